@@ -22,8 +22,6 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.folders import PARTS
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("kills", 1000, "How many.", lower_bound=1)
@@ -95,7 +93,7 @@ def is_refused(path: pathlib.Path) -> bool:
     """Whether a file is not loaded, in words."""
     try:
         ms.Solver.load(path)
-    except CheckpointError:
+    except ms.CheckpointError:
         return True
     return False
 
@@ -132,7 +130,7 @@ def main(_: list[str]) -> None:
                     file.unlink()
                 continue
             counts["kills"] += 1
-            for part in pathlib.Path(folder).glob(path.name + PARTS):
+            for part in pathlib.Path(folder).glob(f"{path.name}.part-*"):
                 part.unlink()
                 counts["kills in the midst of a write"] += 1
             whole = path.exists() and previous.exists() and not is_refused(path)

@@ -25,16 +25,14 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 from PIL import Image  # matplotlib brings it
 
+import mccfr_spiel as ms
 from benchmarks.machine import markdown
-from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
-from mccfr_spiel.evaluation.recommending import ENTRANTS, Place
-from mccfr_spiel.offline.linear_program import LinearProgramError
-from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
-from mccfr_spiel.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
+
+Method = ms.Algorithm | ms.offline.OfflineMethod
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league.csv"
@@ -66,11 +64,11 @@ GAMES = {
 """The load strings by the titles that the page gives them."""
 
 
-def entrants() -> dict[str, Algorithm | OfflineMethod]:
+def entrants() -> dict[str, Method]:
     """What takes part, by the names on the page."""
-    found: dict[str, Algorithm | OfflineMethod] = {**ENTRANTS}
+    found: dict[str, Method] = {**ENTRANTS}
     for name in ("practical_egt", "mirror_prox", "lp"):
-        found[name] = OFFLINE_METHODS[name]
+        found[name] = ms.offline.OFFLINE_METHODS[name]
     return found
 
 
@@ -91,29 +89,25 @@ class Point(NamedTuple):
 Curve = list[Point]
 
 
-def middle_run(
-    tree: GameTree, method: Algorithm | OfflineMethod, seconds: float, seeds: int
-) -> Curve:
+def middle_run(tree: ms.GameTree, method: Method, seconds: float, seeds: int) -> Curve:
     """The run whose rank is in the middle of those from so many seeds, or the only one
     if nothing is sampled."""
-    samples = isinstance(method, Algorithm) and method.sampling.is_sampled
+    samples = isinstance(method, ms.Algorithm) and method.sampling.is_sampled
     curves = [run(tree, method, seconds, s) for s in range(seeds if samples else 1)]
     return sorted(curves, key=rank)[len(curves) // 2]
 
 
-def run(
-    tree: GameTree, method: Algorithm | OfflineMethod, seconds: float, seed: int = 0
-) -> Curve:
+def run(tree: ms.GameTree, method: Method, seconds: float, seed: int = 0) -> Curve:
     """The points of one run, of so many seconds of solving.
 
     It ends early at the last target. Of a linear program there is one point, or none if
     it takes ten times the seconds, and five.
     """
-    if method is OFFLINE_METHODS["lp"]:
+    if method is ms.offline.OFFLINE_METHODS["lp"]:
         method = method._replace(time_limit=max(10 * seconds, 5.0))
     vector: Callable[[], Any]
-    if isinstance(method, Algorithm):
-        solver: Any = Solver(tree, method, seed=seed)
+    if isinstance(method, ms.Algorithm):
+        solver: Any = ms.Solver(tree, method, seed=seed)
         is_last = method.minimizer.rule == "mmd"
         vector = solver.current_vector if is_last else solver.average_vector
     else:
@@ -123,9 +117,9 @@ def run(
     for due in dues():
         try:
             solver.iterate(due - solver.num_iterations)
-        except LinearProgramError:
+        except ms.offline.LinearProgramError:
             return curve
-        gap = max(nash_conv(tree, vector()), 0.0)
+        gap = max(ms.nash_conv(tree, vector()), 0.0)
         done = solver.num_iterations, solver.nodes_touched, solver.seconds
         curve.append(Point(*done, gap))
         if solver.seconds > seconds or gap <= TARGETS[-1] or not is_iterative(method):
@@ -135,9 +129,9 @@ def run(
     return curve
 
 
-def is_iterative(method: Algorithm | OfflineMethod) -> bool:
+def is_iterative(method: Method) -> bool:
     """Whether a method has a curve."""
-    return isinstance(method, Algorithm) or method.is_iterative
+    return isinstance(method, ms.Algorithm) or method.is_iterative
 
 
 def dues() -> Iterator[int]:
@@ -150,7 +144,7 @@ def dues() -> Iterator[int]:
 
 def warm_up() -> None:
     """Compiles everything, so that no run's seconds include the compiler's."""
-    tree = GameTree("kuhn_poker").expand_all()
+    tree = ms.GameTree("kuhn_poker").expand_all()
     for method in entrants().values():
         run(tree, method, 0.0)
 
@@ -160,10 +154,10 @@ def first_below(curve: Curve, target: float) -> Point | None:
     return next((point for point in curve if point.gap <= target), None)
 
 
-def can_run(tree: GameTree, method: Algorithm | OfflineMethod) -> bool:
+def can_run(tree: ms.GameTree, method: Method) -> bool:
     """Offline methods are for two-player zero-sum games, pruning by regret for two
     players."""
-    if isinstance(method, Algorithm):
+    if isinstance(method, ms.Algorithm):
         return tree.num_players == 2 or not method.sampling.prunes_by_regret
     return is_two_player_constant_sum(tree.game)
 
@@ -327,7 +321,7 @@ def main() -> None:
     for title in GAMES:
         if options.only.lower() not in title.lower():
             continue
-        tree = GameTree(GAMES[title]).expand_all()
+        tree = ms.GameTree(GAMES[title]).expand_all()
         zero_sum = is_two_player_constant_sum(tree.game)
         trees[title] = tree.num_nodes, zero_sum
         curves = {

@@ -7,25 +7,15 @@ abrupt form loses the turn. Player 0 connects the top with the bottom, player 1 
 with the right. The board and its moves are those of OpenSpiel's game.
 """
 
-from mccfr_spiel.rules import (
-    Description,
-    Parameter,
-    Rules,
-    Sizes,
-    Words,
-    compiled,
-    register,
-)
+from mccfr_spiel.rules.description import Parameter, Sizes, compiled, described
+from mccfr_spiel.rules.game import register
+from mccfr_spiel.twins import hidden_board
 from mccfr_spiel.twins.hidden_board import (
     MOST_CELLS,
     MOVES,
-    acting,
     heard_of,
-    legal_actions,
-    own_moves,
+    moves_known,
     play,
-    position_key,
-    returns,
     world_of,
 )
 
@@ -39,7 +29,7 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    return own_moves(settings, state, player, key, 0)
+    return moves_known(settings, state, player, key, 0, False)
 
 
 @compiled
@@ -111,30 +101,14 @@ def _observation(parameters, state, player):
 
 
 DarkHexGame = register(
-    Description(
-        short_name="python_dark_hex",
-        long_name="Dark hex without a count of moves",
-        parameters={
+    described(
+        "python_dark_hex",
+        "Dark hex without a count of moves",
+        {**vars(hidden_board), **globals()},
+        {
             "num_rows": Parameter(3, low=2),
             "num_cols": Parameter(3, low=2),
             "abrupt": Parameter(False),
         },
-        sizes=_sizes,
-        rules=Rules(
-            acting=acting,
-            legal_actions=legal_actions,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
-        world_key=_world_key,
-        position_key=position_key,
-        heard=_heard,
     )
 )

@@ -11,17 +11,15 @@ itself, but in the papers they are moves, so this file has the papers' game.
   returns_type=point_difference`. Chance shuffles the prizes, and bids are revealed.
 """
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)  # in settings
 _ORDERS = ("random", "descending", "ascending")
@@ -76,13 +74,6 @@ def _legal_actions(settings, state, actions):
     if state[_OPEN] <= state[_BIDS] // 2:
         return _write_set(state[_DECK], actions)
     return _write_set(state[_HAND + state[_BIDS] % 2], actions)
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    count = int(settings[_CARDS]) - state[_OPEN]
-    for k in range(count):
-        probs[k] = 1.0 / count
 
 
 @compiled
@@ -231,30 +222,15 @@ def _observation(parameters, state, player):
 
 
 GoofspielGame = register(
-    Description(
-        short_name="python_goofspiel",
-        long_name="Goofspiel with forced bids",
-        parameters={
+    described(
+        "python_goofspiel",
+        "Goofspiel with forced bids",
+        globals(),
+        {
             "num_cards": Parameter(4, low=2, high=_MAX_CARDS),
             "imp_info": Parameter(True),
             "points_order": Parameter("descending", choices=_ORDERS),
             "returns_type": Parameter("win_loss", choices=_RETURNS_TYPES),
         },
-        sizes=_sizes,
-        rules=Rules(
-            start=_start,
-            acting=_acting,
-            legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
     )
 )

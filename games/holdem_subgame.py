@@ -21,20 +21,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.poker.betting import (
-    CHANCE,
+from mccfr_spiel.poker.betting import Betting, Node, said
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
+from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.worlds.public_tree import (
+    DEAL,
     DECISION,
     FOLD,
     SHOWDOWN,
-    Betting,
-    Node,
-    said,
+    PublicTree,
+    strengths,
 )
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for, strengths
-from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
-from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds import public_tree
-from mccfr_spiel.worlds.public_tree import PublicTree
 
 
 def _game_type(betting: Betting | None = None) -> pyspiel.GameType:
@@ -151,7 +149,7 @@ class HoldemState(pyspiel.State):
     def current_player(self) -> int:
         """The player who acts, or CHANCE or TERMINAL."""
         node = self.subgame.nodes[self.node]
-        if len(self.hands) < 2 or node.kind == CHANCE:
+        if len(self.hands) < 2 or node.kind == DEAL:
             return pyspiel.PlayerId.CHANCE
         return node.player if node.kind == DECISION else pyspiel.PlayerId.TERMINAL
 
@@ -180,7 +178,7 @@ class HoldemState(pyspiel.State):
             return
         node = self.subgame.nodes[self.node]
         self.words = _after(self.words, node, action)
-        if node.kind == CHANCE:
+        if node.kind == DEAL:
             self.board += (action,)
             self.node = node.children[0]
         else:
@@ -219,7 +217,7 @@ def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
 
 def _after(words: str, node: Node, action: int) -> str:
     """The words of a history after one more move."""
-    if node.kind == CHANCE:
+    if node.kind == DEAL:
         return f"{words} / {DECK[action]}:"
     return said(words, node.words[node.actions.index(action)])
 
@@ -326,7 +324,7 @@ class _Unfolded:
         parents = [none]
         size = 1
         for at, node in zip(self.at, nodes, strict=True):
-            if node.kind == CHANCE:
+            if node.kind == DEAL:
                 above = self.deals[node.street + 1].above
                 parents.append(at[above])
                 self.at[node.children[0]] = size + np.arange(len(above))
@@ -351,7 +349,7 @@ class _Unfolded:
         """Numbers the nodes anew, so that those below a card follow each other; threads
         share a pass by what is below the cards of the turn. Children still do."""
         nodes, size = self.subgame.nodes, len(self.parent)
-        starts = {node.children[0] for node in nodes if node.kind == CHANCE}
+        starts = {node.children[0] for node in nodes if node.kind == DEAL}
         # The node at which the turn begins, and the river, if it is above.
         begun = np.full((size, 2), -1)
         for number, node in enumerate(nodes):
@@ -368,12 +366,6 @@ class _Unfolded:
     def public_tree(self) -> PublicTree:
         """The arrays of the public tree."""
         subgame, nodes, of = self.subgame, self.subgame.nodes, self.betting_node
-        kinds = {
-            DECISION: public_tree.DECISION,
-            CHANCE: public_tree.DEAL,
-            FOLD: public_tree.FOLD,
-            SHOWDOWN: public_tree.SHOWDOWN,
-        }
         first_child = np.zeros(len(of), np.int64)
         num_children = np.zeros(len(of), np.int64)
         action = np.zeros(len(of), np.int64)
@@ -382,7 +374,7 @@ class _Unfolded:
             if not node.children:
                 continue
             below = self.at[node.children[0]]
-            if node.kind == CHANCE:
+            if node.kind == DEAL:
                 deals = self.deals[node.street + 1]
                 starts = np.searchsorted(deals.above, np.arange(len(at) + 1))
                 num_children[at] = np.diff(starts)
@@ -397,7 +389,7 @@ class _Unfolded:
         return PublicTree(
             hole_cards=HANDS[self.hands],
             weights=subgame.ranges[:, self.hands],
-            kind=np.array([kinds[node.kind] for node in nodes])[of],
+            kind=np.array([node.kind for node in nodes])[of],
             player=np.array([max(node.player, 0) for node in nodes])[of],
             first_child=first_child,
             num_children=num_children,
@@ -430,7 +422,7 @@ class _Unfolded:
         first, *later = words.split(" / ")
         dealt = [DECK.index(one[:2]) for one in later]
         for steps in (first, *(one[3:] for one in later)):
-            if nodes[at].kind == CHANCE:
+            if nodes[at].kind == DEAL:
                 at = nodes[at].children[0]
             for word in filter(None, steps.strip().split(", ")):
                 at = nodes[at].children[nodes[at].words.index(word)]
@@ -461,7 +453,7 @@ class _Unfolded:
         while node:
             above = self.parent[node]
             before = self.subgame.nodes[self.betting_node[above]]
-            if before.kind == CHANCE:
+            if before.kind == DEAL:
                 actions.append(self._dealt(node)[-1])
             else:
                 child = before.children.index(self.betting_node[node])
@@ -480,7 +472,7 @@ class _Unfolded:
         for action in self._path(node):
             above = self.subgame.nodes[at]
             words = _after(words, above, action)
-            chosen = 0 if above.kind == CHANCE else above.actions.index(action)
+            chosen = 0 if above.kind == DEAL else above.actions.index(action)
             at = above.children[chosen]
         return words
 

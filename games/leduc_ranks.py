@@ -8,34 +8,23 @@ otherwise the higher rank; equal ranks split the pot. With three ranks the game 
 value of Leduc poker.
 """
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _RANKS = 0  # in settings
 # The state has the private ranks + 1, the public rank + 1, the round, the raises in it,
 # who acts, who folded + 1, the stakes, the number of actions in each round, and, from
 # _ACTIONS on, four places for each round with the actions + 1. As outcomes of chance,
 # the deal of ranks a and b is R a + b, and the public rank c is R^2 + c.
-_CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED, _STAKE, _COUNT, _ACTIONS = (
-    0,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    9,
-    11,
-)
+_CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED = 0, 2, 3, 4, 5, 6
+_STAKE, _COUNT, _ACTIONS = 7, 9, 11
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MAX_ACTIONS = 4  # in a round: check, raise, raise, call
@@ -234,25 +223,10 @@ def _observation(parameters, state, player):
 
 
 LeducRanksGame = register(
-    Description(
-        short_name="python_leduc_ranks",
-        long_name="Leduc poker with R ranks",
-        parameters={"ranks": Parameter(3, low=2)},
-        sizes=_sizes,
-        rules=Rules(
-            start=_start,
-            acting=_acting,
-            legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
+    described(
+        "python_leduc_ranks",
+        "Leduc poker with R ranks",
+        globals(),
+        {"ranks": Parameter(3, low=2)},
     )
 )

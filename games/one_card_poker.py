@@ -4,17 +4,15 @@ Two players ante 1 and get one card each. Then follows Kuhn's betting with a bet
 and the higher card wins. With three cards it is Kuhn poker.
 """
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _CARDS = 0  # in settings
 _HAND, _NUM_BETS, _BETS = 0, 2, 3  # in the state: cards + 1, then the bets
@@ -46,13 +44,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = card
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    count = int(settings[_CARDS]) - int(state[_HAND] != 0)
-    for k in range(count):
-        probs[k] = 1.0 / count
 
 
 @compiled
@@ -135,24 +126,10 @@ def _observation(parameters, state, player):
 
 
 OneCardPokerGame = register(
-    Description(
-        short_name="python_one_card_poker",
-        long_name="One-Card Poker",
-        parameters={"cards": Parameter(3, low=2)},
-        sizes=_sizes,
-        rules=Rules(
-            acting=_acting,
-            legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
+    described(
+        "python_one_card_poker",
+        "One-Card Poker",
+        globals(),
+        {"cards": Parameter(3, low=2)},
     )
 )

@@ -10,17 +10,15 @@ An action is the cell that the player moves to.
 
 import numpy as np
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _ROWS, _COLS, _HORIZON, _EVADER = range(4)  # in settings
 # The state has the number of cells so far and then the cells: where player 0 and player
@@ -71,13 +69,6 @@ def _legal_actions(settings, state, actions):
         actions[count] = cell + cols
         count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    cells = int(settings[_ROWS] * settings[_COLS])
-    for cell in range(cells):
-        probs[cell] = 1.0 / cells
 
 
 @compiled
@@ -162,29 +153,15 @@ def _observation(parameters, state, player):
 
 
 PrincessAndMonsterGame = register(
-    Description(
-        short_name="python_princess_and_monster",
-        long_name="Princess and Monster",
-        parameters={
+    described(
+        "python_princess_and_monster",
+        "Princess and Monster",
+        globals(),
+        {
             "rows": Parameter(3, low=1),
             "cols": Parameter(3, low=1),
             "horizon": Parameter(7, low=3),
             "evader": Parameter(0, low=0, high=1),
         },
-        sizes=_sizes,
-        rules=Rules(
-            acting=_acting,
-            legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
     )
 )

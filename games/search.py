@@ -19,16 +19,14 @@ patrols. Neither sees anything of the other.
 
 import math
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _TURNS, _CAPTURE_VALUE = range(2)  # in settings
 # The state has the number of moves, the attacker's column (0 is S, 4 has the goals) and
@@ -214,26 +212,13 @@ def _observation(parameters, state, player):
 
 
 SearchGame = register(
-    Description(
-        short_name="python_search",
-        long_name="Search",
-        parameters={
+    described(
+        "python_search",
+        "Search",
+        globals(),
+        {
             "turns": Parameter(4, low=1),
             "capture_value": Parameter(-1.0),
         },
-        sizes=_sizes,
-        rules=Rules(
-            acting=_acting,
-            legal_actions=_legal_actions,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
     )
 )

@@ -20,7 +20,7 @@ import contextlib
 from importlib.util import find_spec
 from typing import Any
 
-from mccfr_spiel.common.facade import listed_names
+from mccfr_spiel.common import listed_names
 from mccfr_spiel.common.folders import games_of_checkout
 
 __version__ = "0.2.0"

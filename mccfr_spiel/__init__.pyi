@@ -29,11 +29,20 @@ from mccfr_spiel.algorithms.algorithm import SAPCFR_PLUS as SAPCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
 from mccfr_spiel.algorithms.algorithm import hs_dcfr as hs_dcfr
 from mccfr_spiel.algorithms.algorithm import hs_pcfr_plus as hs_pcfr_plus
-from mccfr_spiel.algorithms.own_parts import own_estimator as own_estimator
-from mccfr_spiel.algorithms.own_parts import own_rule as own_rule
+from mccfr_spiel.algorithms.parts import AVERAGE_STRATEGY as AVERAGE_STRATEGY
+from mccfr_spiel.algorithms.parts import BALANCED_OUTCOME as BALANCED_OUTCOME
+from mccfr_spiel.algorithms.parts import CHANCE as CHANCE
+from mccfr_spiel.algorithms.parts import EXTERNAL as EXTERNAL
+from mccfr_spiel.algorithms.parts import FULL as FULL
 from mccfr_spiel.algorithms.parts import LINEAR as LINEAR
+from mccfr_spiel.algorithms.parts import OPPONENT as OPPONENT
+from mccfr_spiel.algorithms.parts import OUTCOME as OUTCOME
 from mccfr_spiel.algorithms.parts import QUADRATIC as QUADRATIC
 from mccfr_spiel.algorithms.parts import UNIFORM as UNIFORM
+from mccfr_spiel.algorithms.parts import average_strategy as average_strategy
+from mccfr_spiel.algorithms.parts import outcome as outcome
+from mccfr_spiel.algorithms.parts import own_estimator as own_estimator
+from mccfr_spiel.algorithms.parts import own_rule as own_rule
 from mccfr_spiel.algorithms.parts import polynomial as polynomial
 from mccfr_spiel.algorithms.rules import (
     discounted_regret_matching as discounted_regret_matching,
@@ -48,15 +57,6 @@ from mccfr_spiel.algorithms.rules import regret_matching as regret_matching
 from mccfr_spiel.algorithms.rules import (
     regret_matching_plus as regret_matching_plus,
 )
-from mccfr_spiel.algorithms.sampling import AVERAGE_STRATEGY as AVERAGE_STRATEGY
-from mccfr_spiel.algorithms.sampling import BALANCED_OUTCOME as BALANCED_OUTCOME
-from mccfr_spiel.algorithms.sampling import CHANCE as CHANCE
-from mccfr_spiel.algorithms.sampling import EXTERNAL as EXTERNAL
-from mccfr_spiel.algorithms.sampling import FULL as FULL
-from mccfr_spiel.algorithms.sampling import OPPONENT as OPPONENT
-from mccfr_spiel.algorithms.sampling import OUTCOME as OUTCOME
-from mccfr_spiel.algorithms.sampling import average_strategy as average_strategy
-from mccfr_spiel.algorithms.sampling import outcome as outcome
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
 from mccfr_spiel.common.limits import TreeFullError as TreeFullError
@@ -75,11 +75,11 @@ from mccfr_spiel.drop_in import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCC
 from mccfr_spiel.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
 from mccfr_spiel.evaluation import metrics as metrics
 from mccfr_spiel.evaluation import theory as theory
+from mccfr_spiel.evaluation.choosing import recommend as recommend
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
 from mccfr_spiel.evaluation.reading import load_policy as load_policy
-from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.experiments.comparing import compare as compare
 from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning

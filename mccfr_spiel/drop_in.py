@@ -12,29 +12,18 @@ runs repeat, and the runs of a study over seeds differ. The pyspiel classes have
 
 import contextlib
 import enum
+import functools
 from typing import Any
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    EXTERNAL_SAMPLING,
-    FULL,
-    LINEAR,
-    OUTCOME_SAMPLING,
-    UNIFORM,
-    Algorithm,
-    discounted_regret_matching,
-    outcome,
-    own_estimator,
-    polynomial,
-    regret_matching,
-)
-from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
+from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.tabular import TabularPolicy
+from mccfr_spiel.policies.table import TabularPolicy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
@@ -74,17 +63,11 @@ class _CFRSolver(_OnSolver):
         linear_averaging: bool,
         regret_matching_plus: bool,
     ) -> None:
-        algorithm = Algorithm(
-            FULL,
-            rm_plus() if regret_matching_plus else regret_matching(),
-            LINEAR if linear_averaging else UNIFORM,
-            alternating=bool(alternating_updates),
-        )
-        self._run(game, algorithm)
+        parts = linear_averaging, regret_matching_plus
+        self._run(game, _algorithm(*parts, alternating=bool(alternating_updates)))
 
     def _run(self, game: pyspiel.Game, algorithm: Algorithm) -> None:
         self._solver = Solver(game, algorithm)
-        self._uniform: TabularPolicy | None = None
 
     def evaluate_and_update_policy(self) -> None:
         """Runs one iteration."""
@@ -107,49 +90,45 @@ class _CFRSolver(_OnSolver):
         return pyspiel.TabularPolicy(self.average_policy())
 
     def _tabular(self, vector: np.ndarray) -> TabularPolicy:
-        tree = self._solver.tree
-        if self._uniform is None:
-            self._uniform = uniform = TabularPolicy(tree.game)
-            players = tree.infosets["player"].tolist()
-            keys = map(uniform.key, tree.info_states, players)
-            rows = np.fromiter(
-                map(uniform.state_lookup.__getitem__, keys), np.int64, len(players)
-            )
-            self._rows = np.repeat(rows, tree.infosets["num_actions"])
-            self._columns = tree.actions[tree.num_players :]
-        policy = self._uniform.__copy__()
-        table = policy.action_probability_array
-        table[self._rows, self._columns] = vector[tree.num_players :]
+        uniform, rows, columns = self._places
+        policy = uniform.__copy__()
+        num_players = self._solver.tree.num_players
+        policy.action_probability_array[rows, columns] = vector[num_players:]
         return policy
 
+    @functools.cached_property
+    def _places(self) -> tuple[TabularPolicy, np.ndarray, np.ndarray]:
+        """The uniform policy, and the row and column of each sequence there."""
+        tree = self._solver.tree
+        uniform = TabularPolicy(tree.game)
+        players = tree.infosets["player"].tolist()
+        keys = map(uniform.key, tree.info_states, players)
+        rows = np.array([uniform.state_lookup[key] for key in keys], np.int64)
+        columns = tree.actions[tree.num_players :]
+        return uniform, np.repeat(rows, tree.infosets["num_actions"]), columns
+
     def __getstate__(self) -> dict[str, Any]:
-        made_again = ("_rows", "_columns")
-        kept = {k: v for k, v in self.__dict__.items() if k not in made_again}
-        return kept | {"_uniform": None}
+        return {k: v for k, v in self.__dict__.items() if k != "_places"}
+
+
+def _algorithm(is_linear: bool, is_plus: bool, *, alternating: bool) -> Algorithm:
+    base = algorithms.CFR_PLUS if is_plus else algorithms.CFR
+    averaging = algorithms.LINEAR if is_linear else algorithms.UNIFORM
+    return base._replace(averaging=averaging, alternating=alternating)
 
 
 class CFRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr.CFRSolver` and `pyspiel.CFRSolver`."""
 
     def __init__(self, game: pyspiel.Game) -> None:
-        super().__init__(
-            game,
-            alternating_updates=True,
-            linear_averaging=False,
-            regret_matching_plus=False,
-        )
+        self._run(game, algorithms.CFR)
 
 
 class CFRPlusSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr.CFRPlusSolver` and `pyspiel.CFRPlusSolver`."""
 
     def __init__(self, game: pyspiel.Game) -> None:
-        super().__init__(
-            game,
-            alternating_updates=True,
-            linear_averaging=True,
-            regret_matching_plus=True,
-        )
+        self._run(game, algorithms.CFR_PLUS)
 
 
 class DCFRSolver(_CFRSolver):
@@ -162,8 +141,9 @@ class DCFRSolver(_CFRSolver):
         beta: float = 0,
         gamma: float = 2,
     ) -> None:
-        rule = discounted_regret_matching(alpha, beta)
-        self._run(game, Algorithm(FULL, rule, polynomial(gamma)))
+        rule = algorithms.discounted_regret_matching(alpha, beta)
+        average = algorithms.polynomial(gamma)
+        self._run(game, algorithms.DCFR._replace(minimizer=rule, averaging=average))
 
 
 class LCFRSolver(DCFRSolver):
@@ -190,13 +170,9 @@ class CFRBRSolver(_CFRSolver):
             raise ValueError(
                 f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
             )
-        algorithm = Algorithm(
-            own_estimator(_against_best_responses),
-            rm_plus() if regret_matching_plus else regret_matching(),
-            LINEAR if linear_averaging else UNIFORM,
-            alternating=False,
-        )
-        self._run(game, algorithm)
+        base = _algorithm(linear_averaging, regret_matching_plus, alternating=False)
+        estimator = algorithms.own_estimator(_against_best_responses)
+        self._run(game, base._replace(sampling=estimator))
 
 
 def _against_best_responses(
@@ -226,7 +202,8 @@ class _PythonSolver(_OnSolver):
     def __init__(
         self, game: pyspiel.Game, algorithm: Algorithm, seed: int | None
     ) -> None:
-        seed = _numpys_seed() if seed is None else seed
+        if seed is None:  # from numpy's global generator, as OpenSpiel's classes
+            seed = int(np.random.randint(2**31 - 1))  # noqa: NPY002
         self._solver = Solver(game, algorithm, seed=seed)
 
     def iteration(self) -> None:
@@ -250,7 +227,7 @@ class ExternalSamplingSolver(_PythonSolver):
     ) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
         _check_average_type(average_type)
-        super().__init__(game, EXTERNAL_SAMPLING, seed)
+        super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
 
 class OutcomeSamplingSolver(_PythonSolver):
@@ -258,7 +235,7 @@ class OutcomeSamplingSolver(_PythonSolver):
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
-        super().__init__(game, OUTCOME_SAMPLING, seed)
+        super().__init__(game, algorithms.OUTCOME_SAMPLING, seed)
 
 
 class _PyspielSolver(_OnSolver):
@@ -298,7 +275,7 @@ class ExternalSamplingMCCFRSolver(_PyspielSolver):
         avg_type: pyspiel.MCCFRAverageType | AverageType = AverageType.SIMPLE,
     ) -> None:
         _check_average_type(avg_type)
-        super().__init__(game, EXTERNAL_SAMPLING, seed)
+        super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
 
 class OutcomeSamplingMCCFRSolver(_PyspielSolver):
@@ -309,7 +286,10 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
     ) -> None:
         """Takes OpenSpiel's arguments; all negative seeds are one and the same seed."""
         seed = max(refusals.integer(seed, "seed"), -1)
-        super().__init__(game, Algorithm(outcome(epsilon), regret_matching()), seed)
+        sampling = algorithms.outcome(epsilon)
+        super().__init__(
+            game, algorithms.OUTCOME_SAMPLING._replace(sampling=sampling), seed
+        )
 
 
 def _check_average_type(average_type: object) -> None:
@@ -320,8 +300,3 @@ def _check_average_type(average_type: object) -> None:
     name = getattr(average_type, "name", None)
     if name not in AverageType.__members__:
         raise ValueError(f"{average_type!r} is not an AverageType: SIMPLE or FULL.")
-
-
-def _numpys_seed() -> int:
-    """Draws a seed from numpy's global generator, as OpenSpiel's classes do."""
-    return int(np.random.randint(2**31 - 1))  # noqa: NPY002 (OpenSpiel draws from it)

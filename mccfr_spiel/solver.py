@@ -222,11 +222,13 @@ class Solver:
                 cluster, self.tree, algorithm, self.seed, self.state
             )
         self._counts, self._job = self.state.counts, self.state.job
-        met_once = sampled_by(algorithm).meets_once
-        self._growth = Growth(self.tree, sampling, met_once=met_once)
+        sampled = sampled_by(algorithm)
+        self._growth = Growth(self.tree, sampled, sampling.epsilon)
         of_rules, path = self.state.store, self.state.path
         if of_rules is not None and path is not None:
-            self._growth = RuleGrowth(self.tree, sampling, of_rules, path)
+            self._growth = RuleGrowth(
+                self.tree, sampled, sampling.epsilon, of_rules, path
+            )
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)
@@ -646,10 +648,13 @@ class Solver:
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        tree = self.tree
-        own = own_parts_of(self.algorithm)
-        more = tree.abstraction, own, self.threads, tree.twin
-        return _unpickle, (type(self), data, *more)
+        return _unpickle, (type(self), data, self._not_in_contents())
+
+    def _not_in_contents(self) -> dict[str, Any]:
+        """What `from_contents` has to be told."""
+        tree, own = self.tree, own_parts_of(self.algorithm)
+        how = {"threads": self.threads, "twin": tree.twin}
+        return {"abstraction": tree.abstraction} | how | own
 
     @reads
     def __copy__(self) -> "Solver":
@@ -659,16 +664,8 @@ class Solver:
         """
         tree = self.tree
         game = tree if tree.has_all_infosets else tree.source
-        own: dict[str, Any] = own_parts_of(self.algorithm)
-        return self.from_contents(
-            self.contents(),
-            game,
-            abstraction=tree.abstraction,
-            max_memory=tree.budget.limit,
-            threads=self.threads,
-            twin=tree.twin,
-            **own,
-        )
+        own, limit = self._not_in_contents(), tree.budget.limit
+        return self.from_contents(self.contents(), game, max_memory=limit, **own)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -719,18 +716,5 @@ class Solver:
             return solver
 
 
-def _unpickle(
-    cls: type[Solver],
-    data: bytes,
-    abstraction: Abstraction | None,
-    own: dict[str, Any],
-    threads: int | None = 1,
-    twin: bool | None = None,
-) -> Solver:
-    return cls.from_contents(
-        checkpoint.from_bytes(data),
-        abstraction=abstraction,
-        threads=threads,
-        twin=twin,
-        **own,
-    )
+def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:
+    return cls.from_contents(checkpoint.from_bytes(data), **own)

@@ -22,7 +22,7 @@ PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
 LONGEST_FUNCTION = 160
-MOST_PAIRS, MOST_LAYERS = 129, 13
+MOST_PAIRS, MOST_LAYERS = 126, 13
 """Of folders that import each other. These may fall, and never rise."""
 
 OF_OTHERS = {
@@ -274,7 +274,7 @@ def test_one_module_reads_tables():
         for node in ast.walk(module.source)
         if isinstance(node, ast.Attribute) and node.attr in ("DictReader", "reader")
     }
-    assert readers == {f"{PACKAGE}.common.results_folder"}
+    assert readers == {f"{PACKAGE}.common.folders"}
 
 
 def test_the_top_of_the_package_has_few_modules():

@@ -9,11 +9,9 @@ makes it; `str` of an algorithm is what papers call it.
 # ruff: noqa: F403
 
 from mccfr_spiel.algorithms.algorithm import *
-from mccfr_spiel.algorithms.own_parts import *
 from mccfr_spiel.algorithms.parts import *
 from mccfr_spiel.algorithms.parts import Part as Part
 from mccfr_spiel.algorithms.rules import *
-from mccfr_spiel.algorithms.sampling import *
 
 
 def __dir__() -> list[str]:

@@ -4,12 +4,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel.algorithms.parts import (
+    AVERAGE_STRATEGY,
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    FULL,
     LINEAR,
     MOST_GAMMA,
+    OPPONENT,
+    OUTCOME,
     QUADRATIC,
     UNIFORM,
     Averaging,
     Minimizer,
+    Sampling,
+    full,
     polynomial,
 )
 from mccfr_spiel.algorithms.rules import (
@@ -20,17 +29,6 @@ from mccfr_spiel.algorithms.rules import (
     predictive_regret_matching_plus,
     regret_matching,
     regret_matching_plus,
-)
-from mccfr_spiel.algorithms.sampling import (
-    AVERAGE_STRATEGY,
-    BALANCED_OUTCOME,
-    CHANCE,
-    EXTERNAL,
-    FULL,
-    OPPONENT,
-    OUTCOME,
-    Sampling,
-    full,
 )
 from mccfr_spiel.common import refusals
 
@@ -252,16 +250,10 @@ def check_algorithm(algorithm: Any) -> None:
             f"{algorithm!r} is not an Algorithm. The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
-    for part, kind in (
-        (algorithm.sampling, Sampling),
-        (algorithm.minimizer, Minimizer),
-        (algorithm.averaging, Averaging),
-    ):
+    for part, kind in zip(algorithm, (Sampling, Minimizer, Averaging), strict=False):
         if not isinstance(part, kind):
             raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
-    assert isinstance(sampling, Sampling)
-    assert isinstance(minimizer, Minimizer)
     if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
         raise ValueError(
             f"{minimizer.rule} moves the policy everywhere in each iteration, and a "

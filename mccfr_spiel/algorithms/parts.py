@@ -1,19 +1,21 @@
-"""What the parts of an algorithm have in common: they are values that check themselves.
+"""The parts of an algorithm: what is sampled, what local rules share, the average.
 
-They are frozen dataclasses. (As NamedTuples, two rules with the same numbers would be
-equal.)
-
-Here are also what the local rules share (a rule is a value here, and a compiled
-function of the same name in kernels/), and how policies are averaged.
+Parts are values that check themselves: frozen dataclasses. (As NamedTuples, two rules
+with the same numbers would be equal.) A rule is a value here and in rules.py, and a
+compiled function of the same name in kernels/. A part may also be a user's function.
 """
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import types
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.checkpoint import digest_of, name_of
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,253 @@ def name_in(constants: Mapping[str, Any], part: Part) -> str:
     return next((name for name, value in found if name.isupper() and value == part), "")
 
 
+# --- what a walk samples: the gradient estimators, each with its paper ---------------
+
+
+_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
+_BY_REGRET = "regret"
+_BASELINES = ("", "learned", "predictive")
+
+
+@dataclass(frozen=True, repr=False)
+class Sampling(Part):
+    """What one walk over the tree samples; what is not sampled is followed whole.
+
+    Attributes:
+        chance: whether chance is sampled, by its probabilities.
+        opponents: whether the other players are, by their policies.
+        player: how the updating player is: "all" (not at all), "epsilon" (by its policy
+            mixed with the uniform one), "balanced" (by the strategy that spreads over
+            its sequences evenly), or "average" (each action is followed with the
+            probability (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1],
+            where S is the weighted sum of its plans, the average's numerator).
+        epsilon: share of the uniform policy in "epsilon", the least probability in
+            "average".
+        prune: True: do not follow an opponent's action of probability 0. "regret",
+            where nothing is sampled: do not follow an action of the updating player as
+            long as its regret stays below 0 whatever the opponent plays (Brown,
+            Sandholm 2015), and later make good what is below it by the best response
+            (Brown, Sandholm 2017). For regret matching and two players.
+        threshold, bonus: of "average".
+        prune_below: a regret below 0; in 95 % of walks an action of the updated player
+            whose cumulative regret is below it, and whose probability is 0, is not
+            followed unless it ends the game. Regrets are then kept above a floor of
+            31/30 of it. None for no such pruning. For external sampling with regret
+            matching.
+        baseline: "learned" (Schmid et al. 2019): the estimates are corrected by what
+            earlier walks found at each infoset and action; or "predictive", where what
+            a walk found is weighed by the policy after its update, in the spirit of
+            Davis et al. 2020. "" for none. For outcome, balanced outcome and external
+            sampling; draws of chance are not corrected.
+        baseline_rate: the share of the way to what a walk found that a baseline moves.
+
+    Raises:
+        ValueError: a field is of the wrong kind, or out of range.
+    """
+
+    chance: bool
+    opponents: bool
+    player: str = "all"
+    epsilon: float = 0.0
+    prune: bool | str = False
+    threshold: float = 0.0
+    bonus: float = 0.0
+    prune_below: float | None = None
+    baseline: str = ""
+    baseline_rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("chance", "opponents", "prune"):
+            value = getattr(self, name)
+            if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
+                continue
+            if not isinstance(value, bool | np.bool_):
+                more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+                raise ValueError(
+                    f"Sampling: {name}={value!r} is not True or False{more}."
+                )
+            self.fill(**{name: bool(value)})
+        if self.player not in _PLAYER_SAMPLINGS:
+            raise ValueError(
+                f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
+            )
+        self.fill(epsilon=_epsilon(self.epsilon, self.player))
+        for name in ("threshold", "bonus"):
+            value = refusals.number(getattr(self, name), name, 0, 1e100)
+            if value and self.player != "average":
+                raise ValueError(
+                    f"{name}={value:g} is given, but only average-strategy sampling "
+                    "has one; choose it or drop it."
+                )
+            self.fill(**{name: value})
+        if self.prune_below is not None:
+            self._check_prunes()
+        self._check_baseline()
+        if self.prunes_by_regret and self.is_sampled:
+            raise ValueError(
+                'prune="regret" is given, but it takes the exact regrets of passes '
+                "over the whole tree; sample nothing, or choose prune_below with "
+                "external sampling."
+            )
+
+    def _check_baseline(self) -> None:
+        rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
+        self.fill(baseline_rate=rate)
+        if self.baseline not in _BASELINES:
+            raise ValueError(f"baseline={self.baseline!r} is none of {_BASELINES}.")
+        if not self.baseline and rate != 0.5:
+            raise ValueError(
+                f"baseline_rate={rate:g} is given, but no baseline; choose "
+                'baseline="learned" or "predictive", or drop it.'
+            )
+        draws = self.chance and self.opponents and not self.picks_actions
+        if self.baseline and not draws:
+            raise ValueError(
+                f"baseline={self.baseline!r} is given, but only outcome and external "
+                "sampling have baselines; choose one of them, or drop it."
+            )
+        if self.baseline and self.prune_below is not None:
+            raise ValueError(
+                f"baseline={self.baseline!r} is given, but walks that leave out "
+                f"actions (prune_below={self.prune_below:g}) do not find the value of "
+                "an infoset; drop one of them."
+            )
+
+    def _check_prunes(self) -> None:
+        value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
+        if value == 0:
+            raise ValueError(
+                f"prune_below={value:g} is not below 0; Pluribus took -300,000,000, in "
+                "a game of stacks of 10,000 chips."
+            )
+        if not (self.chance and self.opponents and self.player == "all"):
+            raise ValueError(
+                f"prune_below={value:g} is given, but only external sampling leaves "
+                "out actions by their regret; choose it or drop it."
+            )
+        self.fill(prune_below=value)
+
+    @property
+    def prunes_by_regret(self) -> bool:
+        """Whether `prune` is "regret"."""
+        return self.prune == _BY_REGRET
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether anything is sampled at all."""
+        return self.chance or self.opponents or self.player != "all"
+
+    @property
+    def draws_one_action(self) -> bool:
+        """Whether one action of the updated player is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_actions(self) -> bool:
+        """Whether some of them are, see kernels/sampling.py."""
+        return self.player == "average"
+
+    @property
+    def kind(self) -> "Sampling":
+        """The same without the numbers that compiled code is told in its settings: one
+        loop is compiled for all samplings of a kind."""
+        below = None if self.prune_below is None else -1.0
+        numbers = {"epsilon": 1.0, "prune_below": below, "baseline_rate": 0.5}
+        return self._replace(**numbers, threshold=0.0, bonus=0.0)
+
+    def __repr__(self) -> str:
+        for prune in (True, _BY_REGRET):
+            if self == full(prune=prune):
+                return f"full(prune={prune!r})"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome({self.epsilon!r})"
+        return name_in(globals(), self) or self.spelled("Sampling")
+
+    def __str__(self) -> str:
+        for value, words in (
+            (full(), "CFR"),
+            (full(prune=True), "pruned CFR"),
+            (full(prune=_BY_REGRET), "CFR pruned by regret"),
+            (BALANCED_OUTCOME, "balanced outcome sampling"),
+            (OUTCOME, "outcome sampling"),
+            (CHANCE, "chance sampling"),
+            (OPPONENT, "opponent sampling"),
+            (EXTERNAL, "external sampling"),
+            (AVERAGE_STRATEGY, "average-strategy sampling"),
+        ):
+            if self == value:
+                return words
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome sampling (epsilon {self.epsilon:g})"
+        if self.prune_below is not None:
+            return f"external sampling, pruned below {self.prune_below:g}"
+        if self.baseline:
+            plain = self._replace(baseline="", baseline_rate=0.5)
+            rate = f" at {self.baseline_rate:g}" * (self.baseline_rate != 0.5)
+            return f"{plain} with {self.baseline} baselines{rate}"
+        if self.player == "average" and self.chance and self.opponents:
+            numbers = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
+            return f"average-strategy sampling ({numbers})"
+        who = {"chance": self.chance, "opponents": self.opponents}
+        who[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, is_so in who.items() if is_so)
+        return f"{'pruned ' if self.prune else ''}sampling of {sampled or 'nothing'}"
+
+
+def _epsilon(value: Any, player: str) -> float:
+    if player not in ("epsilon", "average"):
+        return refusals.number(value, "epsilon", 0, 1)
+    try:
+        return refusals.number(value, "epsilon", 0, 1, open_low=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} At 0 an action of probability 0 is never sampled and the "
+            "estimate is biased. Lanctot et al. use 0.6 in outcome sampling, Gibson et "
+            "al. 0.05 in average-strategy sampling."
+        ) from None
+
+
+def full(*, prune: bool | str = False) -> Sampling:
+    """Nothing sampled (Zinkevich et al. 2007), optionally with pruning, see
+    `Sampling`."""
+    return Sampling(chance=False, opponents=False, prune=prune)
+
+
+def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
+    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009), on
+    request with baselines, see `Sampling`."""
+    return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
+
+
+def external(*, baseline: str = "") -> Sampling:
+    """Chance and the opponents sampled, all of the player's actions followed (Lanctot
+    et al. 2009), on request with baselines, see `Sampling`."""
+    return Sampling(True, True, baseline=baseline)
+
+
+def average_strategy(
+    epsilon: float = 0.05, threshold: float = 1000.0, bonus: float = 1e6
+) -> Sampling:
+    """Actions followed the more often, the more of them is in the average (Gibson et
+    al. 2012, whose numbers for poker are the defaults); chance and the opponents are
+    sampled."""
+    return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
+
+
+FULL = full()
+CHANCE = Sampling(chance=True, opponents=False)
+OPPONENT = Sampling(chance=False, opponents=True)
+EXTERNAL = Sampling(chance=True, opponents=True)
+OUTCOME = outcome(0.6)
+BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
+AVERAGE_STRATEGY = average_strategy()
+
+
 # --- what the local rules have in common ----------------------------------------------
 
+
+Ranges = Mapping[str, tuple[float, float]]
+"""The least and the greatest value of numbers, by their names."""
 
 _RULE_WORDS = {
     "regret_matching_plus": "regret matching+",
@@ -85,12 +332,14 @@ class Minimizer(Part):
 
     Attributes:
         rule: the name by which kernels, files and settings know the rule.
+        ranges: the least and the greatest value of fields that are numbers.
         tables: the optional tables of `kernels.tables.Tables` that the rule needs.
         allows_abstraction: whether the rule makes sense for players who forget.
         keeps_regrets: whether what the rule remembers are cumulative regrets.
     """
 
     rule: ClassVar[str]
+    ranges: ClassVar[Ranges] = {}
     tables: ClassVar[tuple[str, ...]] = ()
     allows_abstraction: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
@@ -106,6 +355,12 @@ class Minimizer(Part):
                 "ms.regret_matching_plus(), ms.ftrl(step_size) or ms.omd(step_size)."
             )
         return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.ranges.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name, 0) is not None:
+                self.fill(**{name: refusals.number(value, name, low, high)})
 
     def __repr__(self) -> str:
         return self.spelled(self.rule)
@@ -123,8 +378,11 @@ class Minimizer(Part):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that the compiled rule reads, in the order in which it does."""
-        return ()
+        """The numbers that the compiled rule reads, in the order in which it does: the
+        fields, with infinity for None."""
+        values = self._asdict().values()
+        numbers = (value for value in values if not isinstance(value, str))
+        return tuple(math.inf if one is None else float(one) for one in numbers)
 
     @property
     def needs_whole_tree(self) -> bool:
@@ -213,3 +471,268 @@ def most_iterations(averaging: Averaging) -> int:
 UNIFORM = Averaging(0.0)
 LINEAR = Averaging(1.0)
 QUADRATIC = Averaging(2.0)
+
+
+# --- a user's own rule, estimator or average, written as a function ------------------
+
+
+MOST_OWN_WEIGHT = 1e270
+"""Of an iteration in an average; so 1e20 of them add up to a double."""
+
+Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
+"""What `own_estimator` takes."""
+
+
+class OwnPart(Part):
+    """What parts that are functions of a user's have in common.
+
+    Attributes:
+        key: the field that holds the function, and its name in files.
+        maker: what makes the part of the function.
+        arguments: of the function.
+        digest: see `digest_of`.
+    """
+
+    digest: str
+    key: ClassVar[str] = ""
+    maker: ClassVar[str] = ""
+    arguments: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        given = _checked_function(getattr(self, self.key), self.key, self.arguments)
+        # Another process that gets the function by value does not have its source.
+        self.fill(**{self.key: given}, digest=digest_of(given))
+
+    def __repr__(self) -> str:
+        return self.call(self.maker)
+
+    @property
+    def function(self) -> types.FunctionType:
+        """The user's function."""
+        return getattr(self, self.key)
+
+    @property
+    def name(self) -> str:
+        """The function's name with that of its module, `module:name`."""
+        return name_of(self.function)
+
+    def call(self, name: str, **more: Any) -> str:
+        """The call by which files name the part."""
+        more["source"] = self.digest
+        values = [f"{key}={value!r}" for key, value in more.items()]
+        return f"{name}({', '.join([repr(self.name), *values])})"
+
+
+def _checked_function(value: Any, name: str, arguments: Sequence[str]) -> Any:
+    """The plain function; raises ValueError unless it takes that many arguments."""
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, types.FunctionType):
+        raise ValueError(f"{name}={value!r} is not a function.")
+    count = function.__code__.co_argcount
+    if count != len(arguments):
+        raise ValueError(
+            f"{name}={function.__module__}.{function.__qualname__} takes {count} "
+            f"arguments, not the {len(arguments)} {', '.join(arguments)}."
+        )
+    return function
+
+
+@dataclass(frozen=True, repr=False)
+class OwnRule(OwnPart, Minimizer):
+    """A rule that a user has written as a function; `own_rule` makes it.
+
+    Attributes:
+        update: the function, see `own_rule`.
+        numbers: what it gets as `parameters`.
+        compiled: whether numba compiles it.
+        everywhere: whether it moves the policy where the gradient is 0, too.
+
+    Raises:
+        ValueError: `update` is no function of five arguments, or a number is not
+            finite.
+    """
+
+    update: Callable[..., float]
+    numbers: tuple[float, ...] = ()
+    compiled: bool = True
+    everywhere: bool = False
+    key: ClassVar[str] = "update"
+    arguments = "policy", "memory", "gradient", "parameters", "t"
+    rule: ClassVar[str] = "own_rule"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        numbers = tuple(
+            refusals.number(number, "parameters", -1e300, 1e300)
+            for number in self.numbers
+        )
+        super().__post_init__()
+        self.fill(numbers=numbers)
+
+    def __repr__(self) -> str:
+        more = {k: v for k, v in self.changed().items() if k != "update"}
+        return self.call(self.rule, **more)
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{number:g}" for number in self.numbers)
+        name = self.function.__name__
+        return f"{name} ({numbers})" if numbers else name
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers."""
+        return self.numbers
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """As the user says."""
+        return self.everywhere
+
+
+@dataclass(frozen=True, repr=False)
+class OwnEstimator(OwnPart, Sampling):
+    """An estimator that a user has written; `own_estimator` makes it.
+
+    Attributes:
+        estimate: the function, see `own_estimator`.
+
+    Raises:
+        ValueError: `estimate` is no function of four arguments.
+    """
+
+    chance: bool = False
+    opponents: bool = False
+    estimate: Any = None
+    key: ClassVar[str] = "estimate"
+    maker: ClassVar[str] = "own_estimator"
+    arguments = "tree", "policy", "player", "rng"
+
+    def __str__(self) -> str:
+        return self.function.__name__
+
+
+@dataclass(frozen=True, repr=False)
+class OwnAveraging(OwnPart, Averaging):
+    """Weights of an average that a user has written; `own_averaging` makes it.
+
+    Attributes:
+        weight: the function, see `own_averaging`.
+
+    Raises:
+        ValueError: `weight` is no function of one argument.
+    """
+
+    weight: Any = None
+    key: ClassVar[str] = "weight"
+    maker: ClassVar[str] = "own_averaging"
+    arguments = ("t",)
+
+    def __str__(self) -> str:
+        return f"{self.function.__name__} average"
+
+    def weights(self, first: int, count: int) -> np.ndarray:
+        """`[count]` the weights of the iterations from `first` on.
+
+        Raises:
+            ValueError: one of them is no number in [0, MOST_OWN_WEIGHT].
+        """
+        found = np.zeros(count)
+        for k in range(count):
+            name = f"{self.name}({first + k})"
+            weight = self.function(first + k)
+            found[k] = refusals.number(weight, name, 0, MOST_OWN_WEIGHT)
+        return found
+
+
+def own_parts_of(algorithm: Any) -> dict[str, OwnPart]:
+    """The parts that are a user's functions, which files do not hold, by the names of
+    the parts."""
+    parts = algorithm._asdict()
+    return {name: one for name, one in parts.items() if isinstance(one, OwnPart)}
+
+
+def own_rule(
+    update: Callable[..., float],
+    parameters: Sequence[float] = (),
+    *,
+    compiled: bool = True,
+    everywhere: bool = False,
+) -> OwnRule:
+    """A rule of your own as a function of one infoset.
+
+        def update(policy, memory, gradient, parameters, t):
+            value = np.dot(policy, gradient)
+            memory += gradient - value
+            ...  # writes the next policy into `policy`
+            return value
+
+    The function is called where an infoset is updated. All arrays are float64 with a
+    number for each action of the infoset; it writes the next policy, whose sum must be
+    1, into `policy[:]`, and may keep what it likes in `memory`, which is 0 at first. It
+    returns the value of the infoset, which is added to the gradient of the sequence
+    that led there: for regret minimizers, `<policy before, gradient>`. `evaluation.
+    check_rule` tries it out.
+
+    Such a rule goes with every sampling. Abstractions are refused, and a saved solver
+    is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
+    If the function raises an exception, writes probabilities that are below 0 or do not
+    sum to 1 within 1e-6, or returns no finite number, `iterate` raises, and the solver
+    can do nothing more: make it anew, or load a checkpoint.
+
+    Args:
+        update: the function. It is compiled by numba, so it must be of the kind that
+            `numba.njit` takes. The code is kept on disk until the function's file
+            changes, unless it has variables of an outer function or was typed into a
+            prompt.
+        parameters: numbers that it gets as an array `parameters`.
+        compiled: False calls `update` as plain Python, with NumPy or anything else.
+            That is some hundred times slower.
+        everywhere: whether the rule moves the policy where the gradient is 0, too; it
+            then needs FULL.
+    """
+    return OwnRule(update, tuple(parameters), compiled, everywhere)
+
+
+def own_estimator(estimate: Estimate) -> OwnEstimator:
+    """An estimator of your own, in the place of a sampling.
+
+        def estimate(tree, policy, player, rng):
+            gradient = np.zeros(tree.num_sequences)
+            ...
+            return gradient, nodes_touched
+
+        ms.Solver("leduc_poker", ms.Algorithm(own_estimator(estimate), rule))
+
+    The function is called before each update of a player. It is plain Python, so an
+    iteration takes as long as it does. Any rule and any average go with it; batches,
+    abstractions and clusters do not. A saved solver is loaded with
+    `Solver.load(path, sampling=...)`, since no file holds a function.
+
+    Args:
+        estimate: the function. `tree` is the complete GameTree, and `policy` `[S]` the
+            probabilities of all players' sequences, which it must not change; `rng` is
+            a NumPy generator made of the seed, the iteration and the player. It returns
+            the gradient `[S]`, and how many nodes it has touched. The gradient has, at
+            each of the player's sequences, the weighted utility of the leaves that
+            follow it directly, on average that of the policies, and is 0 elsewhere. If
+            it has another shape, is not finite or is not 0 at another's sequence,
+            `iterate` raises ValueError, and the solver stands before that update.
+    """
+    return OwnEstimator(estimate=estimate)
+
+
+def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
+    """An average of your own: iteration t enters it with weight `weight(t)`.
+
+        average = ms.own_averaging(lambda t: t - t % 2)
+        ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
+
+    The function is plain Python, called once for each iteration from 1 on, and some
+    iterations ahead. A saved solver is loaded with `Solver.load(path, averaging=...)`,
+    since no file holds a function. Clusters are refused, and so are bounds of theory.
+
+    Args:
+        weight: gives a number in [0, 1e270]. Until one is above 0, the average policy
+            is uniform.
+    """
+    return OwnAveraging(weight=weight)

@@ -4,12 +4,10 @@ Some play by regrets: regret matching, its discounted and predictive forms. The 
 have a dilated entropy: FTRL, online mirror descent, and their relatives.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_spiel.algorithms.parts import Minimizer, checked_horizon
-from mccfr_spiel.common import refusals
+from mccfr_spiel.algorithms.parts import Minimizer, Ranges, checked_horizon
 
 # --- rules that play by regrets -------------------------------------------------------
 
@@ -30,17 +28,9 @@ class RegretMinimizer(Minimizer):
     """
 
     initial_regret: float = 0.0
+    ranges: ClassVar[Ranges] = {"initial_regret": (0, 1e100)}
     allows_abstraction: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        regret = refusals.number(self.initial_regret, "initial_regret", 0, 1e100)
-        self.fill(initial_regret=regret)
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The initial regret."""
-        return (self.initial_regret,)
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,22 +77,16 @@ class DiscountedRegretMatching(Minimizer):
     beta_change: float = 0.0
     horizon: int = 0
     rule: ClassVar[str] = "discounted_regret_matching"
+    ranges: ClassVar[Ranges] = dict.fromkeys(
+        ("alpha", "beta", "alpha_change", "beta_change"), _POWERS
+    )
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
     keeps_regrets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "beta", "alpha_change", "beta_change"):
-            value = refusals.number(getattr(self, name), name, *_POWERS)
-            self.fill(**{name: value})
-        self.fill(
-            horizon=checked_horizon(self.horizon, self.alpha_change, self.beta_change)
-        )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """Alpha, beta, their changes, the horizon."""
+        super().__post_init__()
         changes = self.alpha_change, self.beta_change
-        return self.alpha, self.beta, *changes, float(self.horizon)
+        self.fill(horizon=checked_horizon(self.horizon, *changes))
 
 
 @dataclass(frozen=True)
@@ -129,20 +113,13 @@ class PredictiveRegretMatchingPlus(Minimizer):
     alpha: float | None = None
     offset: float = 1.0
     rule: ClassVar[str] = "predictive_regret_matching_plus"
+    ranges: ClassVar[Ranges] = {
+        "prediction": (0, 1e10),
+        "alpha": _POWERS,
+        "offset": (0, 1e10),
+    }
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
     keeps_regrets: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        self.fill(prediction=refusals.number(self.prediction, "prediction", 0, 1e10))
-        if self.alpha is not None:
-            self.fill(alpha=refusals.number(self.alpha, "alpha", *_POWERS))
-        self.fill(offset=refusals.number(self.offset, "offset", 0, 1e10))
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The prediction's weight, alpha (infinite for None), the offset."""
-        alpha = math.inf if self.alpha is None else self.alpha
-        return self.prediction, alpha, self.offset
 
     @property
     def moves_everywhere(self) -> bool:
@@ -150,33 +127,11 @@ class PredictiveRegretMatchingPlus(Minimizer):
         return self.prediction > 0
 
 
-def regret_matching(*, initial_regret: float = 0.0) -> RegretMatching:
-    """Regret matching, see `RegretMatching`."""
-    return RegretMatching(initial_regret)
-
-
-def regret_matching_plus(*, initial_regret: float = 0.0) -> RegretMatchingPlus:
-    """Regret matching+, see `RegretMatchingPlus`."""
-    return RegretMatchingPlus(initial_regret)
-
-
-def discounted_regret_matching(
-    alpha: float = 1.5,
-    beta: float = 0.0,
-    *,
-    alpha_change: float = 0.0,
-    beta_change: float = 0.0,
-    horizon: int = 0,
-) -> DiscountedRegretMatching:
-    """Discounted regret matching, see `DiscountedRegretMatching`."""
-    return DiscountedRegretMatching(alpha, beta, alpha_change, beta_change, horizon)
-
-
-def predictive_regret_matching_plus(
-    prediction: float = 1.0, *, alpha: float | None = None, offset: float = 1.0
-) -> PredictiveRegretMatchingPlus:
-    """Predictive regret matching+, see `PredictiveRegretMatchingPlus`."""
-    return PredictiveRegretMatchingPlus(prediction, alpha, offset)
+# The names by which rules are made; in files they have the same ones.
+regret_matching = RegretMatching
+regret_matching_plus = RegretMatchingPlus
+discounted_regret_matching = DiscountedRegretMatching
+predictive_regret_matching_plus = PredictiveRegretMatchingPlus
 
 
 # --- rules with dilated entropy: FTRL, online mirror descent, and their relatives -----
@@ -203,19 +158,15 @@ class EntropyMinimizer(Minimizer):
 
     step_size: float
     weights: str = "constant"
+    ranges: ClassVar[Ranges] = {"step_size": STEP_SIZES}
     tables: ClassVar[tuple[str, ...]] = ("weight",)
 
     def __post_init__(self) -> None:
-        self.fill(step_size=refusals.number(self.step_size, "step_size", *STEP_SIZES))
+        super().__post_init__()
         if self.weights not in _ENTROPIES:
             raise ValueError(
                 f'weights={self.weights!r} is neither "constant" nor "kroer".'
             )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The step size."""
-        return (self.step_size,)
 
     @property
     def needs_whole_tree(self) -> bool:
@@ -285,18 +236,12 @@ class MagneticMirrorDescent(EntropyMinimizer):
     step_power: float = 0.0
     temperature_power: float = 0.0
     rule: ClassVar[str] = "mmd"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.fill(temperature=refusals.number(self.temperature, "temperature", 0, 1e10))
-        for name in ("step_power", "temperature_power"):
-            self.fill(**{name: refusals.number(getattr(self, name), name, 0, 1)})
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The step size, the temperature, the powers."""
-        powers = self.step_power, self.temperature_power
-        return self.step_size, self.temperature, *powers
+    ranges: ClassVar[Ranges] = {
+        **EntropyMinimizer.ranges,
+        "temperature": (0, 1e10),
+        "step_power": (0, 1),
+        "temperature_power": (0, 1),
+    }
 
     @property
     def moves_everywhere(self) -> bool:
@@ -304,24 +249,10 @@ class MagneticMirrorDescent(EntropyMinimizer):
         return True
 
 
-def ftrl(step_size: float, *, weights: str = "constant") -> FTRL:
-    """Follow the regularized leader with dilated entropy, see `FTRL`."""
-    return FTRL(step_size, weights)
-
-
-def omd(step_size: float, *, weights: str = "constant") -> OMD:
-    """Online mirror descent with dilated entropy, see `OMD`."""
-    return OMD(step_size, weights)
-
-
-def optimistic_ftrl(step_size: float, *, weights: str = "constant") -> OptimisticFTRL:
-    """Optimistic FTRL with dilated entropy, see `OptimisticFTRL`."""
-    return OptimisticFTRL(step_size, weights)
-
-
-def optimistic_omd(step_size: float, *, weights: str = "constant") -> OptimisticOMD:
-    """Optimistic OMD with dilated entropy, see `OptimisticOMD`."""
-    return OptimisticOMD(step_size, weights)
+ftrl = FTRL
+omd = OMD
+optimistic_ftrl = OptimisticFTRL
+optimistic_omd = OptimisticOMD
 
 
 def magnetic_mirror_descent(

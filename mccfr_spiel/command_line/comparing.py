@@ -10,17 +10,17 @@ from absl import flags
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.command_line.flags import FORMATS
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
+from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import (
+    Count,
     Method,
     make_method,
     name_of,
+    value_of,
 )
 from mccfr_spiel.experiments.comparing import compare
-from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.single_run import has_bars, show
-from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 
 TABLE = "comparison.csv"

@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 from absl import flags
 
-from mccfr_spiel.common.results_folder import PICTURES
+from mccfr_spiel.common.folders import PICTURES
+from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.tables import Count, Setting, table_of
-from mccfr_spiel.papers import reproduction, table_1
+from mccfr_spiel.papers import reproduction
 
 flags.disclaim_key_flags()
 
 FORMATS = tuple(name.rpartition(".")[2] for name in PICTURES)
 """What --figure_format may be."""
 
-EXPERIMENT_NAMES = (table_1.NAME, *reproduction.EXPERIMENTS)
+EXPERIMENT_NAMES = (reproduction.TABLE_1, *reproduction.EXPERIMENTS)
 
 _MOST_DIGITS = 1000
 """Of a whole number in a flag; `1e999999999` would fill the memory."""

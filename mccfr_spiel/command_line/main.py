@@ -16,7 +16,6 @@ from absl import flags
 from mccfr_spiel.command_line import (
     comparing,
     describing,
-    exploring,
     playing,
     running,
 )
@@ -26,11 +25,10 @@ from mccfr_spiel.command_line.flags import (
     check_formats,
     define,
 )
-from mccfr_spiel.command_line.signals import Signals, guarded
+from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
+from mccfr_spiel.experiments.algorithm_names import table_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.single_run import quieted, show
-from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -45,7 +43,7 @@ class Command(NamedTuple):
         usage: what may stand beside flags.
         about: the first sentence says what it does.
         shared: the flags that run_experiments.py has, too.
-        own: the class of its other flags, see `tables.table_of`.
+        own: the class of its other flags, see `algorithm_names.table_of`.
         run: runs it, given the flags, the words that are no flags, and the handlers of
             signals; returns the exit code.
     """
@@ -64,7 +62,7 @@ def version() -> str:
 
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
-    return running.run_game(signals)
+    return running.solve(signals)
 
 
 def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
@@ -132,8 +130,8 @@ COMMANDS = {
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
         ("game", "players", "import", "abstraction"),
-        exploring.Own,
-        lambda values, words, _: exploring.run(values, words),
+        playing.OfPage,
+        lambda values, words, _: playing.open_page(values, words),
     ),
     "info": Command(
         "GAME",
@@ -182,8 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             near += f" It is a flag of {', '.join(having)}."
         print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
-    with quieted("quiet" in values and values.quiet):
-        return guarded(lambda signals: command.run(values, rest, signals))
+    return guarded(lambda signals: command.run(values, rest, signals))
 
 
 def flags_of_command(command: Command) -> flags.FlagValues:

@@ -4,31 +4,65 @@ The flags are absl's, defined once for the process; `main.py` gives each command
 own.
 """
 
+import contextlib
 import functools
+import importlib
+import json
 import logging
 import os
 import pathlib
+import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
+import pyspiel
 from absl import flags
 from tqdm import tqdm
 
 from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
-from mccfr_spiel.command_line.signals import Signals, guarded
-from mccfr_spiel.experiments import sweeps
-from mccfr_spiel.experiments.importing import import_games
-from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.single_run import (
-    Request,
-    has_bars,
-    load_plotting,
-    quieted,
-    solve,
+from mccfr_spiel.command_line.terminal import Signals, guarded, has_bars, show, warn
+from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
+from mccfr_spiel.common.display import brief, counted, plus_minus
+from mccfr_spiel.common.folders import (
+    ALL_FILES,
+    CHECKPOINT,
+    EVALUATION,
+    PICTURE,
+    PROGRAM,
+    RESULTS,
+    SOLUTION,
+    kept_policies,
+    write_json,
+)
+from mccfr_spiel.common.folders import SETTINGS as SETTINGS_FILE
+from mccfr_spiel.common.limits import in_words, resident
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.metrics import known_value
+from mccfr_spiel.evaluation.reading import write_policy
+from mccfr_spiel.experiments import runs, sweeps
+from mccfr_spiel.experiments.algorithm_names import import_games, name_of
+from mccfr_spiel.experiments.runs import Recording, words_of_error
+from mccfr_spiel.experiments.settings import (
+    SETTINGS,
+    Flags,
+    Settings,
+    check,
+    description,
+    named_settings,
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
-from mccfr_spiel.papers import panels, reproduction, table_1
+from mccfr_spiel.kernels.jit import seconds_compiled
+from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
+from mccfr_spiel.offline.methods import LinearProgramRun
+from mccfr_spiel.papers import figures, reproduction
+from mccfr_spiel.policies.policy import GameSolver
+from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster, Ray
+from mccfr_spiel.tree.loading import pot_of
 
 FLAGS = flags.FLAGS
 define_flags()
@@ -38,8 +72,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs what the flags of run_experiments.py say; returns the exit code."""
     # absl shows what libraries log. What matplotlib's one for PDF says is no news.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    with quieted(FLAGS.quiet):
-        return guarded(lambda signals: _run(argv, signals))
+    return guarded(lambda signals: _run(argv, signals))
 
 
 def _run(argv: Sequence[str], signals: Signals) -> int:
@@ -50,16 +83,81 @@ def _run(argv: Sequence[str], signals: Signals) -> int:
     for name in OF_EXPERIMENTS:
         if FLAGS[name].present:
             raise ValueError(f"--{name} takes an --experiment.")
-    return run_game(signals)
+    return solve(signals)
 
 
-def run_game(signals: Signals) -> int:
-    """Solves the game of the flags; returns the exit code."""
-    modules = imported_games()
-    return solve(request()._replace(cluster=cluster_of_run(modules)), signals)
+def imported_games() -> list[str]:
+    """The modules that register games, ours and the user's, which are imported."""
+    return import_games(FLAGS["import"].value or [])
 
 
-def cluster_of_run(modules: Sequence[str]) -> Cluster | None:
+def load_plotting() -> ModuleType | None:
+    """The module that draws; None without matplotlib."""
+    try:
+        return importlib.import_module("mccfr_spiel.experiments.plotting")
+    except ImportError:
+        return None
+
+
+# --- a single run: its folder -----------------------------------------------------
+
+
+def solve(signals: Signals) -> int:
+    """Solves the game of the flags; returns the exit code.
+
+    Raises:
+        ValueError: the flags contradict each other or the run is not possible.
+        OSError: a file cannot be written. The newest checkpoint is good.
+    """
+    cluster = _cluster(imported_games())
+    resume, overwrite = FLAGS.resume, FLAGS.overwrite
+    if resume and overwrite:
+        raise ValueError("--resume keeps results and --overwrite drops them; drop one.")
+    told: Flags = {name: FLAGS[name].value for name in SETTINGS}
+    if FLAGS.output_dir is not None:
+        folder = pathlib.Path(FLAGS.output_dir)
+    else:
+        fresh = not (overwrite or resume)
+        folder = runs.default_folder(named_settings(**told), fresh=fresh)
+    names = SETTINGS_FILE, CHECKPOINT, CHECKPOINT + PREVIOUS
+    goes_on = resume and any((folder / name).exists() for name in names)
+    if goes_on:
+        given = {name: one for name, one in told.items() if FLAGS[name].present}
+        told = runs.resumed_flags(folder, given, told)
+    settings = named_settings(**told)
+    if resume and not settings.is_resumable:
+        raise ValueError(
+            f"{told.get('algorithm')} makes no checkpoints; drop --resume."
+        )
+    check(settings, splits=cluster is not None)
+    if not goes_on:
+        runs.open_folder(folder, overwrite=overwrite, resume=resume)
+        if resume:
+            print(f"There is no run in {folder} yet: it begins.")
+    try:
+        with folders.held(folder):
+            # What killed runs were writing: this run holds the folder alone.
+            for part in folder.glob("*" + folders.PARTS):
+                part.unlink(missing_ok=True)
+            about = description(settings, told)
+            with contextlib.closing(
+                _recording(settings, about, folder, cluster, goes_on=goes_on)
+            ) as recording:
+                try:
+                    return _record(recording, folder, signals)
+                except (OSError, KeyboardInterrupt) as error:
+                    if (folder / CHECKPOINT).exists():
+                        error.add_note(
+                            f"The newest checkpoint in {folder} is good: --resume goes "
+                            "on from it."
+                        )
+                    raise
+    finally:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # if it is empty, because the run was not possible
+
+
+def _cluster(modules: Sequence[str]) -> Cluster | None:
     """Where the batches of a single run are split; None if the flags name no cluster.
 
     Args:
@@ -81,63 +179,331 @@ def cluster_of_run(modules: Sequence[str]) -> Cluster | None:
     return None
 
 
-def imported_games() -> list[str]:
-    """The modules that register games, ours and the user's, which are imported."""
-    return import_games(FLAGS["import"].value or [])
+def _recording(
+    settings: Settings,
+    about: Mapping[str, Any],
+    folder: pathlib.Path,
+    cluster: Cluster | None,
+    *,
+    goes_on: bool,
+) -> Recording:
+    """Makes the solver, new or from a checkpoint in the folder, and begins the files.
+
+    Args:
+        settings: the run.
+        about: the content of settings.json.
+        folder: of the run; it is held.
+        cluster: where batches are split.
+        goes_on: whether the folder has a run that goes on.
+    """
+    whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
+    is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
+    print(f"Preparing {brief(settings.game)}{whole * is_whole} ...", flush=True)
+    kept, checkpoint, solver = [], folder / CHECKPOINT, None
+    if goes_on:
+        try:
+            solver = runs.load_solver(settings, checkpoint, cluster=cluster)
+        except FileNotFoundError:
+            print("There is no checkpoint yet: the run begins anew.")
+        except DamagedError as error:
+            raise ValueError(
+                f"{error} There is nothing left to resume from; use --overwrite to "
+                "begin again."
+            ) from error
+    if solver is not None:
+        write_json(folder / SETTINGS_FILE, about)
+        print(f"Resumed after {solver.num_iterations:,} iterations.")
+        kept, is_missing = runs.read_rows(folder / RESULTS, settings, solver)
+        if is_missing:
+            warn(
+                f"{folder / RESULTS} lacks rows from before the checkpoint. The run "
+                "goes on without them."
+            )
+    else:
+        solver = runs.make_solver(settings, cluster=cluster)
+        # The new run is possible, so that the files of an older one may go, with what
+        # a kill has left of a policy.
+        for path in [*map(folder.joinpath, ALL_FILES), *kept_policies(folder).values()]:
+            path.unlink(missing_ok=True)
+        write_json(folder / SETTINGS_FILE, about)
+        if isinstance(solver, Solver):
+            solver.save(checkpoint)
+    every = FLAGS.checkpoint_every
+    paths = folder / RESULTS, checkpoint
+    return Recording(*paths, settings, solver, kept, checkpoint_every=every)
 
 
-def request() -> Request:
-    """What the flags ask for of a single run."""
-    values = {name: FLAGS[name].value for name in SETTINGS}
-    given = {name: value for name, value in values.items() if FLAGS[name].present}
-    return Request(
-        values,
-        given,
-        output_dir=FLAGS.output_dir,
-        resume=FLAGS.resume,
-        overwrite=FLAGS.overwrite,
-        checkpoint_every=FLAGS.checkpoint_every,
-        plays=FLAGS.evaluation_plays,
-        play_seconds=FLAGS.evaluation_seconds,
-        figure_formats=tuple(FLAGS.figure_format or ("png",)),
-    )
+# --- a single run: its course -----------------------------------------------------
+
+
+_WIDTHS = {
+    **{"iteration": 12, "nodes touched": 15, "seconds": 9, "NashConv": 12},
+    **{"exploitability": 14, "% of the pot": 14, "last NashConv": 14},
+}
+"""The columns of a run's rows, and how wide they are."""
+
+_SOON_WRITTEN = 50_000
+"""So many infosets are written as a policy while somebody waits for the prompt."""
+
+
+def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
+    """Runs the solver and writes what it finds; returns the exit code."""
+    settings, solver = recording.settings, recording.solver
+    # matplotlib is imported now, because importing it later would delay Ctrl-C.
+    plotting = load_plotting()
+    print(_described(solver, settings), flush=True)
+    signals.wait = settings.is_iterative
+    if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
+        signals.handle(signal.SIG_DFL)
+    error = _show_rows(recording, folder, signals)
+    if signals.received is not None:
+        done = counted(solver.num_iterations, "iteration")
+        warn(f"Interrupted after {done}: writing the checkpoint.")
+    try:
+        recording.save()
+        is_small = solver.tree.num_infosets <= _SOON_WRITTEN
+        if signals.received is None or is_small:
+            write_policy(folder, solver.average_policy())
+        else:
+            warn(
+                "The policy is large and not written; ms.load_policy reads it from "
+                f"the checkpoint in {folder}, and this command writes it: "
+                "mccfr-spiel solve --resume "
+                f"--output_dir={folder} --iterations={solver.num_iterations}"
+            )
+    except Exception as second:
+        if error is None:
+            raise
+        words = words_of_error(second)
+        error.add_note(f"Not all that was found could be written: {words}")
+    signals.wait = False  # all that took long is on disk
+    if error is None and signals.received is None:
+        _evaluate(recording, folder)
+    if plotting is not None:
+        _draw(settings, folder, plotting)
+    else:
+        show("No picture: matplotlib is not installed (pip install matplotlib).")
+    if error is not None:
+        known = ValueError, OSError, MemoryError, pyspiel.SpielError
+        if not isinstance(error, known):  # a bug, as a rule in the code of a game
+            traceback.print_exception(error)
+        done = f"{solver.num_iterations:,} iterations"
+        warn(f"Error after {done}: {words_of_error(error)}")
+    if (took := seconds_compiled()) > 1.0:
+        show(f"Compiled in {took:.0f} s, not counted above; kept for the next run.")
+    show(f"Results are in {folder}")
+    if signals.received is not None:
+        return 128 + signals.received
+    return 1 if error is not None else 0
+
+
+def _described(solver: GameSolver, settings: Settings) -> str:
+    """What is about to run, in a few lines."""
+    tree = solver.tree
+    parts = [f"{brief(tree.source)}: {tree.num_players} players"]
+    if tree.is_complete:
+        parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
+    elif tree.has_all_infosets:
+        parts.append(f"{tree.num_infosets:,} infosets")
+    method = settings.algorithm
+    words = f"{name_of(method)}: {method!r}, seed={settings.seed}"
+    lines = [", ".join(parts), words]
+    if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
+        lines.append(
+            "Not a two-player zero-sum game: there is no exploitability, and NashConv "
+            "may not approach 0."
+        )
+    return "\n".join(lines)
+
+
+def _show_rows(
+    recording: Recording, folder: pathlib.Path, signals: Signals
+) -> Exception | None:
+    """Runs the solver; each row goes to the screen and into the file as it comes.
+
+    Returns the error that ended the run, if there was one after which what has been
+    found can still be written.
+    """
+    settings, solver, kept = recording.settings, recording.solver, recording.kept
+    pot = pot_of(solver.tree.game)
+    hidden = {"% of the pot"} if not pot > 0 else set()
+    hidden |= set() if settings.evaluate_last else {"last NashConv"}
+    with tqdm(
+        total=settings.last,
+        disable=not has_bars(),
+        unit="it" if settings.until_nodes_touched is None else "nodes",
+        unit_scale=True,
+        leave=False,
+    ) as bar:
+
+        def watch(done: int) -> bool:
+            bar.update(done - bar.n)
+            return signals.received is not None
+
+        show(_in_columns({name: name for name in _WIDTHS if name not in hidden}))
+        for row in kept:
+            show(format_row(row, pot))
+        gap = kept[-1]["nash_conv"] if kept else None
+        try:
+            for row in recording.rows(watch):
+                show(format_row(row, pot))
+                gap = row["nash_conv"]
+                if gap is not None:
+                    bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
+        except LinearProgramError as error:
+            # Other solvers of linear programs may finish what HiGHS did not.
+            path, game = folder / PROGRAM, error.form.tree.game
+            write_program(error.program, path, game.get_type().short_name)
+            raise ValueError(f"{error} The program is in {path}.") from error
+        except OSError:
+            raise
+        except Exception as error:  # whatever it is, the results so far must be saved
+            return error
+    target = settings.target(pot)
+    if target is not None and gap is not None:
+        show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
+    return None
+
+
+def _in_columns(words: Mapping[str, str]) -> str:
+    return " ".join(f"{word:>{_WIDTHS[name]}}" for name, word in words.items())
+
+
+def format_row(row: dict[str, Any], pot: float) -> str:
+    """A row under the names of its columns; exploitability is NashConv / 2, also in %
+    of the pot if there is one."""
+
+    def measure(value: float | None) -> str:
+        return "-" if value is None else f"{value:.6g}"
+
+    gap, last = row["nash_conv"], row["last_nash_conv"]
+    words = {
+        "iteration": f"{row['iteration']:,}",
+        "nodes touched": f"{row['nodes_touched']:,}",
+        "seconds": f"{row['seconds']:.3f}",
+        "NashConv": measure(gap),
+        "exploitability": measure(row["exploitability"]),
+    }
+    if pot > 0:
+        words["% of the pot"] = measure(None if gap is None else 50 * gap / pot)
+    if last is not None:
+        words["last NashConv"] = measure(last)
+    return _in_columns(words)
+
+
+# --- a single run: its end --------------------------------------------------------
+
+
+def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
+    """Prints and writes the results of a run that has come to its end, besides rows."""
+    settings, solver = recording.settings, recording.solver
+    if isinstance(solver, LinearProgramRun):
+        summary = solver.summary()
+        write_json(folder / SOLUTION, summary)
+        show(f"Value for player 0: {summary['value']:.12g}")
+    elif settings.evaluate == "exact":
+        vector, threads = solver.average_vector(), settings.threads
+        value = known_value(solver.tree, vector, threads=threads)
+        if value is not None:
+            show(f"Value for player 0: {value}")
+    elif settings.evaluate == "sampled":
+        _evaluate_by_play(settings, solver, folder)
+
+
+def _evaluate_by_play(
+    settings: Settings, solver: GameSolver, folder: pathlib.Path
+) -> None:
+    """Plays the average policy; the estimates go to the screen and into a file."""
+    show("Playing the average policy ...")
+    solver.tree.forget_nodes()  # the policy needs none
+    solver.tree.give_back()
+    # A learned response may take what the solver has left of its memory, and the
+    # quarter that it was not given.
+    budget = solver.tree.budget
+    try:
+        result = runs.evaluation(
+            solver.average_policy(),
+            plays=FLAGS.evaluation_plays,
+            seconds=FLAGS.evaluation_seconds,
+            seed=settings.seed,
+            max_memory=max(budget.left, 0) + budget.limit // 4,
+            twin=settings.twin,
+            forgets=settings.forgets,
+        )
+    except (ValueError, MemoryError, pyspiel.SpielError) as error:
+        raise ValueError(f"The policy could not be played: {error}") from error
+    write_json(folder / EVALUATION, result)
+    for player, estimates in enumerate(result["players"]):
+        show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
+        for name, estimate in estimates.items():
+            if isinstance(estimate, dict):
+                shown = plus_minus(estimate["mean"], estimate["half_width"])
+            else:
+                shown = f"{estimate:,}"
+            show(f"  {name.replace('_', ' ')}: {shown}")
+    if settings.forgets:
+        show("No response was learned, since the game has imperfect recall.")
+    else:
+        show("The gain is a lower bound of what a best response gains; not NashConv.")
+
+
+def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
+    """Draws the rows if they make a curve, or what was estimated by playing."""
+    for one in FLAGS.figure_format or ("png",):
+        picture = (folder / PICTURE).with_suffix(f".{one}")
+        if settings.evaluate == "exact" and settings.is_iterative:
+            label = name_of(settings.algorithm)
+            figure = plotting.convergence_figure({label: folder}, title=settings.game)
+            plotting.save_figure(figure, picture)
+        elif (folder / EVALUATION).exists():
+            result = json.loads((folder / EVALUATION).read_text())
+            plotting.save_estimates(result, picture, brief(settings.game))
+
+
+# --- the papers' experiments ------------------------------------------------------
 
 
 def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
-    is_table = name == table_1.NAME
+    is_table = name == reproduction.TABLE_1
     for flag in SETTINGS:
         if FLAGS[flag].present and (is_table or flag != "threads"):
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
     if is_table:
-        path = table_1.make_table(folder, imports, trees, only=FLAGS.only)
+        path = reproduction.make_table(folder, imports, trees, only=FLAGS.only)
         print(path.read_text(encoding="utf-8"))
         return 0
     experiment = reproduction.EXPERIMENTS[name]
-    table = panels.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
     table = {
-        key: settings._replace(threads=FLAGS.threads) for key, settings in table.items()
+        key: settings._replace(threads=FLAGS.threads)
+        for key, settings in figures.sweep(
+            experiment, seeds=FLAGS.seeds, only=FLAGS.only
+        ).items()
     }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
     print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
+    workers = FLAGS.workers or os.cpu_count() or 1
     with tqdm(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
         failures = sweeps.run_sweep(
             table,
             folder,
             executor(FLAGS)
-            or functools.partial(
-                local, workers=FLAGS.workers or os.cpu_count() or 1, run_main=False
-            ),
+            or functools.partial(local, workers=workers, run_main=False),
             lambda share: bar.update(100 * share - bar.n),
             imports=imports,
             trees=trees,
             checkpoint_every=FLAGS.checkpoint_every,
         )
     if any(sweeps.is_finished(folder, key) for key in table):
-        summarize_and_draw(experiment, folder)
+        summary = figures.summarize(experiment, folder)
+        if load_plotting() is None:
+            print("No figures: matplotlib is not installed (pip install matplotlib).")
+        else:
+            formats = FLAGS.figure_format or ("png", "svg")
+            figures.save_experiment(experiment, summary, formats=formats)
     for key, error in failures:
         print(f"{key} failed: {error}", file=sys.stderr)
     print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
@@ -149,15 +515,3 @@ def executor(values: flags.FlagValues) -> Executor | None:
     if values.executor == "local":
         return None
     return functools.partial(on_ray, workers=values.workers, address=values.ray_address)
-
-
-def summarize_and_draw(experiment: panels.Experiment, folder: pathlib.Path) -> None:
-    """Writes the means over seeds, and the figures if matplotlib is there."""
-    summary = panels.summarize(experiment, folder)
-    if load_plotting() is None:
-        print("No figures: matplotlib is not installed (pip install matplotlib).")
-        return
-    from mccfr_spiel.papers import figures
-
-    formats = FLAGS.figure_format or ("png", "svg")
-    figures.save_experiment(experiment, summary, formats=formats)

@@ -4,8 +4,54 @@
     refusals.py        checks of arguments that public functions share
     limits.py          the budget of bytes, and forecasts of what a task needs
     display.py         how objects look: a line, a table of text, a table in a notebook
-    folders.py         atomic writes, locks, rows
+    folders.py         atomic writes, locks, rows, the names of the files of a run
     checkpoint.py      the format of saved objects
-    results_folder.py  the names of the files of a run
-    facade.py          public names, each imported when it is first asked for
+
+Here is only how a package lists its public names, once, in its stub `__init__.pyi`,
+which type checkers and editors read as well. A line of a stub names the file that
+defines a name; where it names a package instead, the name is a module of that package.
 """
+
+import ast
+import importlib
+import pathlib
+from collections.abc import Callable, Collection
+from typing import Any
+
+
+def listed_names(
+    package: str, file: str, apart: Collection[str] = ()
+) -> tuple[list[str], Callable[[str], Any]]:
+    """The names in a package's stub, and a function that imports one of them.
+
+    Args:
+        package: its `__name__`.
+        file: its `__file__`, beside which the stub lies.
+        apart: names in the stub that a program which imports all does not get.
+
+    Returns:
+        The other names, sorted, and a `__getattr__` for the package, which raises
+        AttributeError for any other name.
+    """
+    stub = ast.parse(pathlib.Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    origins = {
+        alias.asname: (str(node.module), alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname is not None
+    }
+
+    def find(name: str) -> Any:
+        if name not in origins:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        path, original = origins[name]
+        module = importlib.import_module(path)
+        if hasattr(module, "__path__"):
+            value = importlib.import_module(f"{path}.{original}")
+        else:
+            value = getattr(module, original)
+        setattr(importlib.import_module(package), name, value)
+        return value
+
+    return sorted(origins.keys() - set(apart)), find

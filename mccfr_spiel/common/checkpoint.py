@@ -25,7 +25,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.folders import (
+    DAMAGED,
+    PREVIOUS,
+    CheckpointError,
+    DamagedError,
+    write_file,
+)
 
 # --- how files tell a user's function from another one of its name --------------------
 
@@ -50,22 +56,9 @@ def digest_of(function: types.FunctionType) -> str:
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
-_BLOCK = 1 << 20
 
-PREVIOUS = ".previous"
-"""Ends the name of the checkpoint before the newest one."""
-DAMAGED = ".damaged"
-"""Ends the name of a damaged file that `load_newest` has set aside."""
 OWN_STRINGS = "information_state_string"
 """What a header says of an abstraction that is the game's own strings."""
-
-
-class CheckpointError(ValueError):
-    """A file is not a checkpoint, or damaged, or a checkpoint of something else."""
-
-
-class DamagedError(CheckpointError):
-    """A file is damaged or was cut short, or never was a checkpoint."""
 
 
 class Kind(NamedTuple):
@@ -331,9 +324,8 @@ def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
 
 def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
     """Unpacks what `pack_strings` packed; raises DamagedError if it cannot have."""
-    data = text.tobytes()
-    bounds = [0, *ends.tolist()]
     check_strings(text, ends)
+    data, bounds = text.tobytes(), [0, *ends.tolist()]
     return [
         data[start:stop].decode("utf-8", "surrogateescape")
         for start, stop in itertools.pairwise(bounds)
@@ -342,7 +334,8 @@ def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
 
 def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
     """Raises DamagedError unless `pack_strings` can have made these arrays."""
-    fits = (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
+    fits = text.ndim == ends.ndim == 1
+    fits = fits and (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
     if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
         raise DamagedError("The file's strings do not fit together.")
 
@@ -393,22 +386,19 @@ def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
             raise ValueError("its members are larger than the file")
         for member in members:
             with archive.open(member) as data:
-                array = _array(data, member.file_size)
+                _check_array(data, member.file_size)
+            with archive.open(member) as data:
+                array = np.lib.format.read_array(data, allow_pickle=False)
             arrays[member.filename.removesuffix(".npy")] = array
     return arrays
 
 
-def _array(data: IO[bytes], size: int) -> np.ndarray:
-    """Reads the array in a member that has so many bytes."""
+def _check_array(data: IO[bytes], size: int) -> None:
+    """Raises ValueError unless a member of so many bytes is an array that fills it."""
     version = np.lib.format.read_magic(data)
     if version != (1, 0):
         raise ValueError(f"an array of version {version}")
-    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(data)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(data)
     expected = math.prod(shape) * dtype.itemsize
     if dtype.hasobject or min(shape, default=0) < 0 or size - data.tell() != expected:
         raise ValueError(f"{size - data.tell()} bytes for {shape} of {dtype}")
-    flat = np.empty(expected, np.uint8)
-    for start in range(0, expected, _BLOCK):
-        block = data.read(min(_BLOCK, expected - start))
-        flat[start : start + len(block)] = np.frombuffer(block, np.uint8)
-    return flat.view(dtype).reshape(shape, order="F" if by_columns else "C")

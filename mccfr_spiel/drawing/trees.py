@@ -5,6 +5,7 @@ the colour of the player; chance nodes are diamonds. Nodes of one infoset on one
 are joined by a dashed line, on which each of them has a dot.
 """
 
+import dataclasses
 import os
 import pathlib
 from collections.abc import Sequence
@@ -26,16 +27,7 @@ from mccfr_spiel.common.display import (
     title,
 )
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.drawing.layout import (
-    CHARACTER,
-    FONT,
-    LANE,
-    MARGIN,
-    RADIUS,
-    Spot,
-    lay_out,
-)
-from mccfr_spiel.drawing.printing import printed
+from mccfr_spiel.drawing.printing import FONT, printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
@@ -48,6 +40,19 @@ MOST_NODES = 400
 _MOST_COUNTED = 100_000
 """So many nodes are counted to say how large a game is that is refused."""
 
+# --- the sizes of things, in pixels ---------------------------------------------------
+
+_ROW = 24.0
+"""The distance between two leaves."""
+_RADIUS = 10.0
+"""Of a decision node."""
+_LANE = 8.0
+"""The distance between two lanes, in which lines join the nodes of infosets."""
+_CHARACTER = 6.3
+"""The width of a letter, on average, at FONT."""
+_BEND = 34.0
+"""The room in which an edge goes from the row of its parent to its own."""
+_MARGIN = 18.0
 _LINE = 16.0
 _MOST_OF_NAME = 24
 _MOST_OF_STRING = 60
@@ -224,6 +229,37 @@ def _check_size(
         )
 
 
+# --- the nodes ------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(eq=False)
+class Spot:
+    """A node of the drawing.
+
+    Attributes:
+        parent: None at the root.
+        player: who acts, as in OpenSpiel.
+        infoset: its number in the drawing; -1 where no player acts.
+        known: what the player knows there, as people say it.
+        label: what is written at the edge to the node.
+        odds: the probability of a player's move to it; None if there is no policy, or
+            if chance has made the move.
+        end: what is written behind a terminal node.
+        level: how many moves lead to it.
+        y: its row, which `give_rows` finds.
+    """
+
+    parent: "Spot | None"
+    player: int
+    infoset: int = -1
+    known: str = ""
+    label: str = ""
+    odds: float | None = None
+    end: str = ""
+    level: int = 0
+    y: float = 0.0
+
+
 def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]:
     """The nodes from a state on in depth-first order, with the words of people.
 
@@ -271,12 +307,56 @@ def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]
     return spots
 
 
+def give_rows(spots: Sequence[Spot]) -> None:
+    """Leaves stand on rows of their own, other nodes in the middle of their children.
+
+    From the last node up, all children of a node have their rows before it.
+
+    Args:
+        spots: the nodes in depth-first order.
+    """
+    children: dict[Spot, list[float]] = {}
+    leaves = len({*spots} - {spot.parent for spot in spots})
+    for spot in reversed(spots):
+        rows = children.get(spot)
+        if rows is None:
+            leaves -= 1
+            spot.y = _MARGIN + _ROW * (0.5 + leaves)
+        else:
+            spot.y = (min(rows) + max(rows)) / 2
+        if spot.parent is not None:
+            children.setdefault(spot.parent, []).append(spot.y)
+
+
+def links_of(members: Sequence[Spot]) -> list[tuple[int, list[Spot]]]:
+    """The lines that join nodes of one infoset on one level, from the top down: of each
+    the lane it is in, 0 next to the nodes, and the nodes.
+
+    Lines that overlap get lanes of their own. Each pass takes the line that begins
+    highest among those left and puts it into the first lane that is free there.
+    """
+    groups: dict[int, list[Spot]] = {}
+    for spot in members:
+        if spot.infoset >= 0:
+            groups.setdefault(spot.infoset, []).append(spot)
+    links, ends = [], [-1.0]  # of each lane the row where its last line ends
+    for group in groups.values():
+        if len(group) > 1:
+            lane = next(i for i, end in enumerate(ends) if end < group[0].y)
+            ends[lane] = group[-1].y
+            ends += [-1.0] if lane == len(ends) - 1 else []
+            links.append((lane, group))
+    return links
+
+
+# --- the picture ----------------------------------------------------------------------
+
+
 class _Picture:
     """The drawing of one tree as an SVG element."""
 
     def __init__(self, spots: list[Spot], num_players: int, name: str) -> None:
         self.spots, self._name = spots, name
-        self._layout = lay_out(spots)
         self._known = {one.infoset: one for one in spots if one.player >= 0}
         self._owned = [
             [infoset for infoset, one in sorted(self._known.items()) if one.player == p]
@@ -287,24 +367,44 @@ class _Picture:
             for mine in self._owned
             for number, infoset in enumerate(mine, 1)
         }
+        give_rows(spots)
+        levels: list[list[Spot]] = []
+        for spot in spots:
+            if spot.level == len(levels):
+                levels.append([])
+            levels[spot.level].append(spot)
+        # For each level where its nodes are, and where edges have come to their rows.
+        self._x, self._label_start = [_MARGIN + _RADIUS], [0.0]
+        self._width, self._links = 0.0, []
+        for level, members in enumerate(levels):
+            links = links_of(members)
+            self._links += links
+            if level:
+                start = self._x[-1] + _RADIUS + _BEND
+                end = start + _CHARACTER * max(len(spot.label) for spot in members)
+                lanes = 1 + max((lane for lane, _ in links), default=-1)
+                self._label_start.append(start)
+                self._x.append(end + 4 + lanes * _LANE + _RADIUS + 6)
+            behind = _CHARACTER * max(len(spot.end) for spot in members)
+            self._width = max(self._width, self._x[-1] + _RADIUS + behind + _MARGIN)
 
     def svg(self) -> str:
         """The text of an SVG file."""
-        layout, name = self._layout, self._name
         words = ", ".join(map(str, range(len(self._owned))))
         words = f"At the ends: the returns of players {words}."
-        if layout.links:
+        if self._links:
             words += " Dots on a dashed line: one information set."
-        top = 2 * _LINE + MARGIN
+        top = 2 * _LINE + _MARGIN
         group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
         self._draw_edges(group)
         self._draw_links(group)
         for spot in self.spots:
             self._draw_node(group, spot)
         legend = ElementTree.Element("g")
-        right, rows = self._draw_legend(legend, top + layout.height)
-        width = max(layout.width, right, CHARACTER * len(words) + 2 * MARGIN)
-        height = top + layout.height + _LINE * rows + MARGIN
+        bottom = top + max(spot.y for spot in self.spots) + _ROW / 2 + _MARGIN
+        right, rows = self._draw_legend(legend, bottom)
+        width = max(self._width, right, _CHARACTER * len(words) + 2 * _MARGIN)
+        height = bottom + _LINE * rows + _MARGIN
         root = ElementTree.Element(
             "svg",
             {
@@ -316,26 +416,25 @@ class _Picture:
                 "role": "img",
             },
         )
-        _child(root, "title").text = f"The tree of {name}"
+        _child(root, "title").text = f"The tree of {self._name}"
         _child(root, "style").text = _style()
-        _child(root, "rect", kind="paper", width="100%", height="100%")
-        _text(root, MARGIN, _LINE + 6, one_line(name), "title")
-        _text(root, MARGIN, 2 * _LINE + 6, words, "faint")
+        _child(root, "rect", "paper", width="100%", height="100%")
+        _text(root, _MARGIN, _LINE + 6, one_line(self._name), "title")
+        _text(root, _MARGIN, 2 * _LINE + 6, words, "faint")
         root.extend((group, legend))
         return ElementTree.tostring(root, encoding="unicode")
 
     def _draw_edges(self, group: ElementTree.Element) -> None:
-        layout = self._layout
         for spot in self.spots[1:]:
             assert spot.parent is not None
-            x0, y0 = layout.x[spot.parent.level], spot.parent.y
-            x1, y1 = layout.label_start[spot.level], spot.y
-            middle = (x0 + x1) / 2 + RADIUS / 2
+            x0, y0 = self._x[spot.parent.level], spot.parent.y
+            x1, y1 = self._label_start[spot.level], spot.y
+            middle = (x0 + x1) / 2 + _RADIUS / 2
             path = (
                 f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
-                f"{x1:.1f} {y1:.1f} H{layout.x[spot.level]:.1f}"
+                f"{x1:.1f} {y1:.1f} H{self._x[spot.level]:.1f}"
             )
-            edge = _child(group, "path", kind="edge", d=path)
+            edge = _child(group, "path", "edge", d=path)
             width = 1.0 if spot.odds is None else 0.8 + 3.2 * spot.odds
             edge.set("stroke-width", f"{width:.2f}")
             label = _text(group, x1, y1 - 5, spot.label)
@@ -344,38 +443,34 @@ class _Picture:
                 label.set("opacity", "0.6")
 
     def _draw_links(self, group: ElementTree.Element) -> None:
-        for lane, spots in self._layout.links:
-            x = self._layout.x[spots[0].level] - RADIUS - 6 - LANE * lane
+        for lane, spots in self._links:
+            x = self._x[spots[0].level] - _RADIUS - 6 - _LANE * lane
             colour = _PLAYERS + lane % (len(_LIGHT) - _PLAYERS)
             path = f"M{x:.1f} {spots[0].y:.1f} V{spots[-1].y:.1f}"
-            _child(group, "path", kind=f"link line{colour}", d=path)
+            _child(group, "path", f"link line{colour}", d=path)
             for spot in spots:
-                place = {"cx": f"{x:.1f}", "cy": f"{spot.y:.1f}", "r": "3"}
-                _child(group, "circle", kind=f"fill{colour}", **place)
+                _child(group, "circle", f"fill{colour}", cx=x, cy=spot.y, r="3")
 
     def _draw_node(self, group: ElementTree.Element, spot: Spot) -> None:
-        x, y, player = self._layout.x[spot.level], spot.y, spot.player
+        x, y, player = self._x[spot.level], spot.y, spot.player
         if spot.end:  # of a leaf, or dots where the tree goes on
-            right = 4 if player == TERMINAL else RADIUS + 3
+            right = 4 if player == TERMINAL else _RADIUS + 3
             _text(group, x + right, y + 4, spot.end)
-        if player == TERMINAL:
-            return
         if player == CHANCE_NODE:
-            r = RADIUS - 1
+            r = _RADIUS - 1
             corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
-            shape = _child(group, "polygon", kind="chance", points=corners)
+            shape = _child(group, "polygon", "chance", points=corners)
             _child(shape, "title").text = "chance"
-        else:
-            place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
+        elif player != TERMINAL:
             kind = f"fill{player % _PLAYERS}"
-            shape = _child(group, "circle", kind=kind, **place)
+            shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{_RADIUS:g}")
             _child(shape, "title").text = f"player {player}: {one_line(spot.known)}"
             _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
 
     def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
         """The list of each player's information states; returns where it ends at the
         right, and its rows."""
-        x, rows = MARGIN, 0
+        x, rows = _MARGIN, 0
         for player, mine in enumerate(self._owned):
             known = [self._known[infoset].known for infoset in mine]
             names = one_lines(known, _MOST_OF_STRING)
@@ -384,24 +479,24 @@ class _Picture:
             for row, words in enumerate(lines):
                 kind = f"title fill{player % _PLAYERS}" if row == 0 else ""
                 _text(group, x, top + _LINE * (row + 0.5), words, kind)
-            x += CHARACTER * max(map(len, lines)) + 2 * MARGIN
+            x += _CHARACTER * max(map(len, lines)) + 2 * _MARGIN
             rows = max(rows, len(lines))
         return x, rows
 
 
 def _child(
-    parent: ElementTree.Element, tag: str, kind: str = "", **attributes: str
+    parent: ElementTree.Element, tag: str, kind: str = "", **attributes: str | float
 ) -> ElementTree.Element:
     """A new element, with a class if there is one."""
+    words = {k: v if isinstance(v, str) else f"{v:.1f}" for k, v in attributes.items()}
     if kind:
-        attributes["class"] = kind
-    return ElementTree.SubElement(parent, tag, attributes)
+        words["class"] = kind
+    return ElementTree.SubElement(parent, tag, words)
 
 
 def _text(
     parent: ElementTree.Element, x: float, y: float, words: str, kind: str = ""
 ) -> ElementTree.Element:
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}"}
-    element = _child(parent, "text", kind, **place)
+    element = _child(parent, "text", kind, x=x, y=y)
     element.text = words
     return element

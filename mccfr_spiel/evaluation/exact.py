@@ -9,67 +9,9 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import sequences_of
-from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
-from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import Game, read_policy
 from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import HandNames
-
-_BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
-"""What reading a policy takes for each: numpy's vectors, and Python's objects."""
-
-_BYTES_OF_HANDS = 24
-"""For each sequence of a tree of hands, once its policy is a vector: two vectors for
-the passes, and one to spare."""
-
-Game = pyspiel.Game | str | GameTree
-
-STORES = "auto", "tree", "worlds", "none"
-"""What `store` may be."""
-
-
-def read_policy(
-    game: Game,
-    policy: Any,
-    max_memory: MaxMemory,
-    twin: bool | None = None,
-    store: str = "auto",
-) -> tuple[GameTree, np.ndarray]:
-    """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
-
-    A tree that a solver has grown is left as it is; a whole one is kept beside it.
-    """
-    if store not in STORES:
-        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
-    each = policy if is_one_for_each(policy) else [policy]
-    trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
-    grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
-    if isinstance(game, GameTree):
-        tree = complete_tree(game, max_memory, twin=twin, store=store)
-        if tree is not game:  # which has other numbers, so vectors are read by strings
-            each = [_named(game, one) for one in each]
-            policy = each if is_one_for_each(policy) else each[0]
-    elif grown is not None:
-        tree = whole_tree_beside(grown, game, max_memory, twin=twin, store=store)
-    else:
-        tree = complete_tree(game, max_memory, twin=twin, store=store)
-    infosets, sequences = tree.num_infosets, tree.num_sequences
-    size = _BYTES_OF_SEQUENCE * sequences
-    if isinstance(tree.infoset_names, HandNames) and trees == [tree]:
-        size = _BYTES_OF_HANDS * sequences
-    if tree.worlds is None and not isinstance(policy, np.ndarray):
-        size += _BYTES_OF_INFOSET * infosets
-    tree.budget.require(size, "Reading the policy and its plans takes")
-    return tree, policy_vector(tree, policy)
-
-
-def _named(tree: GameTree, policy: Any) -> Any:
-    """A vector over a tree as a policy with names; any other policy as it is."""
-    is_vector = isinstance(policy, np.ndarray)
-    if is_vector and policy.shape == (tree.num_sequences,):
-        return SequencePolicy(tree, policy)
-    return policy
 
 
 def expected_returns(

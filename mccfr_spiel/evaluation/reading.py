@@ -1,17 +1,54 @@
-"""Policies from everything that the package writes: files, folders, checkpoints."""
+"""Policies in files: one function writes them into a folder, one reads everything that
+the package writes: files, folders, checkpoints."""
 
+import json
 import os
 import pathlib
 
 import pyspiel
 
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.folders import (
+    BINARY_POLICY,
+    CHECKPOINT,
+    POLICY,
+    write_json,
+)
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.common.results_folder import BINARY_POLICY, CHECKPOINT, POLICY
-from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import read_policy
+from mccfr_spiel.policies.names import from_json, is_of_file
+from mccfr_spiel.policies.policy import SequencePolicy, to_json
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import Abstraction
+from mccfr_spiel.tree.loading import has_name, load_game
+
+JSON_INFOSETS = 100_000
+"""The most information sets of a policy that is written as JSON."""
+
+_JSON_PROBABILITIES = 10 * JSON_INFOSETS
+
+PLAIN = False, checkpoint.OWN_STRINGS
+"""What a header says of strings that are the game's own, as JSON has them."""
+
+
+def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
+    """Writes a policy into a folder of results; returns the file's path.
+
+    The file is `policy.json` (see policies/names.py), or `policy.bin` if the
+    policy has more than JSON_INFOSETS information sets or ten times as many
+    probabilities, or an abstraction. `load_policy` reads both.
+    """
+    few = policy.num_infosets <= JSON_INFOSETS
+    small = few and len(policy.vector) <= _JSON_PROBABILITIES
+    small &= checkpoint.saved_abstraction(policy.tree.abstraction) in PLAIN
+    name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
+    if small:
+        write_json(folder / name, to_json(policy))
+    else:
+        policy.save(folder / name)
+    # A run that was resumed may have left a policy of the other kind, now outdated.
+    (folder / other).unlink(missing_ok=True)
+    return folder / name
 
 
 def load_policy(
@@ -57,7 +94,9 @@ def load_policy(
             f"{path} is {checkpoint.BOT.words}, which learns while it plays. It is no "
             "policy; read it with ms.OnlineOutcomeSamplingBot.load."
         )
-    return read_policy(path, game, abstraction=abstraction)
+    if kind is checkpoint.POLICY:
+        return SequencePolicy.load(path, game, abstraction=abstraction)
+    return _from_json_file(path, game)
 
 
 def _file_in(folder: pathlib.Path) -> pathlib.Path:
@@ -66,15 +105,37 @@ def _file_in(folder: pathlib.Path) -> pathlib.Path:
     That is the newer one if there are two; and the checkpoint if there is none, because
     a run was killed before it wrote its policy.
     """
-    names = POLICY, BINARY_POLICY
-    found = [folder / name for name in names if (folder / name).exists()]
-    if not found:
-        names = CHECKPOINT, CHECKPOINT + checkpoint.PREVIOUS
-        found = [folder / name for name in names if (folder / name).exists()][:1]
-    if not found:
-        raise ValueError(
-            f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
-            f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
-            "policy."
+    previous = CHECKPOINT + checkpoint.PREVIOUS
+    for names in ((POLICY, BINARY_POLICY), (CHECKPOINT,), (previous,)):
+        found = [folder / name for name in names if (folder / name).exists()]
+        if found:
+            return max(found, key=lambda path: path.stat().st_mtime_ns)
+    raise ValueError(
+        f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
+        f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
+        "policy."
+    )
+
+
+def _from_json_file(
+    path: pathlib.Path, game: pyspiel.Game | str | None
+) -> SequencePolicy:
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(
+            f"{path} is neither {checkpoint.POLICY.words} nor one in JSON: {error}"
+        ) from error
+    if not is_of_file(value) or not isinstance(value["game"], str):
+        raise DamagedError(
+            f"{path} has no policy: there is no table of the game and its players."
         )
-    return max(found, key=lambda path: path.stat().st_mtime_ns)
+    source = load_game(value["game"] if game is None else game)
+    if not has_name(source, value["game"]):
+        raise checkpoint.CheckpointError(
+            f"{path} has a policy for {value['game']}, not for {source}."
+        )
+    try:
+        return SequencePolicy(*from_json(value, source))
+    except ValueError as error:
+        raise DamagedError(f"{path} has no policy for {source}: {error}") from error

@@ -1,12 +1,10 @@
 """Experiments: runs and sweeps as data, the files they leave, and figures.
 
 settings.py        one run as a value, the table of settings, names -> settings
-runs.py            settings -> solver -> rows
-results.py         the folder of a run: written, opened, resumed
+runs.py            settings -> solver -> rows -> files, from which a run goes on
 sweeps.py          tables of settings, run by workers
 comparing.py       algorithms on games with seeds, as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
-single_run.py      one run of the command line
 
 What users need of these files, and of mccfr_spiel/papers for experiments of many
 panels, can be read from this package, see `_HOMES`.
@@ -19,7 +17,7 @@ _HOMES = {
     "experiments.settings": ("Settings", "named_settings", "read_settings"),
     "experiments.runs": ("make_solver", "rows", "run"),
     "experiments.sweeps": ("local", "on_ray", "run_sweep"),
-    "papers.panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
+    "papers.figures": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
 }
 """Where the public names of this package are defined. Each module is imported when one
 of its names is first asked for, so that nothing here depends on the papers."""

@@ -1,4 +1,4 @@
-"""Names for algorithms: how settings, folders, legends and files call them.
+"""Names: of modules, of settings, and of algorithms in settings, legends and files.
 
 A *method* here is anything that solves a game: an `Algorithm`, which `Solver` runs, or
 an `OfflineMethod`. Its name and its parts come from the value alone, so two settings
@@ -9,8 +9,19 @@ name in METHODS or as its repr, the code that makes it.
 import ast
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+import importlib
+import inspect
+import operator
+import os
+import pathlib
+import re
+import sys
+import traceback
+import types
+import typing
+from collections.abc import Collection, Iterable, Mapping
+from types import ModuleType
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
@@ -26,19 +37,183 @@ from mccfr_spiel.algorithms import (
     Part,
     Sampling,
     check_algorithm,
+    full,
+    outcome,
     own_averaging,
     own_estimator,
     own_rule,
     parts,
     polynomial,
-    sampling,
     schedule_of,
 )
 from mccfr_spiel.common import refusals
-from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.experiments.tables import Count, table_of
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
+
+# --- modules by their names, or by the paths of their files ------------------------
+
+
+GAMES = "mccfr_spiel.games"
+"""The papers' games."""
+
+
+def import_games(modules: Iterable[str]) -> list[str]:
+    """Imports the papers' games and then modules of a user's.
+
+    Args:
+        modules: names of modules, installed or in the working directory, or paths of
+            Python files.
+
+    Returns:
+        All of them as `import_module` finds them from any working directory.
+
+    Raises:
+        ValueError: a module cannot be imported, or its code raises an error.
+    """
+    importlib.import_module(GAMES)
+    found = [GAMES]
+    for name in modules:
+        name = os.path.abspath(name) if name.endswith(".py") else name
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ValueError(
+                f"--import={name}: {error}. Give the name of a module that is "
+                "installed or in this folder, or the path of a Python file."
+            ) from error
+        except (Exception, SystemExit) as error:  # modules raise what they like
+            traceback.print_exception(error)
+            raise ValueError(
+                f"--import={name}: the module ends in {type(error).__name__}: {error}"
+            ) from error
+        found.append(name)
+    return found
+
+
+def import_module(name: str) -> ModuleType:
+    """Imports a module by its name, also from the working directory, or by its file.
+
+    A module of a file is called as the file is, without ".py". The file's folder, and
+    the working directory, come last in `sys.path`, so that nothing in them hides an
+    installed package.
+
+    Raises:
+        ImportError: there is no such module or file, or another module has its name.
+    """
+    path, folder = pathlib.Path(name).absolute(), os.getcwd()
+    is_file = name.endswith(".py")
+    if is_file:
+        if not path.is_file():
+            raise ImportError(f"there is no file {path}")
+        name, folder = path.stem, str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    importlib.invalidate_caches()  # the file may be a moment old
+    module = importlib.import_module(name)
+    if is_file and pathlib.Path(module.__file__ or "").absolute() != path:
+        raise ImportError(f"another module is called {name!r}; rename the file")
+    return module
+
+
+def value_of(text: str) -> Any:
+    """What MODULE:NAME names; MODULE is as in `import_module`.
+
+    Raises:
+        ValueError: the module cannot be imported, or has nothing of that name.
+    """
+    module, _, name = text.rpartition(":")
+    try:
+        return operator.attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{text!r} is not MODULE:NAME of something in a module that is installed "
+            f"or in this folder, nor FILE.py:NAME: {error}."
+        ) from error
+
+
+# --- tables of settings: classes whose fields are read by programs, too ---------------
+#
+# A field says what may be said of a setting: its name, its type, its default, and in
+# the docstring of the class what it means. From that come the flags of the command
+# line, the checks of values from files, and the pages of the documentation.
+
+Count = Annotated[int, 1]
+"""A whole number from 1 on."""
+
+
+class Setting(NamedTuple):
+    """A line of a table.
+
+    Attributes:
+        name: of the setting and of its flag.
+        kind: the type of its values. None is always allowed, and stands for "not
+            given".
+        default: when it is not given.
+        help: what it means.
+        least: the least number, or None.
+        choices: the words that it may be; empty for any.
+        path: which field of an algorithm it is, as `part.field`; else empty.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    help: str
+    least: int | None = None
+    choices: Collection[str] = ()
+    path: str = ""
+
+    @property
+    def words(self) -> str:
+        """Which values there are, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        return getattr(self.kind, "__name__", str(self.kind))
+
+    def admits(self, value: Any) -> bool:
+        """Whether a JSON value fits; floats may be whole, bools are no numbers."""
+        if value is None or self.choices:
+            return value is None or value in self.choices or ":" in str(value)
+        kind = int | float if self.kind is float else self.kind
+        is_bool = isinstance(value, bool)
+        return isinstance(value, kind) and is_bool == (self.kind is bool)
+
+
+def table_of(fields: type) -> dict[str, Setting]:
+    """The annotated fields of a class: name -> line of the table.
+
+    What follows a type in `Annotated` is the least value (an int), the path (a string)
+    or the choices. A field without a value has None as its default.
+    """
+    helps = _attributes(fields)
+    table = {}
+    for name, hint in typing.get_type_hints(fields, include_extras=True).items():
+        more: list[Any] = []
+        kinds = [one for one in typing.get_args(hint) if one is not types.NoneType]
+        if typing.get_origin(hint) in (typing.Union, types.UnionType):
+            hint = functools.reduce(operator.or_, kinds)
+        if typing.get_origin(hint) is Annotated:
+            hint, *more = typing.get_args(hint)
+        found = {_PLACES.get(type(one), "choices"): one for one in more}
+        default, words = getattr(fields, name, None), helps.get(name, "")
+        name = name.removesuffix("_")  # of a word that Python reserves
+        table[name] = Setting(name, hint, default, words, **found)
+    return table
+
+
+_PLACES = {int: "least", str: "path"}
+
+
+def _attributes(documented: type) -> dict[str, str]:
+    """What the docstring of a class says of each attribute, in one line."""
+    text = inspect.getdoc(documented) or ""
+    _, _, section = text.partition("\nAttributes:\n")
+    section, _, _ = section.partition("\n\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", section, re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in found}
+
+
+# --- what algorithms and their parts are called ---------------------------------------
 
 Method = Algorithm | OfflineMethod
 
@@ -48,12 +223,10 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    name.lower(): one
-    for name, one in vars(sampling).items()
-    if isinstance(one, Sampling)
+    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Sampling)
 }
-SAMPLINGS["pruned"] = sampling.full(prune=True)
-SAMPLINGS["pruned_by_regret"] = sampling.full(prune="regret")
+SAMPLINGS["pruned"] = full(prune=True)
+SAMPLINGS["pruned_by_regret"] = full(prune="regret")
 """The estimators, as settings call them."""
 
 
@@ -321,13 +494,13 @@ _CALLS: dict[str, Any] = {
     "own_rule": functools.partial(_read_own, OwnRule),
     "own_estimator": functools.partial(_read_own, OwnEstimator),
     "own_averaging": functools.partial(_read_own, OwnAveraging),
-    **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
+    **{name: one for name, one in vars(parts).items() if isinstance(one, Sampling)},
     **{name: one for name, one in vars(parts).items() if isinstance(one, Averaging)},
     **RULES,
     **{kind.__name__: kind for kind in RULES.values()},
     **{type(one).__name__: type(one) for one in OFFLINE_METHODS.values()},
     **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
-    **{one.__name__: one for one in (sampling.full, sampling.outcome)},
+    **{one.__name__: one for one in (full, outcome)},
     "polynomial": polynomial,
 }
 """The names that a repr may have in it. All of them make values and do nothing else."""

@@ -26,8 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.results_folder import RESULTS, read_table
+from mccfr_spiel.common.folders import RESULTS, read_table, write_file
 from mccfr_spiel.experiments.algorithm_names import METHODS
 
 # --- how figures look -----------------------------------------------------------------

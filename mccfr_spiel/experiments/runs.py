@@ -1,28 +1,62 @@
-"""Runs: a solver made from settings, and the loop that yields the rows of its table.
+"""Runs: a solver made from settings, its rows, and the files that they go into.
 
-What becomes of a row is the caller's business: the command line prints it and
-experiments/results.py writes it, experiments/sweeps.py only writes it.
+`rows` yields the table of a run, and `Recording` writes it, with the checkpoints and
+policies of the run. From these files a run goes on where it was, whatever ended it.
+What the command line runs and what a sweep's workers run is recorded alike.
+
+A file that cannot be written, because the disk is full or the folder was deleted, ends
+the run with the OSError. The checkpoint before it stays good, and the rows that belong
+to that checkpoint were made to last before it was written.
 """
 
+import bisect
+import errno
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import tempfile
+import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, own_parts_of
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.folders import (
+    LOCK,
+    SETTINGS,
+    csv_text,
+    naming,
+    policy_after,
+    read_table,
+    write_file,
+)
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
+from mccfr_spiel.evaluation.plays import sampled_returns
+from mccfr_spiel.evaluation.responses import learned_response
 from mccfr_spiel.evaluation.theory import nash_conv_bound
+from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.settings import (
+    CHANGEABLE,
+    DEFAULT,
+    Flags,
     Settings,
+    abstraction_of,
     budget_of,
     measure,
     new_tree,
+    read_flags,
 )
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.solving.cluster import Cluster, check_can_split
+from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import (
     COUNTERS,
     Metric,
@@ -31,7 +65,7 @@ from mccfr_spiel.solving.running import (
     reached,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.tree.loading import pot_of, turn_based
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -90,32 +124,6 @@ def make_solver(
     )
 
 
-def check_cluster(settings: Settings) -> None:
-    """Raises ValueError, in words, if a cluster cannot split a run's batches."""
-    if not isinstance(settings.algorithm, Algorithm):
-        raise ValueError(
-            f"A cluster splits batches of walks, and {settings.algorithm.name} makes "
-            "none. Use an algorithm that samples, with a batch."
-        )
-    check_can_split(new_tree(settings), settings.algorithm)
-
-
-def make_bound(solver: GameSolver) -> Callable[[], float]:
-    """The least NashConv that theory promises of the solver's average policy now.
-
-    For `Solver` the bound is that of `theory.nash_conv_bound` (with probability 0.95 if
-    the algorithm samples); a first-order method has its own.
-
-    Raises:
-        ValueError: no theorem covers the method.
-    """
-    if isinstance(solver, Solver):
-        bound = nash_conv_bound(solver.tree, solver.algorithm)
-        return lambda: float(bound(solver.num_iterations))
-    method: Any = solver  # a first-order one: `Settings` refuses bounds of others
-    return lambda: method.gap_bound
-
-
 # --- when rows are due ---------------------------------------------------------
 #
 # At numbers that depend on the settings alone, so that runs which differ only in their
@@ -125,22 +133,12 @@ def make_bound(solver: GameSolver) -> Callable[[], float]:
 def row_dues(settings: Settings) -> Iterator[int]:
     """The numbers of iterations, or of nodes touched if the settings go by those, after
     which a row is due: increasing, and ending with the last of the run."""
-    last = settings.until_nodes_touched or settings.iterations
-    if not settings.is_iterative:
-        last = 1
+    last = settings.last if settings.is_iterative else 1
     if settings.print_freq is not None:
         yield from range(settings.print_freq, last, settings.print_freq)
         yield last
     else:
         yield from log_spaced(settings.rows_from, last, settings.rows_per_decade)
-
-
-def policy_dues(settings: Settings) -> Iterator[int]:
-    """The numbers, counted as in `row_dues`, of which the policies are kept: each by
-    the first row that reaches it."""
-    if settings.keep_policies is not None:
-        last = settings.until_nodes_touched or settings.iterations
-        yield from log_spaced(1, last, settings.keep_policies)
 
 
 def aligned(
@@ -187,12 +185,12 @@ def rows(
     them. Seconds are those that the solver has spent on iterations.
 
     Args:
-        solver: from `make_solver(settings)` or `resuming.load_solver`.
+        solver: from `make_solver(settings)` or `load_solver`.
         settings: the run.
         on_progress: called a few times a second with the number of iterations done, or
             of nodes touched if the settings go by those. Every row due so far has then
             been yielded. The run ends if it returns something true.
-        kept: the rows of the run that exist already, see `resuming.read_rows`.
+        kept: the rows of the run that exist already, see `read_rows`.
         metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
     make_row = _row_maker(solver, settings, metrics)
@@ -213,14 +211,29 @@ def rows(
 def _row_maker(
     solver: GameSolver, settings: Settings, metrics: Mapping[str, Metric]
 ) -> Callable[[int], dict[str, Any]]:
-    """A function that measures the solver as it is now; its argument is `due`."""
+    """A function that measures the solver as it is now; its argument is `due`.
+
+    The bound is the least NashConv that theory promises of the average policy: for
+    `Solver` that of `theory.nash_conv_bound` (with probability 0.95 if the algorithm
+    samples); a first-order method has its own.
+
+    Raises:
+        ValueError: no theorem covers the method.
+    """
     exploitable = is_two_player_constant_sum(solver.tree.game)
-    bound = make_bound(solver) if settings.bounds else lambda: None
+    method: Any = solver  # of bounds a first-order one: `Settings` refuses others
+    promised = None
+    if settings.bounds and isinstance(solver, Solver):
+        promised = nash_conv_bound(solver.tree, solver.algorithm)
 
     def make_row(due: int) -> dict[str, Any]:
-        gap = last = None
+        gap = last = bound = None
         if settings.evaluate == "exact":
             gap = nash_conv(solver)
+        if promised is not None:
+            bound = float(promised(solver.num_iterations))
+        elif settings.bounds:
+            bound = method.gap_bound
         if settings.evaluate_last:
             last = last_iterate(solver)
         return {
@@ -229,7 +242,7 @@ def _row_maker(
             "seconds": round(solver.seconds, 6),
             "nash_conv": gap,
             "exploitability": gap / 2 if gap is not None and exploitable else None,
-            "bound": bound(),
+            "bound": bound,
             "last_nash_conv": last,
             "due": due,
             **{label: measured(label, metrics[label], solver) for label in metrics},
@@ -240,3 +253,408 @@ def _row_maker(
 
 def _is_reached(gap: float | None, target: float | None) -> bool:
     return gap is not None and target is not None and gap <= target
+
+
+# --- the folder of a run --------------------------------------------------------
+
+
+_LONGEST_NAME = 70
+
+
+def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
+    """`results/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
+
+    Long names are cut short, and told apart from others by a few digits of their hash.
+    """
+    both = settings.game, name_of(settings.algorithm)
+    game, algorithm = (re.sub(r"[^\w.=-]+", "_", one).strip("_") for one in both)
+    if max(len(game), len(algorithm)) > _LONGEST_NAME:
+        digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
+        game = f"{game[:_LONGEST_NAME]}_{digits}"
+    name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
+    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+    folders = (pathlib.Path("results", one) for one in names)
+    return next(one for one in folders if not (fresh and one.exists()))
+
+
+def open_folder(
+    folder: pathlib.Path, *, overwrite: bool = False, resume: bool = False
+) -> None:
+    """Creates the folder of a new run, or makes sure that it can be used.
+
+    The files of an older run stay until `begin` removes them.
+
+    Raises:
+        ValueError: the folder is not empty and `overwrite` is False, it is not a
+            folder, or nothing can be written in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = {path.name for path in folder.iterdir()} - {LOCK}
+        if taken and not overwrite:
+            raise ValueError(
+                f"{folder} is not empty and has no run to resume. Choose another "
+                "output folder, or allow it to be overwritten (--overwrite)."
+                if resume
+                else f"{folder} is not empty. Choose another output folder, go on with "
+                "the run in it (--resume), or allow it to be overwritten (--overwrite)."
+            )
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ValueError(
+            f"{folder} cannot be written: {error.strerror}. Choose another output "
+            "folder."
+        ) from error
+
+
+# --- resuming: whether a folder's run can go on, and from where -----------------------
+
+
+def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
+    """The flags of the run in a folder, with those of CHANGEABLE that are given.
+
+    Args:
+        folder: of the run.
+        given: the flags that the user has set now.
+        flags: all flags, for a folder that has lost its settings.json. The checkpoint
+            is refused later if it is not of this run.
+
+    Raises:
+        ValueError: a flag is given that may not change and is not as it was, or
+            settings.json is damaged.
+    """
+    path = folder / SETTINGS
+    if not path.exists():
+        return flags
+    try:
+        stored = {**DEFAULT, **read_flags(path)}
+    except ValueError as error:
+        raise ValueError(
+            f"{error} Delete it and give all of the run's settings again, to resume "
+            "from the checkpoint."
+        ) from error
+    for name, value in given.items():
+        if name in CHANGEABLE or value == stored[name]:
+            continue
+        raise ValueError(
+            f"The run in {folder} has {name}={stored[name]}, not {value}; only "
+            f"{' and '.join(CHANGEABLE)} may change when it is resumed."
+        )
+    return stored | {name: given[name] for name in CHANGEABLE if name in given}
+
+
+def load_solver(
+    settings: Settings,
+    checkpoint: pathlib.Path,
+    tree: GameTree | None = None,
+    *,
+    cluster: Cluster | None = None,
+) -> Solver:
+    """The solver of the newest good checkpoint, ready to go on.
+
+    Args:
+        settings: the run.
+        checkpoint: the path of the file, see `Solver.load_newest`.
+        tree: the game's whole tree, if there is one already.
+        cluster: see `Solver`.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint.
+        ValueError: it is damaged, or of another run; see `Solver.load_newest`.
+    """
+    method = settings.algorithm
+    assert isinstance(method, Algorithm)  # others make no checkpoints
+    own: dict[str, Any] = own_parts_of(method)
+    solver = Solver.load_newest(
+        checkpoint,
+        tree or settings.game,
+        abstraction=abstraction_of(settings),
+        max_memory=budget_of(settings),
+        threads=settings.threads,
+        twin=settings.twin,
+        cluster=cluster,
+        **own,
+    )
+    if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):
+        raise ValueError(f"{checkpoint} is not of the run that the settings describe.")
+    by_iterations = settings.until_nodes_touched is None
+    if by_iterations and solver.num_iterations > settings.iterations:
+        raise ValueError(
+            f"The run of {checkpoint} has done {solver.num_iterations} iterations "
+            f"already, more than {settings.iterations}."
+        )
+    if settings.evaluate == "exact" and solver.tree.rule_store is None:
+        solver.tree.make_whole("auto")
+    return solver
+
+
+def read_rows(
+    path: pathlib.Path,
+    settings: Settings,
+    solver: GameSolver,
+    metrics: Iterable[str] = (),
+) -> tuple[list[dict[str, Any]], bool]:
+    """The rows in a CSV file that are due by the settings where the solver is, and
+    whether some are missing that were due before.
+
+    Raises:
+        DamagedError: a line cannot be read, or lacks one of the metrics.
+    """
+    try:
+        found = [_row(line, metrics) for line in read_table(path).rows]
+    except (ValueError, KeyError) as error:
+        raise DamagedError(
+            f"{path} is damaged ({error}). Delete it, and the run goes on without its "
+            "earlier rows; or begin again."
+        ) from error
+    column = measure(settings)
+    reached = getattr(solver, COUNTERS[column])
+    dues = [*itertools.takewhile(lambda due: due <= reached, row_dues(settings))]
+    kept: list[dict[str, Any]] = []
+    passed = 0
+    # One pass takes the numbers that one row has reached since the row before it. By
+    # nodes touched, one iteration may pass several, and the largest becomes its `due`.
+    # By iterations a row must be at the very number. The last row of a run that is to
+    # be longer now need not be due any more.
+    for row in found:
+        now = bisect.bisect_right(dues, row[column])
+        is_due = now > passed
+        if column == "iteration":
+            is_due &= dues[now - 1 : now] == [row[column]]
+        if is_due and row["iteration"] <= solver.num_iterations:
+            kept.append(row | {"due": dues[now - 1]})
+            passed = now
+    return kept, any(due < reached for due in dues[passed:])
+
+
+def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any]:
+    """A line of results.csv as a row; raises ValueError or KeyError if it is none."""
+    row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
+    row |= {name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]}
+    row |= {name: float(line[name]) for name in metrics}
+    return row | {"due": None}
+
+
+# --- what a run leaves while it goes on: its rows, its checkpoints, its policies ------
+
+
+_COST = 20
+"""Checkpoints that are saved because of a row take at most 1 / _COST of the time."""
+
+
+class Recording:
+    """A run on its way: writes its rows as they come, its policies and its checkpoints
+    when they are due.
+
+    Attributes:
+        settings: the run.
+        solver: runs it.
+        kept: the rows that the run had before it was resumed.
+    """
+
+    def __init__(
+        self,
+        path: pathlib.Path,
+        checkpoint: pathlib.Path,
+        settings: Settings,
+        solver: GameSolver,
+        kept: Sequence[dict[str, Any]] = (),
+        *,
+        metrics: Mapping[str, Metric] = NO_METRICS,
+        checkpoint_every: float = 60.0,
+    ) -> None:
+        """Creates or replaces the file of rows, with those that the run has already.
+
+        Args:
+            path: of the rows.
+            checkpoint: the path of the checkpoints.
+            settings: the run.
+            solver: that runs it.
+            kept: the rows that the run has already.
+            metrics: what a row holds beside COLUMNS: label -> function of the solver.
+            checkpoint_every: the most seconds between two checkpoints; a row brings one
+                earlier if saving is cheap.
+
+        Raises:
+            OSError: the file cannot be written. So do all methods.
+        """
+        self.settings, self.solver, self.kept = settings, solver, kept
+        self._path, self._checkpoint = path, checkpoint
+        self._metrics, self._every = metrics, checkpoint_every
+        self._columns = (*COLUMNS, *metrics)
+        write_file(path, csv_text(self._columns, kept, header=True).encode())
+        self._file = path.open("ab", buffering=0)
+        keep = settings.keep_policies
+        dues = log_spaced(1, settings.last, keep) if keep is not None else ()
+        self._policy_dues = [*dues]
+        self._reached = kept[-1][measure(settings)] if kept else 0
+        self._has_new_row = False
+        self._saved = solver.num_iterations if checkpoint.exists() else -1
+        self._saved_at, self._seconds_to_save = time.monotonic(), 0.0
+
+    def rows(
+        self, on_progress: Callable[[int], object] = lambda done: None
+    ) -> Iterator[dict[str, Any]]:
+        """Runs the solver, and yields each row once it is written; see `rows`."""
+
+        def watch(done: int) -> object:
+            self.save_if_due()
+            return on_progress(done)
+
+        solver, how = self.solver, {"kept": self.kept, "metrics": self._metrics}
+        for row in rows(solver, self.settings, watch, **how):
+            self.add(row)
+            yield row
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Writes a row, and the solver's policy beside it if that is due."""
+        with naming(self._path):
+            self._check_in_place()
+            rest = memoryview(csv_text(self._columns, [row]).encode())
+            while rest:  # the system may take only a part of it in one call
+                rest = rest[self._file.write(rest) :]
+        self._has_new_row = True
+        before, self._reached = self._reached, row[measure(self.settings)]
+        if any(before < due <= self._reached for due in self._policy_dues):
+            path = self._path.with_name(policy_after(row["iteration"]))
+            self.solver.average_policy().save(path)
+
+    def save_if_due(self) -> None:
+        """Saves a checkpoint if it is time for one."""
+        passed = time.monotonic() - self._saved_at
+        cheap = passed >= max(1.0, _COST * self._seconds_to_save)
+        if passed < self._every and not (self._has_new_row and cheap):
+            return
+        began = time.monotonic()
+        self.save()
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = self._saved_at - began
+
+    def save(self) -> None:
+        """Makes the rows last and then saves a checkpoint, which must not be ahead of
+        them; solvers that cannot be resumed have none.
+
+        A solver that has not moved since is not saved again: the checkpoint before it
+        would become the same one.
+        """
+        self.sync()
+        done = self.solver.num_iterations
+        if isinstance(self.solver, Solver) and done != self._saved:
+            self.solver.save(self._checkpoint)
+            self._saved = done
+        self._has_new_row = False
+
+    def sync(self) -> None:
+        """Makes the rows last through a power cut."""
+        with naming(self._path):
+            self._check_in_place()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Closes the file of rows."""
+        self._file.close()
+
+    def _check_in_place(self) -> None:
+        """Raises FileNotFoundError if the open file has lost its name, because its
+        folder was deleted: nobody would ever read what is written now."""
+        try:
+            there = os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
+
+
+def words_of_error(error: BaseException) -> str:
+    """The message of an error with its notes, such as the history that led to it."""
+    words = str(error) or type(error).__name__
+    if isinstance(error, MemoryError) and not error.args:
+        words = "There is not enough memory."
+    notes = getattr(error, "__notes__", ())
+    if notes and not words.endswith((".", "!", "?")):
+        words += "."
+    return " ".join([words, *notes])
+
+
+# --- evaluation by play, of games whose whole tree does not fit in memory -------------
+
+
+ONLY_A_BOUND = (
+    "The gain of a learned response is a lower bound of a best response's gain; this "
+    "is not NashConv."
+)
+NO_RESPONSE = (
+    "The game has imperfect recall, so no response was learned, and nothing says how "
+    "far the policy is from an equilibrium."
+)
+"""What the estimates do not say."""
+
+
+def evaluation(
+    policy: SequencePolicy,
+    *,
+    plays: int,
+    seconds: float,
+    seed: int = 0,
+    max_memory: MaxMemory = None,
+    twin: bool | None = None,
+    forgets: bool = False,
+) -> dict[str, Any]:
+    """Plays the policy; returns the estimates in the form that is written as JSON.
+
+    The estimates are those of evaluation/sampled.py. For each player they are the value
+    of the policy against itself, its value against uniform players, and the value of a
+    learned response to the others' policy. The gain of that response is a lower bound
+    of what a best response gains. `iterations_of_learning` says how many iterations the
+    response was learned with. For players who forget, no response is learned.
+
+    Args:
+        policy: what is evaluated.
+        plays: for each estimate.
+        seconds: of learning, for each response.
+        seed: any integer, of all draws. Each response has a seed of its own.
+        max_memory: of learning, see `learned_response`.
+        twin: whether walks and plays go over the game's compiled twin, see there.
+        forgets: whether the game has imperfect recall.
+    """
+    game = turn_based(policy.game)
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    num_players, seed = game.num_players(), seed % 2**64
+    how: dict[str, Any] = {"plays": plays, "twin": twin}
+    own = sampled_returns(game, policy, seed=seed, **how) if forgets else []
+    players = []
+    for player in range(num_players):
+        seats: list[Any] = [uniform] * num_players
+        seats[player] = policy
+        response = None
+        if not forgets:
+            response = learned_response(
+                game,
+                policy,
+                player,
+                seconds=seconds,
+                seed=seed * num_players + player,
+                max_memory=max_memory,
+                **how,
+            )
+        against_uniform = sampled_returns(game, seats, seed=seed, **how)
+        estimates = {
+            "value_against_itself": response.own if response else own[player],
+            "value_against_uniform": against_uniform[player],
+        }
+        if response:
+            estimates["value_of_learned_response"] = response.value
+            estimates["gain_of_learned_response"] = response.gain
+        found: dict[str, Any] = {
+            name: {"mean": one.mean, "half_width": one.half_width}
+            for name, one in estimates.items()
+        }
+        if response:
+            found["iterations_of_learning"] = response.iterations
+        players.append(found)
+    unsaid = NO_RESPONSE if forgets else ONLY_A_BOUND
+    return {
+        "what": f"Sampled estimates, mean +- half_width at 95% confidence. {unsaid}",
+        "plays": plays,
+        "players": players,
+    }

@@ -15,17 +15,19 @@ and numbers without structure: `--sampling=outcome --epsilon=0.4`. SETTINGS list
 
 import dataclasses
 import importlib.metadata
+import itertools
 import json
 import pathlib
 import platform
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.common.limits import (
     Budget,
     MaxMemory,
@@ -34,21 +36,24 @@ from mccfr_spiel.common.limits import (
     parse_bytes,
     resident,
 )
-from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import (
     METHODS,
     PARTS,
+    Count,
     Method,
+    Setting,
     checked,
     make_method,
+    table_of,
+    value_of,
     written,
 )
-from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.experiments.tables import Count, Setting, table_of
 from mccfr_spiel.offline.methods import OfflineMethod, check_players
+from mccfr_spiel.solving.cluster import check_can_split
 from mccfr_spiel.solving.preparing import STORES
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.tree.loading import pot_of
 from mccfr_spiel.tree.readable import Abstraction
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -158,100 +163,100 @@ class Settings:
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
-        for setting in FIELDS.values():
-            name, value = setting.name, getattr(self, setting.name)
-            if value is not None and setting.least and value < setting.least:
-                raise ValueError(f"{name}={value} is not at least {setting.least}.")
-            if setting.choices and value not in setting.choices:
-                known = ", ".join(setting.choices)
-                raise ValueError(f"{name}={value!r} is none of {known}.")
-        for name in ("until_nash_conv", "until_pot_percent"):
-            target = getattr(self, name)
-            if target is not None and not target >= 0:
-                raise ValueError(f"{name}={target} is not at least 0.")
-            if target is not None and self.evaluate != "exact":
-                raise ValueError(
-                    f"{name}={target} is never known with evaluate="
-                    f"{self.evaluate}; drop one."
-                )
-        samples = getattr(self.algorithm, "sampling", EXTERNAL_SAMPLING.sampling)
-        if self.store == "none" and self.evaluate == "exact" and samples.is_sampled:
-            raise ValueError(
-                "store=none keeps no tree, which evaluate=exact takes; use "
-                "evaluate=sampled, or drop store=none."
-            )
-        if self.forgets:
-            self._check_may_forget()
-        if self.bounds:
-            self._check_has_tree("bounds take")
-        if self.evaluate_last:
-            self._check_has_tree("evaluate_last takes")
-        if isinstance(self.algorithm, OfflineMethod):
-            self._check_fits_offline(self.algorithm)
+        for words in itertools.chain(self._wrong_values(), self._contradictions()):
+            raise ValueError(words)
 
     @property
     def forgets(self) -> bool:
         """Whether players may forget what they did or saw."""
         return self.allow_imperfect_recall or self.abstraction is not None
 
-    def _check_may_forget(self) -> None:
-        """Raises ValueError for settings that a game of imperfect recall rules out."""
+    def _wrong_values(self) -> Iterator[str]:
+        """What is wrong with a setting by itself, in words."""
+        for setting in FIELDS.values():
+            name, value = setting.name, getattr(self, setting.name)
+            if value is not None and setting.least and value < setting.least:
+                yield f"{name}={value} is not at least {setting.least}."
+            if setting.choices and value not in setting.choices:
+                yield f"{name}={value!r} is none of {', '.join(setting.choices)}."
+        for name in ("until_nash_conv", "until_pot_percent"):
+            if (target := getattr(self, name)) is not None and not target >= 0:
+                yield f"{name}={target} is not at least 0."
+
+    def _contradictions(self) -> Iterator[str]:
+        """Which settings cannot be together, in words."""
+        method, is_exact = self.algorithm, self.evaluate == "exact"
+        for name in ("until_nash_conv", "until_pot_percent"):
+            if (target := getattr(self, name)) is not None and not is_exact:
+                yield (
+                    f"{name}={target} is never known with evaluate={self.evaluate}; "
+                    "drop one."
+                )
+        samples = getattr(method, "sampling", EXTERNAL_SAMPLING.sampling)
+        if self.store == "none" and is_exact and samples.is_sampled:
+            yield (
+                "store=none keeps no tree, which evaluate=exact takes; use "
+                "evaluate=sampled, or drop store=none."
+            )
+        if self.forgets:
+            yield from self._contradictions_of_recall()
+        takers = {"bounds take": self.bounds, "evaluate_last takes": self.evaluate_last}
+        if isinstance(method, OfflineMethod):
+            takers[f"{method.name} takes"] = True
+        for what, is_given in takers.items():
+            if is_given and not is_exact:
+                yield (
+                    f"evaluate={self.evaluate} spares the whole tree, which {what}; "
+                    "use evaluate=exact."
+                )
+        if isinstance(method, OfflineMethod):
+            yield from self._contradictions_of_offline(method)
+
+    def _contradictions_of_recall(self) -> Iterator[str]:
+        """What a game of imperfect recall rules out."""
         what = f"abstraction={self.abstraction}"
         if self.allow_imperfect_recall:
-            what = "allow_imperfect_recall=True"
+            own = "allow_imperfect_recall=True"
             if self.abstraction is not None:
-                raise ValueError(
-                    f"{what} is about a game's own strings, which abstraction="
-                    f"{self.abstraction} replaces; drop one of them."
+                yield (
+                    f"{own} is about a game's own strings, which {what} replaces; drop "
+                    "one of them."
                 )
+            what = own
         elif ":" not in str(self.abstraction):
-            raise ValueError(
-                f"{what} is no MODULE:FUNCTION, such as my_buckets:by_strength."
-            )
+            yield f"{what} is no MODULE:FUNCTION, such as my_buckets:by_strength."
         if self.evaluate == "exact":
-            raise ValueError(
-                f"{what} is given, but evaluate=exact needs a best "
-                "response, which no simple algorithm finds for players who forget; use "
-                "evaluate=sampled or evaluate=none."
+            yield (
+                f"{what} is given, but evaluate=exact needs a best response, which no "
+                "simple algorithm finds for players who forget; use evaluate=sampled "
+                "or evaluate=none."
             )
         if self.twin or self.store == "none":
             given = "twin=True" if self.twin else "store=none"
-            raise ValueError(
+            yield (
                 f"{given} is given, but compiled rules know nothing of players who "
                 f"forget; drop it or {what}."
             )
 
-    def _check_has_tree(self, what: str) -> None:
-        """Raises ValueError if `evaluate` spares the whole tree, which `what` needs."""
-        if self.evaluate != "exact":
-            raise ValueError(
-                f"evaluate={self.evaluate} spares the whole tree, which {what}; use "
-                "evaluate=exact."
-            )
-
-    def _check_fits_offline(self, method: OfflineMethod) -> None:
-        """Raises ValueError for settings that an offline method does not have."""
-        self._check_has_tree(f"{method.name} takes")
-        nodes = self.until_nodes_touched
-        if nodes is not None:
-            raise ValueError(
+    def _contradictions_of_offline(self, method: OfflineMethod) -> Iterator[str]:
+        """What an offline method does not have."""
+        if (nodes := self.until_nodes_touched) is not None:
+            yield (
                 f"until_nodes_touched={nodes} is given, but {method.name} goes by "
                 "iterations; use those."
             )
         if self.evaluate_last:
-            raise ValueError(
+            yield (
                 f"{method.name} has one policy, no current one beside an average; drop "
                 "evaluate_last=True."
             )
         if self.keep_policies is not None and not method.is_iterative:
-            raise ValueError(
+            yield (
                 f"{method.name} has one policy and none on the way; drop "
                 f"keep_policies={self.keep_policies}."
             )
         if self.bounds and not method.is_iterative:
-            raise ValueError(
-                "A linear program has no curve to bound; drop bounds=True."
-            )
+            yield "A linear program has no curve to bound; drop bounds=True."
 
     def _replace(self, **changes: Any) -> "Settings":
         """The same settings with other values of some fields, as for a NamedTuple."""
@@ -273,6 +278,11 @@ class Settings:
         return max(percent * pot / 50, self.until_nash_conv or 0.0)
 
     @property
+    def last(self) -> int:
+        """Where the run ends, counted as in `measure`."""
+        return self.until_nodes_touched or self.iterations
+
+    @property
     def is_iterative(self) -> bool:
         """Whether the run approaches its answer, and so has a curve of rows."""
         method = self.algorithm
@@ -288,17 +298,30 @@ FIELDS = table_of(Settings)
 """The fields of `Settings` as a table."""
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, *, splits: bool = False) -> None:
     """Raises ValueError if the game cannot be loaded or the method cannot run on it.
 
     This does not expand the tree: what only the whole tree shows comes up later.
+
+    Args:
+        settings: the run.
+        splits: whether a cluster is to split the run's batches.
     """
-    tree = new_tree(settings)
-    if isinstance(settings.algorithm, OfflineMethod):
+    tree, method = new_tree(settings), settings.algorithm
+    settings.target(pot_of(tree.game))
+    if isinstance(method, OfflineMethod):
+        if splits:
+            raise ValueError(
+                f"A cluster splits batches of walks, and {method.name} makes none. Use "
+                "an algorithm that samples, with a batch."
+            )
         check_players(tree)
-    elif settings.bounds:
+        return
+    if splits:
+        check_can_split(tree, method)
+    if settings.bounds:
         try:
-            check_covered(tree.game, settings.algorithm)
+            check_covered(tree.game, method)
         except ValueError as error:
             raise ValueError(f"bounds=True cannot be had. {error}") from error
 
@@ -359,27 +382,16 @@ Flags = Mapping[str, Any]
 """What a run is told, by names in SETTINGS; what is missing or None has its default."""
 
 
-class _Names:
-    """What names say beside the fields of `Settings`.
-
-    Attributes:
-        players: Number of players, where the game has a choice.
-        algorithm: Or the repr of an algorithm, as "Algorithm(outcome(0.4), ftrl(0.5))".
-            Sampling, minimizer, averaging and alternating replace parts of it, except
-            in offline methods, which have none.
-    """
-
-    players: Count | None = None
-    algorithm: str = written(Settings().algorithm)
-
-
-_NAMES = table_of(_Names)
-_WORDS = f"What to run: {', '.join([*METHODS, *SCHEDULES])}. "
+_ALGORITHM = f"""What to run: {", ".join([*METHODS, *SCHEDULES])}. Or the repr of an
+algorithm, as "Algorithm(outcome(0.4), ftrl(0.5))". Sampling, minimizer, averaging and
+alternating replace parts of it, except in offline methods, which have none."""
 
 SETTINGS: dict[str, Setting] = {
     "game": FIELDS["game"],
-    "players": _NAMES["players"],
-    "algorithm": _NAMES["algorithm"]._replace(help=_WORDS + _NAMES["algorithm"].help),
+    "players": Setting(
+        "players", int, None, "Number of players, where the game has a choice.", 1
+    ),
+    "algorithm": Setting("algorithm", str, written(EXTERNAL_SAMPLING), _ALGORITHM),
     **PARTS,
     **{name: one for name, one in FIELDS.items() if name not in ("game", "algorithm")},
 }

@@ -42,19 +42,19 @@ import pyspiel
 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.results_folder import SETTINGS, read_table, write_json
-from mccfr_spiel.experiments.importing import import_module
-from mccfr_spiel.experiments.results import (
+from mccfr_spiel.common.folders import SETTINGS, read_table, write_file, write_json
+from mccfr_spiel.experiments.algorithm_names import import_module
+from mccfr_spiel.experiments.runs import (
+    NO_METRICS,
     Recording,
     load_solver,
+    make_solver,
     read_rows,
     words_of_error,
 )
-from mccfr_spiel.experiments.runs import NO_METRICS, make_solver, rows
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
 from mccfr_spiel.kernels.teams import num_cores
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree
 
@@ -112,23 +112,21 @@ def run_task(task: Task) -> Outcome:
 
 
 def _run(task: Task) -> None:
-    settings, unfinished = task.settings, task.path(UNFINISHED)
+    unfinished = task.path(UNFINISHED)
     solver, kept = _make_or_load(task)
-    metrics = dict(task.metrics)
     recording = Recording(
         unfinished,
         task.path(CHECKPOINT),
-        settings,
+        task.settings,
         solver,
         kept,
-        metrics=metrics,
+        metrics=dict(task.metrics),
         checkpoint_every=task.checkpoint_every,
     )
     with contextlib.closing(recording):
         try:
-            watch = recording.save_if_due
-            for row in rows(solver, settings, watch, kept=kept, metrics=metrics):
-                recording.add(row)
+            for _ in recording.rows():
+                pass
         except Exception as error:
             with contextlib.suppress(Exception):  # an older checkpoint stays
                 recording.save()
@@ -154,10 +152,10 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
         # anew. It ends with the same rows, since its settings determine them.
         with contextlib.suppress(FileNotFoundError, DamagedError):
             solver = load_solver(settings, task.path(CHECKPOINT), tree)
-            labels = dict(task.metrics)
-            found = read_rows(task.path(UNFINISHED), settings, solver, labels)
-            if not found.missing:
-                return solver, found.rows
+            path, labels = task.path(UNFINISHED), dict(task.metrics)
+            kept, is_missing = read_rows(path, settings, solver, labels)
+            if not is_missing:
+                return solver, kept
     return make_solver(settings, tree), []
 
 

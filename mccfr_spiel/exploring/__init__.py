@@ -1,16 +1,13 @@
 """A page in the browser that shows what was learned.
 
-    opening.py      `explore`: what it is given, and the running page
+    opening.py      `explore`: the running page; `export`: the same page as one file
+    numbers.py      values of a policy over a whole tree; fixing it, and solving on
     subjects.py     what is looked at: a game, its policies, its tree, a run's rows
-    numbers.py      values, regrets and best responses of a policy, over a whole tree
-    places.py       histories, infosets and policies, without a pass over a tree
     views.py        what the page shows of a state and of an infoset; search, lists
     grids.py        policies by private cards
-    changing.py     fixing a policy at some infosets, and solving on from there
     visits.py       what one open page has changed, and a game against a policy
     answers.py      what the page asks, by name
     server.py       who may ask, and the server
-    exporting.py    the same page as one file
     static/         the page itself
 
 Nothing here is computed before it is asked for, so that a tree of a hundred million

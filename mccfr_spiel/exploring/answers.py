@@ -1,21 +1,22 @@
-"""What a page asks, by name, and the answers as values for JSON.
+"""What a page asks, by name, and the answers as values for JSON; the page's own files.
 
 Everything that comes from a page is checked here. A ValueError becomes its message.
 """
 
+import functools
+import importlib.resources
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.exploring import grids, places, subjects, views
-from mccfr_spiel.exploring.changing import beside
-from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.places import Candidate
-from mccfr_spiel.exploring.subjects import Evaluation, Subject
-from mccfr_spiel.exploring.visits import Hand, Visit, Visits
+from mccfr_spiel.exploring import grids, subjects, views
+from mccfr_spiel.exploring.numbers import beside
+from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
+from mccfr_spiel.exploring.visits import Hand, Visit
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""
@@ -25,13 +26,24 @@ MINE = "mine"
 
 READING = (
     *("about", "overview", "state", "odds", "belief", "search", "list"),
-    *("infoset", "grid", "rows", "visit", "review"),
+    *("grid", "rows", "visit"),
 )
 """What is asked."""
 
 CHANGING = ("fix", "solve", "undo", "deal", "move")
 """What is done."""
 
+FILES = {
+    "page.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "saved.js": "text/javascript; charset=utf-8",
+}
+"""The page's own files, which lie beside this one and go into the wheel, and what they
+are."""
+
+MOST_VISITS = 16
+_LONGEST_NAME = 64
 _LONGEST = 10_000
 
 Query = Mapping[str, Any]
@@ -42,13 +54,23 @@ class Answers:
 
     Attributes:
         subject: what is looked at.
-        visits: the open pages.
+        visits: the open pages, by the names that they have chosen.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: subjects.Subject) -> None:
         """Answers nothing yet."""
         self.subject = subject
-        self.visits = Visits()
+        self.visits: OrderedDict[str, Visit] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(self, name: str, query: Query) -> Any:
+        """The answer to a question of READING or CHANGING, or WORKING."""
+        try:
+            return getattr(self, name)(query)
+        except WorkingError as error:
+            if name in CHANGING:
+                raise ValueError(str(error)) from None
+            return WORKING
 
     # --- what is asked ---------------------------------------------------------
 
@@ -80,53 +102,48 @@ class Answers:
 
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
-        if self.subject.is_holdem:
-            study = self._evaluation(query).numbers()
-            if study is None:
-                return WORKING
-            return views.overview(study.evs, study.best_evs)
         kind, why = self.subject.state_of_tree()
         if kind == "none":
             return {"none": why}
-        numbers = self._numbers(query)
-        if numbers is None:
-            return WORKING
-        return views.overview(numbers.returns, numbers.best_returns)
+        found = self._numbers(query)
+        if self.subject.is_holdem:
+            return views.overview(found.evs, found.best_evs)
+        return views.overview(found.returns, found.best_returns)
 
     def state(self, query: Query) -> Any:
         """A state, and the policy of who acts there."""
-        place = places.follow(self.subject.game, self.subject.tree(), _history(query))
-        answer: dict[str, Any] = {"state": views.state_view(place)}
-        answer["infoset"] = self._infoset(query, "policy", place)
+        tree = self.subject.tree()
+        state, infoset = views.follow(self.subject.game, tree, _history(query))
+        answer: dict[str, Any] = {"state": views.state_view(state)}
+        answer["infoset"] = self._infoset(query, "policy", state, infoset)
         if query.get("other"):
-            answer["other"] = self._infoset(query, "other", place)
+            answer["other"] = self._infoset(query, "other", state, infoset)
         return answer
 
     def odds(self, query: Query) -> Any:
         """A policy at a state and nothing else, for many policies one by one."""
-        place = places.follow(self.subject.game, None, _history(query))
-        if place.state.current_player() < 0:
+        state, _ = views.follow(self.subject.game, None, _history(query))
+        if state.current_player() < 0:
             return {"probabilities": None}
-        view = views.infoset_view(self._candidate(query), place.state, None)
+        view = views.infoset_view(self._candidate(query), state)
         if view["probabilities"] is None:  # it is an array over the tree's sequences
-            return {"probabilities": self.state(query)["infoset"]["probabilities"]}
+            view = self.state(query)["infoset"]
         return {"probabilities": view["probabilities"]}
 
     def belief(self, query: Query) -> Any:
-        """The histories of an infoset."""
-        tree, policy = self.subject.need_tree(), self._vector(query)
-        if policy is None:
-            return WORKING
-        return views.belief_view(tree, policy, self._number(query))
+        """The histories of an infoset, and what a move there is worth at each."""
+        tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
+        infoset, chosen = self._number(query), _whole(query, "chosen", -1)
+        if chosen >= tree.infosets[infoset]["num_actions"]:
+            raise ValueError(f"chosen={chosen} is none of the moves there.")
+        return views.belief_view(tree, policy, infoset, chosen)
 
     def search(self, query: Query) -> Any:
         """Infosets by text."""
-        tree, policy = self.subject.need_tree(), self._vector(query)
-        if policy is None:
-            return WORKING
+        tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
         wanted = str(query.get("text", ""))[:_LONGEST]
         found = views.search(tree, wanted, max(_whole(query, "first", 0), 0))
-        numbers = self._numbers(query)
+        numbers = self._numbers_if_there(query)
         visits = None if numbers is None else numbers.visits
         rows = [views.row_of(tree, policy, i, visits) for i in found["infosets"]]
         return {"rows": rows, "next": found["next"], "total": found["total"]}
@@ -137,10 +154,6 @@ class Answers:
         numbers, other = self._numbers(query), None
         if kind == "changed" and query.get("other"):
             other = self._numbers(query, "other")
-            if other is None:
-                return WORKING
-        if numbers is None:
-            return WORKING
         rows = [
             views.row_of(tree, numbers.policy, infoset, numbers.visits)
             | {"amount": amount}
@@ -148,33 +161,18 @@ class Answers:
         ]
         return {"rows": rows}
 
-    def infoset(self, query: Query) -> Any:
-        """The most probable history of an infoset, to walk to."""
-        tree, policy = self.subject.need_tree(), self._vector(query)
-        if policy is None:
-            return WORKING
-        found, _ = places.histories_of(tree, self._number(query), policy, 1)
-        return {"history": places.named(tree.game, found[0].moves)[0]}
-
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""
-        if self.subject.is_holdem:
-            study = self._evaluation(query).numbers()
-            if study is None:
-                return WORKING
-            try:
-                return grids.grid_of_hands(study, _history(query))
-            except ValueError as error:
-                return {"none": str(error)}
-        tree, numbers = self.subject.tree(), None
-        if tree is not None:
-            numbers = self._numbers(query)
+        history = _history(query)
         try:
+            if self.subject.is_holdem:
+                return grids.grid_of_hands(self._numbers(query), history)
+            numbers = self._numbers_if_there(query)
             return grids.grid(
                 self.subject.game,
-                _history(query),
+                history,
                 self._asker(query),
-                None if numbers is None else tree,
+                None if numbers is None else self.subject.tree(),
                 numbers,
                 self._candidate(query).origin,
             )
@@ -183,25 +181,11 @@ class Answers:
 
     def rows(self, _: Query) -> Any:
         """The rows of the run, as far as it is."""
-        found = subjects.rows_of(self.subject.folder, self.subject.history)
-        return found | {"policies": self.subject.look_again()}
+        return self.subject.rows() | {"policies": self.subject.look_again()}
 
     def visit(self, query: Query) -> Any:
         """What the page has changed."""
         return self._visit(query).view(self.subject)
-
-    def review(self, query: Query) -> Any:
-        """What a hand that is over was worth."""
-        hand = self._hand(query)
-        if not hand.state.is_terminal():
-            raise ValueError("The hand is not over.")
-        kind, why = self.subject.state_of_tree()
-        if kind in ("none", "hands"):
-            return {"none": why}
-        numbers = self._numbers(query)
-        if numbers is None:
-            return WORKING
-        return hand.review(self.subject.need_tree(), numbers)
 
     # --- what is done ------------------------------------------------------------
 
@@ -215,13 +199,13 @@ class Answers:
         infosets = [self._number(query)]
         if query.get("all_hands"):
             infosets = beside(self.subject.need_infosets(), infosets[0])
-        self._visit(query).fix(self.subject, self._which(query), infosets, row)
+        self._visit(query).fix(self.subject, self._given(query), infosets, row)
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
         """Solves on."""
         iterations = _whole(query, "iterations", 500)
-        self._visit(query).solve(self.subject, self._which(query), iterations)
+        self._visit(query).solve(self.subject, self._given(query), iterations)
         return self.visit(query)
 
     def undo(self, query: Query) -> Any:
@@ -231,11 +215,8 @@ class Answers:
 
     def deal(self, query: Query) -> Any:
         """Begins a hand."""
-        visit, seat, ask = (
-            self._visit(query),
-            _whole(query, "seat", 0),
-            self._asker(query),
-        )
+        visit, seat = self._visit(query), _whole(query, "seat", 0)
+        ask = self._asker(query)
         visit.hand = Hand(self.subject.game, seat, ask, visit.generator)
         return visit.hand.view()
 
@@ -248,7 +229,15 @@ class Answers:
     # --- what queries name ---------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
-        return self.visits.get(str(query.get("visit", "")))
+        """The page that asks; the oldest are forgotten."""
+        name = str(query.get("visit", ""))
+        if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
+            raise ValueError("The page did not say which one it is (visit=...).")
+        with self._lock:
+            visit = self.visits[name] = self.visits.pop(name, None) or Visit()
+            if len(self.visits) > MOST_VISITS:
+                self.visits.popitem(last=False)
+            return visit
 
     def _hand(self, query: Query) -> Hand:
         hand = self._visit(query).hand
@@ -262,72 +251,65 @@ class Answers:
             raise ValueError(f"number={infoset} is none of the information sets.")
         return infoset
 
-    def _which(self, query: Query, key: str = "policy") -> int:
-        """The number of a policy; that of the first one for the page's own."""
+    def _given(self, query: Query, key: str = "policy") -> Candidate:
+        """A policy that the page was given; the first one for the page's own."""
         which = 0 if query.get(key) == MINE else _whole(query, key, 0)
         last = len(self.subject.candidates) - 1
         if not 0 <= which <= last:
             raise ValueError(f"{key}={which} is none of the policies 0 to {last}.")
-        return which
+        return self.subject.candidate(which)
 
     def _candidate(self, query: Query, key: str = "policy") -> Candidate:
         if query.get(key) == MINE:
-            policy = self._evaluation(query, key).vector(None)
-            return Candidate("changed on this page", policy)
-        return self.subject.candidate(self._which(query, key))
+            return self._visit(query).changed
+        return self._given(query, key)
 
     def _evaluation(self, query: Query, key: str = "policy") -> Evaluation:
-        if query.get(key) == MINE:
-            return self._visit(query).evaluation(self.subject)
-        return self.subject.evaluation(self._which(query, key))
+        return self.subject.evaluation(self._candidate(query, key))
 
-    def _numbers(self, query: Query, key: str = "policy") -> Numbers | None:
-        """The numbers of a policy; None if they or the tree take long."""
-        if self.subject.state_of_tree()[0] == "working":
-            return None
+    def _numbers(self, query: Query, key: str = "policy") -> Any:
+        """The numbers of a policy, or its Study."""
         return self._evaluation(query, key).numbers()
 
-    def _vector(self, query: Query) -> np.ndarray | None:
-        """`[S]` the chosen policy over the tree's sequences; None if it takes long."""
-        return self._evaluation(query).vector()
+    def _numbers_if_there(self, query: Query, key: str = "policy") -> Any:
+        """The same; None if there is no tree, or they or the tree take long."""
+        if self.subject.state_of_tree()[0] == "none":
+            return None
+        try:
+            return self._numbers(query, key)
+        except WorkingError:
+            return None
 
     def _infoset(
-        self, query: Query, key: str, place: places.Place
+        self, query: Query, key: str, state: pyspiel.State, infoset: int | None
     ) -> dict[str, Any] | None:
         """A policy where a player acts, with its values if they are there."""
         candidate = self._candidate(query, key)
-        if place.state.current_player() < 0:
+        if state.current_player() < 0:
             return None
-        if self.subject.is_holdem:
-            study = self._evaluation(query, key).numbers()
-            if study is not None:
-                return views.hand_view(study, place)
-        tree = self.subject.tree()
-        if tree is None or place.node is None:
-            return views.infoset_view(candidate, place.state, None)
-        infoset = int(tree.nodes[place.node]["infoset"])
-        view = views.infoset_view(candidate, place.state, infoset)
-        numbers = self._numbers(query, key)
-        if numbers is not None:
-            view |= views.values_view(tree, numbers, infoset)
+        numbers = self._numbers_if_there(query, key)
+        if self.subject.is_holdem and numbers is not None:
+            return views.hand_view(numbers, state)
+        view = views.infoset_view(candidate, state, infoset)
+        if numbers is not None and infoset is not None:
+            view |= views.values_view(self.subject.need_tree(), numbers, infoset)
         return view
 
     def _asker(self, query: Query) -> Callable[[pyspiel.State], dict[int, float]]:
         """A function that asks a policy at states: itself, or by its vector."""
         candidate, subject = self._candidate(query), self.subject
         tree = subject.need_infosets() if subject.is_holdem else subject.tree()
-        evaluation = None if tree is None else self._evaluation(query)
 
         def ask(state: pyspiel.State) -> dict[int, float]:
             found = candidate.probabilities(state)
             if found is not None:
                 return found
-            policy = None if evaluation is None else evaluation.vector(None)
-            if tree is None or policy is None:
+            if tree is None:
                 raise ValueError("The policy can be asked once the tree is there.")
-            infoset = tree.find_at(state, state.current_player())
-            _, start, _, size, _ = tree.infosets[infoset].item()
-            row = policy[start : start + size].tolist()
+            policy = subject.evaluation(candidate).vector(None)
+            row = subjects.row_of(
+                tree, tree.find_at(state, state.current_player()), policy
+            )
             return dict(zip(state.legal_actions(), row, strict=True))
 
         return ask
@@ -349,3 +331,10 @@ def _history(query: Query) -> list[int]:
         return [int(word) for word in words.split(",") if word]
     except ValueError as error:
         raise ValueError(f"history={words!r} is no list of moves.") from error
+
+
+@functools.cache
+def static_file(name: str) -> str:
+    """The text of one of FILES, the only files that there are."""
+    folder = importlib.resources.files("mccfr_spiel.exploring") / "static"
+    return (folder / name).read_text(encoding="utf-8")

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.exploring import places
+from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.numbers import Numbers, Origin
-from mccfr_spiel.exploring.views import number, text
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in, names_at
@@ -58,7 +57,7 @@ def grid(
     Raises:
         NoGridError: the game, or the history, allows no grid.
     """
-    state = places.follow(game, None, history).state
+    state, _ = views.follow(game, None, history)
     player = int(state.current_player())
     if player < 0:
         raise NoGridError("A grid needs a state where a player acts: walk to one.")
@@ -80,10 +79,12 @@ def grid(
         label = " ".join(sorted(cards))
         if state is None or state.current_player() != player or label in rows:
             continue
-        odds, moves, visits = ask(state), places.moves_of(state), None
+        odds, moves, visits = ask(state), views.moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        said = dict(zip(map(text, places.names_of(state, moves)), moves, strict=True))
+        said = dict(
+            zip(map(views.text, views.names_of(state, moves)), moves, strict=True)
+        )
         names |= dict.fromkeys(said)
         rows[label] = {"label": label, "said": said, "odds": odds, "visits": visits}
     for row in rows.values():
@@ -118,9 +119,12 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         history: the two hands that were dealt, which change nothing, and what followed.
 
     Raises:
-        ValueError: nobody acts there.
+        NoGridError: nobody acts there.
     """
-    found = study.decision(history[2:])
+    try:
+        found = study.decision(history[2:])
+    except ValueError as error:
+        raise NoGridError(str(error)) from error
     weights = found.weights[found.player, found.hands]
     largest = weights.max(initial=0.0)
     shares = weights / largest if largest > 0 else weights
@@ -141,18 +145,18 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         "extras": ["Range", "Equity", "EV"],
         "words": found.words,
         "totals": [
-            number(weights @ column / total) if total > 0 else None
+            views.number(weights @ column / total) if total > 0 else None
             for column in np.nan_to_num(found.frequencies).T
         ],
         "evs": study.evs.tolist(),
         "rows": [
             {
                 "label": name,
-                "weight": number(weight),
+                "weight": views.number(weight),
                 "probabilities": policy.tolist(),
-                "values": [*map(number, values)],
-                "equity": number(equity),
-                "value": number(value),
+                "values": [*map(views.number, values)],
+                "equity": views.number(equity),
+                "value": views.number(value),
             }
             for name, policy, values, (weight, equity, value) in zip(
                 names, found.frequencies, found.action_evs, extras, strict=True
@@ -167,7 +171,7 @@ def word_of_deals(game: pyspiel.Game) -> str:
     state = game.new_initial_state()
     if not state.is_chance_node():
         return ""
-    name = places.name_of(state, places.moves_of(state)[0]).lower()
+    name = views.name_of(state, views.moves_of(state)[0]).lower()
     words = {"roll": "Dice", "value": "Values"}
     return next((word for part, word in words.items() if part in name), "Cards")
 
@@ -179,10 +183,10 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """
     state, seers = game.new_initial_state(), []
     for action in history:
-        if not state.is_chance_node() or len(places.moves_of(state)) == 1:
+        if not state.is_chance_node() or len(views.moves_of(state)) == 1:
             break
         players = range(game.num_players())
-        seen = [player for player in players if places.is_seen(state, action, player)]
+        seen = [player for player in players if views.is_seen(state, action, player)]
         if len(seen) != 1:
             break
         seers += seen
@@ -198,10 +202,10 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
     for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(at):
-            state.apply_action(places.moves_of(state)[way])
-        moves = places.moves_of(state)
+            state.apply_action(views.moves_of(state)[way])
+        moves = views.moves_of(state)
         for move, name in zip(moves, names_at(state, -1, moves), strict=True):
-            found[move] = text(card_in(game, name))
+            found[move] = views.text(card_in(game, name))
     return dict(sorted(found.items()))
 
 
@@ -219,7 +223,7 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves = places.moves_of(state)
+        moves = views.moves_of(state)
         action = cards.get(at, action)
         if (
             at < num_deals
@@ -240,17 +244,17 @@ def _by_ranks(
 ) -> dict[str, Any]:
     """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
     has the mean over its suits, by their weights if there are any."""
-    sums: dict[tuple[int, int], list[np.ndarray]] = {}
-    parts: dict[tuple[int, int], list[float]] = {}
+    found: dict[tuple[int, int], list[tuple[Any, float]]] = {}
     for at, (label, odds) in enumerate(hands.items()):
         (rank, suit), (other, its) = label.split()
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
         place = (high, low) if suit == its else (low, high)
-        sums.setdefault(place, []).append(np.array(odds, np.float64))
-        parts.setdefault(place, []).append(weights[at] if weights else 1.0)
+        found.setdefault(place, []).append((odds, weights[at] if weights else 1.0))
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
-    for (row, column), found in sums.items():
-        part = parts[row, column] if any(parts[row, column]) else None
-        mean = np.average(found, axis=0, weights=part)
-        cells[row][column] = [*map(number, mean)]
+    for (row, column), pairs in found.items():
+        rows, parts = zip(*pairs, strict=True)
+        mean = np.average(
+            np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
+        )
+        cells[row][column] = [*map(views.number, mean)]
     return {"labels": list(_RANKS), "cells": cells}

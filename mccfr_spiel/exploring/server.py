@@ -10,19 +10,20 @@ may load nothing from elsewhere, and no file is ever opened by a name that was a
 import json
 import secrets
 import socket
-import threading
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import (
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mccfr_spiel.exploring.answers import CHANGING, READING, Answers
-from mccfr_spiel.exploring.static_files import KINDS, static_file
+from mccfr_spiel.exploring.answers import CHANGING, FILES, READING, Answers, static_file
 from mccfr_spiel.exploring.views import text
 
 HOST = "127.0.0.1"
@@ -44,139 +45,79 @@ _MOST_BYTES = 1_000_000
 """Of what a page sends."""
 
 
-class Guard:
-    """Lets those in who know the token and name this machine; adds HEADERS."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        """Guards an application whose paths begin with the token."""
-        self._app, self._token = app, token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers 421 to other hosts and 404 without the token."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":  # such as websockets, which nothing here uses
-            return
-        request = Request(scope)
-        host = request.headers.get("host", "").rpartition(":")
-        name = host[0] if host[1] else host[2]
-        given = request.url.path.lstrip("/").partition("/")[0]
-        app = self._app
-        if name not in _HOSTS:
-            app = PlainTextResponse("This page is for this machine only.", 421)
-        elif not secrets.compare_digest(given.encode(), self._token.encode()):
-            app = PlainTextResponse("The link of this page has a token; use it.", 404)
-
-        async def send_with_headers(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                headers = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
-                message["headers"] = [*message["headers"], *headers]
-            await send(message)
-
-        await app(scope, receive, send_with_headers)
-
-
 def application(answers: Answers, token: str) -> ASGIApp:
     """The application: the page's files, and its questions.
+
+    Answers 421 to other hosts and 404 without the token.
 
     Args:
         answers: to the questions.
         token: with which all paths begin.
     """
 
-    async def page(request: Request) -> Response:
-        name = request.path_params.get("name") or "page.html"
-        if name not in KINDS:
-            return PlainTextResponse("There is no such file.", 404)
-        return Response(static_file(name), media_type=KINDS[name])
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # such as websockets, which nothing here uses
+            return
+        response = await respond(Request(scope, receive))
+        response.headers.update(HEADERS)
+        await response(scope, receive, send)
 
-    async def answered(name: str, known: tuple[str, ...], query: Any) -> Response:
+    async def respond(request: Request) -> Response:
+        host = request.headers.get("host", "").rpartition(":")
+        given, slash, name = request.url.path.removeprefix("/").partition("/")
+        if (host[0] if host[1] else host[2]) not in _HOSTS:
+            return PlainTextResponse("This page is for this machine only.", 421)
+        if not secrets.compare_digest(given.encode(), token.encode()):
+            return PlainTextResponse("The link of this page has a token; use it.", 404)
+        if not slash:
+            return RedirectResponse(f"/{token}/")
+        is_question = name.startswith("api/")
+        if request.method not in ("GET", "HEAD", "POST")[: 2 + is_question]:
+            return PlainTextResponse("Method Not Allowed", 405)
+        if is_question:
+            return await answered(request, name.removeprefix("api/"))
+        name = name or "page.html"
+        if name not in FILES:
+            return PlainTextResponse("There is no such file.", 404)
+        return Response(static_file(name), media_type=FILES[name])
+
+    async def answered(request: Request, name: str) -> Response:
+        known, query = READING, dict[str, Any](request.query_params)
+        if request.method == "POST":
+            body = b""
+            try:
+                async for part in request.stream():
+                    body += part
+                    if len(body) > _MOST_BYTES:
+                        return _refused("This is too long.")
+                known, query = CHANGING, json.loads(body)
+            except ClientDisconnect:
+                return _refused("The page was left.")  # which nobody reads
+            except (ValueError, RecursionError):
+                return _refused("This is no JSON.")
+            if not isinstance(query, dict):
+                return _refused("This is no JSON object.")
         if name not in known:
             return _refused("There is no such question.", 404)
         try:
-            answer = getattr(answers, name)
-            return JSONResponse(await run_in_threadpool(answer, query))
+            answer = await run_in_threadpool(answers.answer, name, query)
+            return JSONResponse(answer)
         except Exception as error:  # games raise what they like; the page says it
             return _refused(str(error) or type(error).__name__)
 
-    async def read(request: Request) -> Response:
-        query = dict(request.query_params)
-        return await answered(request.path_params["name"], READING, query)
-
-    async def change(request: Request) -> Response:
-        body = b""
-        try:
-            async for part in request.stream():
-                body += part
-                if len(body) > _MOST_BYTES:
-                    return _refused("This is too long.")
-            query = json.loads(body)
-        except ClientDisconnect:
-            return _refused("The page was left.")  # which nobody reads
-        except (ValueError, RecursionError):
-            return _refused("This is no JSON.")
-        if not isinstance(query, dict):
-            return _refused("This is no JSON object.")
-        return await answered(request.path_params["name"], CHANGING, query)
-
-    routes = [
-        Route(f"/{token}/", page),
-        Route(f"/{token}/{{name}}", page),
-        Route(f"/{token}/api/{{name}}", read, methods=["GET"]),
-        Route(f"/{token}/api/{{name}}", change, methods=["POST"]),
-    ]
-    return Guard(Starlette(routes=routes), token)
+    return app
 
 
 def _refused(words: str, status: int = 400) -> Response:
     return JSONResponse({"error": text(words)}, status)
 
 
-class Server:
-    """The server in a thread of its own.
-
-    Attributes:
-        url: the link, with the token.
-    """
-
-    def __init__(self, answers: Answers, port: int = 0) -> None:
-        """Starts it.
-
-        Args:
-            answers: to the page's questions.
-            port: 0 for any that is free.
-
-        Raises:
-            ValueError: the port cannot be had.
-        """
-        token = secrets.token_urlsafe(24)
-        self._socket = listening(port)
-        config = uvicorn.Config(
-            application(answers, token), log_level="error", access_log=False
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
-        )
-        self._thread.start()
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it answers."""
-        return self._thread.is_alive()
-
-    def wait(self) -> None:
-        """Waits until it is stopped; Ctrl-C is heard."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
-
-    def stop(self) -> None:
-        """Stops it; answers that are being made are finished."""
-        self._server.should_exit = True
-        self._thread.join(5)
-        self._socket.close()
+def server_of(answers: Answers, token: str) -> uvicorn.Server:
+    """The server of an application."""
+    app = application(answers, token)
+    return uvicorn.Server(
+        uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
+    )
 
 
 def listening(port: int) -> socket.socket:

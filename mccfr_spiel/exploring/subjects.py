@@ -4,31 +4,40 @@ Policies answer for states at once. Values need the whole tree of the game. That
 solver may be whole already, or mapped from a cache; a small one is made in a thread of
 its own, and a large one is done without.
 
-`rows_of` reads the rows that a run has written, or a solver recorded. `Work` is a
-call in a thread of its own, for which a page can wait a little.
+`Work` is a call in a thread of its own, for which a page can wait a little.
 """
 
+import concurrent.futures
+import dataclasses
+import functools
 import math
 import os
 import pathlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief, title
-from mccfr_spiel.common.folders import LOCK
-from mccfr_spiel.common.results_folder import RESULTS, read_table
+from mccfr_spiel.common.folders import (
+    CHECKPOINT,
+    LOCK,
+    RESULTS,
+    kept_policies,
+    read_table,
+)
+from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
-from mccfr_spiel.exploring.places import Candidate, candidates_of, kept_in
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
@@ -36,38 +45,49 @@ from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 # --- work in a thread of its own, for which a page can wait a little ------------------
 
 
+PATIENCE = 0.2
+"""Seconds that an answer waits for work in another thread, before it says that the work
+goes on."""
+
+LONG = 10.0
+"""That an answer waits for what most often is there: a tree of hands, or the policy
+that a page begins to change."""
+
 _Result = TypeVar("_Result")
 
 
+class WorkingError(Exception):
+    """Work in another thread goes on; the page asks again, or says so."""
+
+
 class Work(Generic[_Result]):
-    """A call that runs in a thread, and what has become of it.
+    """A call that runs in a thread; `words` say that it goes on."""
 
-    Attributes:
-        error: what the call raised; None if it raised nothing, or not yet.
-    """
-
-    def __init__(self, call: Callable[[], _Result]) -> None:
+    def __init__(self, call: Callable[[], _Result], words: str = "") -> None:
         """Starts the call."""
-        self.error: Exception | None = None
-        self._began = time.monotonic()
-        self._found: list[_Result] = []
+        self._began, self.words = time.monotonic(), words
         self._call = call
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+        threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         try:
-            self._found.append(self._call())
+            self._future.set_result(self._call())
         except Exception as error:  # games raise what they like; the page says it
-            self.error = error
+            self._future.set_exception(error)
 
     @property
     def is_done(self) -> bool:
         """Whether there is a result or an error."""
-        return bool(self._found) or self.error is not None
+        return self._future.done()
 
-    def result(self, seconds: float | None = 0.0) -> _Result | None:
-        """What the call returned; None if it is not done yet.
+    @property
+    def error(self) -> BaseException | None:
+        """What the call raised; None if it raised nothing, or not yet."""
+        return self._future.exception() if self.is_done else None
+
+    def result(self, seconds: float | None = PATIENCE) -> _Result:
+        """What the call returned.
 
         Args:
             seconds: to wait, counted from the beginning of the call, so repeated
@@ -75,25 +95,108 @@ class Work(Generic[_Result]):
 
         Raises:
             ValueError: the call raised an error, whose words these are.
+            WorkingError: it is not done yet.
         """
-        if not self.is_done:
-            if seconds is not None:
-                seconds = max(self._began + seconds - time.monotonic(), 0.0)
-            self._thread.join(seconds)
+        if seconds is not None:
+            seconds = max(self._began + seconds - time.monotonic(), 0.0)
+        if not concurrent.futures.wait([self._future], seconds).done:
+            raise WorkingError(self.words)
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
-        return self._found[0] if self._found else None
+        return self._future.result()
+
+
+# --- the policies that a page can look at ---------------------------------------------
+
+
+_LARGEST_CHECKPOINT = 2**24
+"""Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
+larger game, and would keep the page waiting."""
+
+
+Ask = Callable[[pyspiel.State], list[float] | None]
+"""Gives numbers at a state where a player acts, in the order of its legal actions."""
+
+
+@dataclasses.dataclass(eq=False)
+class Candidate:
+    """A policy to look at.
+
+    A policy that a run has kept on the way is read when it is first looked at, since a
+    run may have kept dozens and each may take a second.
+
+    Attributes:
+        label: what the page calls it.
+        given: the policy, if it is in memory.
+        iteration: after which it was, if that is known.
+        run: the run of whose average policy it is a step; the page's slider goes
+            through the steps of one run. Empty for any other policy.
+        origin: how it was found, if that is known.
+        regrets: gives the solver's cumulative regrets; None if there is no solver, or
+            if its rule keeps none.
+        read: reads the policy, if it is not in memory.
+    """
+
+    label: str
+    given: Any = None
+    iteration: int | None = None
+    run: str = ""
+    origin: Origin | None = None
+    regrets: Ask | None = None
+    read: Callable[[], Any] | None = None
+
+    @functools.cached_property
+    def policy(self) -> Any:
+        """The policy, anything that `policy_vector` reads; errors of `load_policy`."""
+        return self.given if self.read is None else self.read()
+
+    def probabilities(self, state: pyspiel.State) -> dict[int, float] | None:
+        """The policy's answer at a state where a player acts, by action; None if the
+        policy can only be read with a tree."""
+        policy = self.policy
+        if isinstance(policy, np.ndarray | dict | list | tuple):
+            return None
+        return Answers(policy).action_probabilities(state)
+
+
+def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
+    """A solver's policies, with its regrets if its rule keeps any."""
+    regrets, origin, count = None, None, solver.num_iterations
+    if isinstance(solver, Solver):
+        origin = Origin(solver.algorithm, count)
+        if solver.tree.abstraction is None and solver.keeps_regrets:
+            regrets = _regrets_of(solver)
+    policies = {"average policy": solver.average_policy()}
+    if hasattr(solver, "current_policy"):
+        policies["current policy"] = solver.current_policy()
+    return [
+        Candidate(
+            f"{prefix}{kind}{ending}", policy, count, origin=origin, regrets=regrets
+        )
+        for kind, policy in policies.items()
+    ]
+
+
+def _regrets_of(solver: Solver) -> Ask:
+    """The regrets as they are now: None at states that no walk has met yet."""
+    tree, met, vector = solver.tree, solver.tree.num_infosets, solver.regret_vector()
+
+    def ask(state: pyspiel.State) -> list[float] | None:
+        # Not by the string: the first search for one indexes millions in large games.
+        infoset = tree.find_at(state, state.current_player())
+        return row_of(tree, infoset, vector) if 0 <= infoset < met else None
+
+    return ask
+
+
+def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
+    """The part of a vector over sequences at an infoset."""
+    _, start, _, size, _ = tree.infosets[infoset].item()
+    return vector[start : start + size].tolist()
 
 
 # --- what a page looks at -------------------------------------------------------------
 
-
-PATIENCE = 0.2
-"""Seconds that an answer waits for work in another thread, before it says that the work
-goes on."""
-
-_MOST_SECONDS = 10.0
-"""That an answer waits for a tree of hands, which most often is there."""
 
 KEPT_BYTES = 1 << 29
 """That the numbers of all policies take together. Those of two are kept in any case: of
@@ -113,33 +216,25 @@ class Evaluation:
     (over a tree of hands a study), both computed in threads.
 
     Attributes:
+        vector: gives `[S]` the policy, see `Work.result`.
         is_wanted: whether an answer may still be asked for.
     """
 
-    def __init__(
-        self, tree: GameTree, policy: Any, origin: Origin | None = None
-    ) -> None:
+    def __init__(self, tree: GameTree, candidate: Candidate) -> None:
         """Begins to read a policy, anything that `policy_vector` takes."""
-        self.is_wanted, self._origin = True, origin
-        self._tree = tree
-        self._vector = Work(lambda: policy_vector(tree, policy))
+        self.is_wanted, self._origin = True, candidate.origin
+        self._tree, policy = tree, candidate.policy
+        words = "The policy is still being read; try again in a moment."
+        self.vector = Work(lambda: policy_vector(tree, policy), words).result
         self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
-    def vector(self, seconds: float | None = PATIENCE) -> np.ndarray | None:
-        """`[S]` the policy; None if it is not there after so many seconds.
-
-        Raises:
-            ValueError: it is no policy for this game.
-        """
-        return self._vector.result(seconds)
-
     def numbers(self, seconds: float = PATIENCE) -> Any:
-        """The policy's Numbers, or its Study in a subgame of hold'em; None if they are
-        not there after so many seconds.
+        """The policy's Numbers, or its Study in a subgame of hold'em.
 
         Raises:
             ValueError: they cannot be computed.
+            WorkingError: they are not there after so many seconds.
         """
         with self._lock:
             if self._numbers is None:
@@ -151,7 +246,6 @@ class Evaluation:
             if not self.is_wanted:  # a slider has passed it by
                 raise ValueError("Nobody has asked for these values lately.")
             policy = self.vector(None)
-            assert policy is not None
             if self._tree.worlds is not None:
                 return Study(self._tree.source, SequencePolicy(self._tree, policy))
             return numbers_of(self._tree, policy, self._origin)
@@ -170,50 +264,148 @@ class Subject:
     """
 
     def __init__(
-        self,
-        what: Any,
-        game: pyspiel.Game | str | None = None,
-        tree: GameTree | None = None,
+        self, what: Any, game: pyspiel.Game | str | GameTree | None = None
     ) -> None:
-        """Reads what was given and starts to make the tree, unless it is there.
-
-        Raises:
-            ValueError, OSError: as `explore` says.
-        """
+        """Reads what was given and starts to make the tree, unless it is there;
+        arguments and errors are those of `explore`."""
+        self._tree_given = game if isinstance(game, GameTree) else None
+        self._game = game.source if isinstance(game, GameTree) else game
+        self._run = ""
         is_several = isinstance(what, Mapping) and what and not _is_table(what)
         given: Mapping[str, Any] = what if is_several else {"": what}
         self.candidates: list[Candidate] = []
         self.folder: pathlib.Path | None = None
         self.history: Sequence[Mapping[str, Any]] = ()
-        self._run, self._abstraction = "", tree.abstraction if tree else None
         for label, one in given.items():
-            found = candidates_of(one, label, game, tree)
+            found = list(self._candidates_of(one, label))
             self.candidates += found
             if isinstance(one, str | os.PathLike):
                 if self.folder is None and pathlib.Path(one).is_dir():
                     self.folder, self._run = pathlib.Path(one).resolve(), found[0].label
             elif hasattr(one, "average_policy"):
                 self.history = self.history or getattr(one, "history", ())
-                tree = tree if tree is not None else one.tree
+                if self._tree_given is None:
+                    self._tree_given = one.tree
         if not self.candidates:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
-        in_memory = [one.policy for one in self.candidates if one.is_read]
-        self.source = _game_of(in_memory, game)
+        in_memory = [one.policy for one in self.candidates if one.read is None]
+        self.source = load_game(self._game or _game_of(in_memory))
         self.game = turn_based(self.source)
-        for candidate in self.candidates:
-            if candidate.is_read:
-                self._check_game(candidate)
+        for which, candidate in enumerate(self.candidates):
+            if candidate.read is None:
+                self.candidate(which)
+        tree = self._tree_given
         if tree is None:
             trees = (getattr(policy, "tree", None) for policy in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
-        self._evaluations: OrderedDict[int, Evaluation] = OrderedDict()
+        self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
         self._tree: Work[GameTree] | None = None
         if tree is None or tree.abstraction is None:
-            self._tree = Work(lambda: self._whole(tree))
+            words = "The game's tree is being made."
+            if self.is_holdem:
+                words = "The hands are being listed; try again in a moment."
+            self._tree = Work(lambda: self._whole(tree), words)
             if tree is not None and tree.is_complete:
                 self._tree.result(None)
+
+    # --- policies --------------------------------------------------------------
+
+    def _candidates_of(self, one: Any, label: str) -> Iterator[Candidate]:
+        """The policies of a solver, of a path, or of a policy; errors of `load_policy`.
+
+        Those of a folder are what it reports, what it has kept on the way, and those of
+        its checkpoints.
+        """
+        if hasattr(one, "average_policy"):
+            yield from _of_solver(one, f"{label}: " if label else "")
+            return
+        if not isinstance(one, str | os.PathLike):
+            yield Candidate(label or "policy", one)
+            return
+        path = pathlib.Path(one)
+        name = label or path.name or str(path)
+        first = Candidate(name, self._load(path))
+        yield first
+        steps = {one.iteration: one for one in self._kept_in(path, name)}
+        seen: set[int] = set()
+        current = []
+        for ending in ("", checkpoint.PREVIOUS):
+            solver = self._small_solver(path / (CHECKPOINT + ending))
+            # After no iterations it is the one with which the run began.
+            count = solver.num_iterations if solver else 0
+            if solver is None or not count or count in seen:
+                continue
+            average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
+            average.run = name
+            steps.setdefault(count, average).regrets = average.regrets
+            seen.add(count)
+            current.append(last)
+            if not first.origin:  # of the newest checkpoint, with which the run ended
+                first.origin = average.origin
+            for one in steps.values():
+                one.origin = Origin(solver.algorithm, one.iteration or 0)
+        yield from steps.values()
+        yield from current
+
+    def _load(self, path: pathlib.Path) -> Any:
+        tree = self._tree_given
+        abstraction = None if tree is None else tree.abstraction
+        return load_policy(path, self._game, abstraction=abstraction)
+
+    def _small_solver(self, file: pathlib.Path) -> Solver | None:
+        """The solver of a checkpoint; None if none is there that is read at once."""
+        try:
+            if file.stat().st_size > _LARGEST_CHECKPOINT:
+                return None
+            tree = self._tree_given
+            return Solver.load(file, self._game if tree is None else tree)
+        except (OSError, ValueError):  # most folders have no checkpoint left
+            return None
+
+    def _kept_in(self, folder: pathlib.Path, name: str) -> list[Candidate]:
+        """The policies that a run has kept in its folder on the way, not read yet."""
+        return [
+            Candidate(
+                f"{name}, average policy after {iteration:,}",
+                iteration=iteration,
+                run=name,
+                read=functools.partial(self._load, path),
+            )
+            for iteration, path in kept_policies(folder).items()
+        ]
+
+    def look_again(self) -> int:
+        """Adds the policies that the folder's run has kept since; returns how many
+        policies there are now."""
+        if self.folder is not None:
+            with self._lock:
+                mine = [one for one in self.candidates if one.run == self._run]
+                known = {one.iteration for one in mine}
+                found = self._kept_in(self.folder, self._run)
+                self.candidates += [one for one in found if one.iteration not in known]
+        return len(self.candidates)
+
+    def candidate(self, which: int) -> Candidate:
+        """A candidate whose policy has been read.
+
+        Raises:
+            ValueError, OSError: its file is damaged or gone, or is of another game.
+        """
+        candidate = self.candidates[which]
+        own = getattr(candidate.policy, "game", None)
+        if isinstance(own, pyspiel.Game) and not any(
+            same_name(own, one) for one in (self.source, self.game)
+        ):
+            raise ValueError(
+                f"{candidate.label} is a policy for {own}, not for "
+                f"{brief(self.source)}: one "
+                "page shows policies for one game."
+            )
+        return candidate
+
+    # --- the tree ----------------------------------------------------------------
 
     def _whole(self, tree: GameTree | None) -> GameTree:
         if self.is_holdem:
@@ -231,11 +423,11 @@ class Subject:
 
     def tree(self, seconds: float = 0.0) -> GameTree | None:
         """The whole tree of histories; None if it is not there after that time."""
-        if self.is_holdem or self._tree is None or self._tree.error is not None:
-            return None
         try:
-            return self._tree.result(seconds)
-        except ValueError:
+            return (
+                None if self.is_holdem or not self._tree else self._tree.result(seconds)
+            )
+        except (ValueError, WorkingError):
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
@@ -257,83 +449,71 @@ class Subject:
                 "The policy is shown at each state; values, best responses and lists "
                 f"need the game's whole tree, which is not there. {self._tree.error}"
             )
-        return "working", "The game's tree is being made."
+        return "working", self._tree.words
 
     def need_tree(self) -> GameTree:
         """The whole tree of histories.
 
         Raises:
-            ValueError: it is not there; the message says why.
+            ValueError: there is none; the message says why.
+            WorkingError: it is being made.
         """
-        tree = self.tree(PATIENCE)
-        if tree is None:
+        if self.is_holdem or self._tree is None or self._tree.error is not None:
             raise ValueError(self.state_of_tree()[1])
-        return tree
+        return self._tree.result()
 
     def need_infosets(self) -> GameTree:
         """The whole tree, or that of hands; errors of `need_tree`."""
-        if not self.is_holdem or self._tree is None:
-            return self.need_tree()
-        tree = self._tree.result(_MOST_SECONDS)
-        if tree is None:
-            raise ValueError("The hands are being listed; try again in a moment.")
-        return tree
+        if self.is_holdem and self._tree is not None:
+            return self._tree.result(LONG)
+        return self.need_tree()
 
-    # --- policies --------------------------------------------------------------
+    # --- numbers -----------------------------------------------------------------
 
-    def candidate(self, which: int) -> Candidate:
-        """A candidate whose policy has been read.
-
-        Raises:
-            ValueError, OSError: its file is damaged or gone, or is of another game.
-        """
-        candidate = self.candidates[which]
-        if not candidate.is_read:
-            self._check_game(candidate)
-        return candidate
-
-    def _check_game(self, candidate: Candidate) -> None:
-        own = getattr(candidate.policy, "game", None)
-        if isinstance(own, pyspiel.Game) and not any(
-            same_name(own, one) for one in (self.source, self.game)
-        ):
-            raise ValueError(
-                f"{candidate.label} is a policy for {own}, not for "
-                f"{brief(self.source)}: one "
-                "page shows policies for one game."
-            )
-
-    def look_again(self) -> int:
-        """Adds the policies that the folder's run has kept since; returns how many
-        policies there are now."""
-        if self.folder is not None:
-            run = self._run
-            with self._lock:
-                known = {one.iteration for one in self.candidates if one.run == run}
-                self.candidates += [
-                    one
-                    for one in kept_in(self.folder, run, self.source, self._abstraction)
-                    if one.iteration not in known
-                ]
-        return len(self.candidates)
-
-    def evaluation(self, which: int) -> Evaluation:
+    def evaluation(self, candidate: Candidate) -> Evaluation:
         """The evaluation of a policy, begun if need be; what was asked for least lately
         is forgotten.
 
         Raises:
-            ValueError, OSError: the tree is not there, or see `candidate`.
+            ValueError: the tree is not there.
         """
-        tree, one = self.need_infosets(), self.candidate(which)
-        policy = one.policy
+        tree = self.need_infosets()
         with self._lock:
-            if which not in self._evaluations:
-                self._evaluations[which] = Evaluation(tree, policy, one.origin)
-            self._evaluations.move_to_end(which)
+            if candidate not in self._evaluations:
+                self._evaluations[candidate] = Evaluation(tree, candidate)
+            self._evaluations.move_to_end(candidate)
             most = KEPT_BYTES // (_BYTES_PER_SEQUENCE * tree.num_sequences)
             while len(self._evaluations) > max(2, min(_KEPT, most)):
                 self._evaluations.popitem(last=False)[1].is_wanted = False
-            return self._evaluations[which]
+            return self._evaluations[candidate]
+
+    def rows(self) -> dict[str, Any]:
+        """The columns of numbers in the folder's results.csv, as far as the run is, or
+        else in the solver's history."""
+        rows, running = self.history, False
+        if self.folder is not None:
+            rows, _ = read_table(self.folder / RESULTS)
+            # A run that was killed leaves its lock behind. To try the lock would keep a
+            # run from starting in that moment.
+            running = (self.folder / LOCK).exists()
+        rows = rows[-_MOST_ROWS:]
+        names = list(rows[0]) if rows else []
+        columns = {name: [_number(row.get(name)) for row in rows] for name in names}
+        for name in names:
+            if columns[name].count(None) == len(rows):
+                del columns[name]
+        return {"columns": columns, "running": running}
+
+
+_MOST_ROWS = 5_000
+
+
+def _number(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _is_table(value: Mapping[Any, Any]) -> bool:
@@ -345,9 +525,7 @@ def _is_table(value: Mapping[Any, Any]) -> bool:
     return "policy" in value or rows
 
 
-def _game_of(policies: Sequence[Any], game: pyspiel.Game | str | None) -> pyspiel.Game:
-    if game is not None:
-        return load_game(game)
+def _game_of(policies: Sequence[Any]) -> pyspiel.Game:
     games = (getattr(policy, "game", None) for policy in policies)
     found = next((one for one in games if isinstance(one, pyspiel.Game)), None)
     if found is None:
@@ -355,43 +533,3 @@ def _game_of(policies: Sequence[Any], game: pyspiel.Game | str | None) -> pyspie
             "A dictionary or an array does not name its game; give it (game=...)."
         )
     return found
-
-
-# --- the rows that a run has written so far, or a solver recorded ---------------------
-
-
-_MOST = 5_000
-
-
-def rows_of(
-    folder: pathlib.Path | None, history: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The columns of numbers in results.csv, or else in a solver's history.
-
-    Args:
-        folder: of results, or None.
-        history: of a solver.
-    """
-    rows, running = history, False
-    if folder is not None:
-        rows, _ = read_table(folder / RESULTS)
-        # A run that was killed leaves its lock behind. To try the lock would keep a run
-        # from starting in that moment.
-        running = (folder / LOCK).exists()
-    rows = rows[-_MOST:]
-    names = list(rows[0]) if rows else []
-    columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-    numeric = {
-        name: values
-        for name, values in columns.items()
-        if any(value is not None for value in values)
-    }
-    return {"columns": numeric, "running": running}
-
-
-def _number(value: Any) -> float | None:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return None
-    return found if math.isfinite(found) else None

@@ -1,24 +1,32 @@
 """What the page shows of a state and of an information set, as values for JSON.
 
 Strings of games go out as they are: the page writes them as text, never as HTML.
+
+Histories and infosets are found without a pass over the tree. A node knows its children
+only. But a player remembers its own moves, so all histories of an infoset lie below the
+same moves of that player, and a search from the root that follows these moves and tries
+all of the others' meets few nodes besides.
 """
 
+import bisect
+import contextlib
 import itertools
 import math
 import time
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.exploring import places
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.places import Candidate
+from mccfr_spiel.exploring.subjects import Candidate
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import (
-    names_without_state,
-    plain_names,
+    names_anywhere,
     said,
+    said_at,
     said_info_state,
 )
 from mccfr_spiel.tree.game_tree import GameTree
@@ -29,7 +37,214 @@ MOST_MOVES = 2_000
 MOST_HISTORIES = 60
 """Histories shown of an information set."""
 
+MOST_SEARCHED = 2_000_000
+"""A search gives up when so many nodes are open at once."""
+
 _MOST_TEXT = 20_000
+
+
+class TooManyError(ValueError):
+    """A search would meet too many nodes."""
+
+
+# --- where histories and infosets are -------------------------------------------------
+
+
+def moves_of(state: pyspiel.State) -> list[int]:
+    """The actions at a state, or chance's outcomes, in the order of a tree's nodes."""
+    if state.is_terminal():
+        return []
+    if state.is_chance_node():
+        return [action for action, _ in state.chance_outcomes()]
+    return list(state.legal_actions())
+
+
+def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
+    """All moves at a state as people say them, or their numbers."""
+    try:
+        return said_at(state, int(state.current_player()), moves)
+    except Exception:  # games raise what they like
+        return [*map(str, moves)]
+
+
+def name_of(state: pyspiel.State, action: int) -> str:
+    """A move as people say it, or its number."""
+    moves = moves_of(state)
+    return names_of(state, moves)[moves.index(action)]
+
+
+def path_to(state: pyspiel.State) -> list[tuple[int, str]]:
+    """For each move before a state the player, and its name."""
+    at, path = state.get_game().new_initial_state(), []
+    for action in state.history():
+        path.append((int(at.current_player()), text(name_of(at, action))))
+        at.apply_action(action)
+    return path
+
+
+def follow(
+    game: pyspiel.Game, tree: GameTree | None, history: Sequence[int]
+) -> tuple[pyspiel.State, int | None]:
+    """The state after a history, and the number of the infoset if a player acts there
+    and there is a tree.
+
+    Raises:
+        ValueError: a move of the history is not possible.
+    """
+    state, node = game.new_initial_state(), 0
+    for action in history:
+        moves = moves_of(state)
+        if action not in moves:
+            before = ", ".join(name for _, name in path_to(state)) or "the beginning"
+            raise ValueError(
+                f"{game} has no move {action} after {before}: the link may be of "
+                "another game."
+            )
+        if tree is not None:
+            node = int(tree.nodes[node]["first_child"]) + moves.index(action)
+        state.apply_action(action)
+    infoset = (
+        tree.nodes[node]["infoset"] if tree and state.current_player() >= 0 else -1
+    )
+    return state, int(infoset) if infoset >= 0 else None
+
+
+class Level(NamedTuple):
+    """Nodes that as many moves lead to.
+
+    Attributes:
+        nodes: `[n]` their numbers.
+        weights: `[n]` the probability of the moves that lead there.
+        parents: `[n]` the place of each one's parent in the level before.
+        moves: `[n]` which of its parent's children each is.
+    """
+
+    nodes: np.ndarray
+    weights: np.ndarray
+    parents: np.ndarray
+    moves: np.ndarray
+
+
+def levels(
+    tree: GameTree,
+    node: int,
+    policy: np.ndarray,
+    player: int = TERMINAL,
+    taken: Sequence[int] = (),
+) -> Iterator[Level]:
+    """The nodes from one on, level by level, as far as a policy `[S]` leads there.
+
+    Of the moves of a player, if one is given, only the sequences `taken` are followed,
+    as if it had no choice; of all others' moves then also those that are never made.
+
+    Raises:
+        TooManyError: a level has more than MOST_SEARCHED nodes.
+    """
+    nodes, weights = np.array([node], np.int64), np.ones(1)
+    parents = moves = np.zeros(1, np.int64)
+    while len(nodes):
+        if len(nodes) > MOST_SEARCHED:
+            raise TooManyError(
+                f"More than {MOST_SEARCHED:,} histories would have to be looked at."
+            )
+        yield Level(nodes, weights, parents, moves)
+        records = tree.nodes[nodes]
+        sizes = records["num_children"].astype(np.int64)
+        parents = np.repeat(np.arange(len(nodes)), sizes)
+        moves = np.arange(len(parents)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        records = records[parents]
+        entries = records["start"].astype(np.int64) + moves
+        is_chance, own = (records["player"] == one for one in (CHANCE_NODE, player))
+        odds = np.empty(len(parents))
+        odds[is_chance] = tree.chance_probs[entries[is_chance]]
+        odds[~is_chance] = policy[entries[~is_chance]]
+        odds[own] = 1.0
+        weights = weights[parents] * odds
+        keep = weights > 0 if player < 0 else ~own | np.isin(entries, taken)
+        nodes = (records["first_child"].astype(np.int64) + moves)[keep]
+        weights, parents, moves = weights[keep], parents[keep], moves[keep]
+
+
+class History(NamedTuple):
+    """A history of an infoset.
+
+    Attributes:
+        node: the tree's node.
+        belief: how likely the player should take it to be; None if the others and
+            chance never play to the infoset.
+        state: the game's state.
+    """
+
+    node: int
+    belief: float | None
+    state: pyspiel.State
+
+
+def histories_of(
+    tree: GameTree, infoset: int, policy: np.ndarray, most: int
+) -> tuple[list[History], int]:
+    """The `most` probable histories of an infoset, and how many there are besides.
+
+    Raises:
+        TooManyError: the search meets too many nodes.
+    """
+    infosets, player = tree.infosets, int(tree.infosets[infoset]["player"])
+    taken, parent = [], int(infosets[infoset]["parent"])
+    while parent >= tree.num_players:
+        taken.append(parent)
+        above = bisect.bisect_right(infosets["first_sequence"], parent) - 1
+        parent = int(infosets[above]["parent"])
+    before: list[Level] = []
+    hits: list[tuple[float, int, int]] = []  # weight, level, place there
+    for level in levels(tree, 0, policy, player, taken):
+        records = tree.nodes[level.nodes]
+        is_hit = (records["player"] == player) & (records["infoset"] == infoset)
+        for place in np.flatnonzero(is_hit).tolist():
+            hits.append((float(level.weights[place]), len(before), place))
+        before.append(level)
+    hits.sort(key=lambda hit: -hit[0])
+    total, found = sum(hit[0] for hit in hits), []
+    for weight, depth, place in hits[:most]:
+        node, moves = int(before[depth].nodes[place]), []
+        for level in before[depth:0:-1]:
+            moves.append(int(level.moves[place]))
+            place = int(level.parents[place])
+        state = tree.game.new_initial_state()
+        for move in reversed(moves):
+            state.apply_action(moves_of(state)[move])
+        found.append(History(node, weight / total if total > 0 else None, state))
+    return found, len(hits) - len(found)
+
+
+def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
+    """`[P]` what the players get on average from a node on.
+
+    Raises:
+        TooManyError: too many nodes of one level lie below it.
+    """
+    total = np.zeros(tree.num_players)
+    for level in levels(tree, node, policy):
+        ends = tree.nodes["player"][level.nodes] == TERMINAL
+        paid = tree.utilities[tree.nodes["start"][level.nodes[ends]]]
+        total += level.weights[ends] @ paid
+    return total
+
+
+def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
+    """Whether a player can tell a move from another one that is possible."""
+    other = next((move for move in moves_of(state) if move != action), None)
+    if other is None:
+        return True
+    try:
+        seen = [
+            state.child(move).information_state_string(seat) for move in (action, other)
+        ]
+    except Exception:  # games without strings at some states
+        return False
+    return seen[0] != seen[1]
+
+
+# --- what is shown of a state and of an information set -------------------------------
 
 
 def number(value: float) -> float | None:
@@ -66,8 +281,8 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
-    moves = places.moves_of(state)
-    pairs = zip(moves, places.names_of(state, moves), strict=True)
+    moves = moves_of(state)
+    pairs = zip(moves, names_of(state, moves), strict=True)
     return [
         {
             "action": move,
@@ -78,20 +293,19 @@ def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     ]
 
 
-def state_view(place: places.Place) -> dict[str, Any]:
+def state_view(state: pyspiel.State) -> dict[str, Any]:
     """A state: how it was reached, what the game prints, who acts, the moves."""
-    state = place.state
     try:
         printed = str(state)
     except Exception:  # games raise what they like
         printed = ", ".join(map(str, state.history()))
     view: dict[str, Any] = {
-        "history": [action for _, action, _ in place.path],
-        "path": [[who, text(name)] for who, _, name in place.path],
+        "history": state.history(),
+        "path": path_to(state),
         "text": text(printed),
         "player": int(state.current_player()),
         "moves": moves_view(state),
-        "left_out": max(len(places.moves_of(state)) - MOST_MOVES, 0),
+        "left_out": max(len(moves_of(state)) - MOST_MOVES, 0),
     }
     if state.is_terminal():
         view["returns"] = [number(value) for value in state.returns()]
@@ -99,7 +313,7 @@ def state_view(place: places.Place) -> dict[str, Any]:
 
 
 def infoset_view(
-    candidate: Candidate, state: pyspiel.State, infoset: int | None
+    candidate: Candidate, state: pyspiel.State, infoset: int | None = None
 ) -> dict[str, Any]:
     """A policy at a state where a player acts, from the policy alone, with the
     solver's cumulative regrets if there are any.
@@ -110,15 +324,16 @@ def infoset_view(
         infoset: its number in the tree, if there is a tree.
     """
     odds, player = candidate.probabilities(state), int(state.current_player())
-    actions = places.moves_of(state)[:MOST_MOVES]
+    actions = moves_of(state)[:MOST_MOVES]
     view = {
         "number": infoset,
         **knowledge(state.get_game(), player, known_to(state, player)),
         "probabilities": None if odds is None else [odds.get(a, 0.0) for a in actions],
     }
-    regrets = candidate.regrets_at(state)
-    if regrets is not None:
-        view["cumulative_regrets"] = [number(one) for one in regrets[:MOST_MOVES]]
+    if candidate.regrets is not None:
+        regrets = candidate.regrets(state)
+        if regrets is not None:
+            view["cumulative_regrets"] = [*map(number, regrets[:MOST_MOVES])]
     return view
 
 
@@ -150,11 +365,7 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
 
 
 def belief_view(
-    tree: GameTree,
-    policy: np.ndarray,
-    infoset: int,
-    chosen: int | None = None,
-    player: int = 0,
+    tree: GameTree, policy: np.ndarray, infoset: int, chosen: int = -1
 ) -> dict[str, Any]:
     """The histories of an infoset, and how likely the player should take each to be.
 
@@ -162,21 +373,20 @@ def belief_view(
         tree: the whole tree.
         policy: `[S]` over its sequences.
         infoset: its number.
-        chosen: a move there; if it is given, each row has its value.
-        player: whose value.
+        chosen: a move there; if it is given, each row has its value for the player.
 
     Raises:
         TooManyError: there are too many to search for.
     """
-    found, left_out = places.histories_of(tree, infoset, policy, MOST_HISTORIES)
+    found, left_out = histories_of(tree, infoset, policy, MOST_HISTORIES)
+    player = int(tree.infosets[infoset]["player"])
     rows = []
-    for node, belief, moves in found:
-        history, names = places.named(tree.game, moves)
-        row = {"history": history, "names": list(map(text, names)), "belief": belief}
-        if chosen is not None:
+    for node, belief, state in found:
+        names = [name for _, name in path_to(state)]
+        row = {"history": state.history(), "names": names, "belief": belief}
+        if chosen >= 0:
             below = int(tree.nodes[node]["first_child"]) + chosen
-            value = places.value_of_node(tree, below, policy)[player]
-            row["value"] = float(value)
+            row["value"] = float(value_of_node(tree, below, policy)[player])
         rows.append(row)
     return {"rows": rows, "left_out": left_out}
 
@@ -192,16 +402,16 @@ def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
     }
 
 
-def hand_view(study: Study, place: places.Place) -> dict[str, Any]:
+def hand_view(study: Study, state: pyspiel.State) -> dict[str, Any]:
     """A policy of a subgame of hold'em at a decision, with the hand that the player
     has there."""
-    history = [action for _, action, _ in place.path]
+    history = state.history()
     found = study.decision(history[2:])
     at = int(np.flatnonzero(found.hands == history[found.player])[0])
     value, values = float(found.evs[at]), found.action_evs[at]
     return {
         "number": int(found.infosets[at]),
-        **knowledge(study.game, found.player, known_to(place.state, found.player)),
+        **knowledge(study.game, found.player, known_to(state, found.player)),
         "probabilities": found.frequencies[at].tolist(),
         "value": number(value),
         "values": [*map(number, values)],
@@ -283,10 +493,8 @@ def listed(
     else:  # by the total variation distance
         apart = np.abs(chosen - other.policy[tree.num_players :]) / 2
         amounts = np.add.reduceat(apart, starts)
-    few = min(SHOWN, len(amounts))
-    first = np.argpartition(-amounts, few - 1)[:few] if few else np.zeros(0, int)
     # Of equal amounts the infosets that are met first come first.
-    first = first[np.lexsort((first, -amounts[first]))]
+    first = np.argsort(-amounts, kind="stable")[:SHOWN]
     return [(int(i), float(amounts[i])) for i in first if amounts[i] > 0]
 
 
@@ -297,12 +505,10 @@ def row_of(
     often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = names_without_state(tree.game, player, legal)
-    if names is None:
-        names = plain_names(tree.game, player, legal)
+    names = names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
-        state = places.state_of(tree, infoset, policy)
-        names = names if state is None else places.names_of(state, legal)
+        with contextlib.suppress(TooManyError):
+            names = names_of(histories_of(tree, infoset, policy, 1)[0][0].state, legal)
     else:
         names = said(tree.game, player, names)
     odds = policy[start : start + size]

@@ -2,19 +2,20 @@
 
 import random
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.exploring import places, views
-from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
-from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import Evaluation, Subject, Work
+from mccfr_spiel.exploring import views
+from mccfr_spiel.exploring.numbers import (
+    restricted_best_returns,
+    solve_on,
+    with_row,
+)
+from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
-from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
 
 # --- a game against a policy, in which the page knows what the player may know --------
@@ -55,7 +56,6 @@ class Hand:
         self.state = game.new_initial_state()
         self._ask, self._generator = ask, generator
         self.log: list[dict[str, Any]] = []
-        self._own: list[tuple[int, int]] = []  # the length before a move, and the move
         self._go_on()
 
     def move(self, action: int) -> None:
@@ -64,9 +64,8 @@ class Hand:
         Raises:
             ValueError: the move is not possible now.
         """
-        if action not in places.moves_of(self.state):
+        if action not in views.moves_of(self.state):
             raise ValueError(f"The move {action} is not possible now.")
-        self._own.append((len(self.state.history()), action))
         self._play(action)
         self._go_on()
 
@@ -81,8 +80,8 @@ class Hand:
 
     def _play(self, action: int) -> None:
         player = int(self.state.current_player())
-        known = player == self.seat or places.is_seen(self.state, action, self.seat)
-        name = views.text(places.name_of(self.state, action)) if known else None
+        known = player == self.seat or views.is_seen(self.state, action, self.seat)
+        name = views.text(views.name_of(self.state, action)) if known else None
         self.log.append({"player": player, "name": name})
         self.state.apply_action(action)
 
@@ -102,43 +101,14 @@ class Hand:
             view["text"] = views.text(str(state))
         return view
 
-    def review(self, tree: GameTree, numbers: Numbers) -> dict[str, Any]:
-        """What the user's moves were worth, and at the last one what every hand that
-        the others may have had would have brought.
-
-        Args:
-            tree: the whole tree.
-            numbers: of the policy.
-        """
-        history = list(map(int, self.state.history()))
-        decisions = []
-        for length, action in self._own:
-            place = places.follow(tree.game, tree, history[:length])
-            infoset = int(tree.nodes[place.node]["infoset"])
-            view = views.values_view(tree, numbers, infoset)
-            view["names"] = [move["name"] for move in views.moves_view(place.state)]
-            view["chosen"] = places.moves_of(place.state).index(action)
-            decisions.append(view)
-        if not decisions:
-            return {"decisions": [], "hands": []}
-        infoset, chosen = decisions[-1]["number"], decisions[-1]["chosen"]
-        at_last = views.belief_view(tree, numbers.policy, infoset, chosen, self.seat)
-        return {"decisions": decisions, "hands": at_last["rows"]}
-
 
 # --- what one open page has changed and plays -----------------------------------------
 
 
 MOST_ITERATIONS = 100_000
 
-_MOST_SECONDS = 10.0
-"""That the first change of a page waits until the policy has been read."""
-
 MOST_CHANGES = 16
 """That a page keeps, and so can undo all but the first of them."""
-
-MOST_VISITS = 16
-_LONGEST_NAME = 64
 
 
 class Change(NamedTuple):
@@ -146,15 +116,15 @@ class Change(NamedTuple):
 
     Attributes:
         words: what was done.
-        policy: `[S]` the policy after it.
+        candidate: the policy after it, `[S]`.
         fixed: the infosets where it is fixed.
         iterations: all that it was solved on for.
     """
 
     words: str
-    policy: np.ndarray
-    fixed: frozenset[int] = frozenset()
-    iterations: int = 0
+    candidate: Candidate
+    fixed: frozenset[int]
+    iterations: int
 
 
 class Visit:
@@ -171,30 +141,23 @@ class Visit:
         self.hand: Hand | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
-        self._evaluation: tuple[Change, Evaluation] | None = None
         self._is_cut = False  # whether changes before the first one are forgotten
         self._solving: Work[None] | None = None
         self._done, self._wanted = 0, 0
         self._lock = threading.Lock()
 
-    def evaluation(self, subject: Subject) -> Evaluation:
-        """The evaluation of the changed policy.
+    @property
+    def changed(self) -> Candidate:
+        """The changed policy; raises ValueError if nothing was changed."""
+        if not self.changes:
+            raise ValueError("Nothing was changed yet, or it is forgotten.")
+        return self.changes[-1].candidate
 
-        Raises:
-            ValueError: nothing was changed.
-        """
-        with self._lock:
-            if not self.changes:
-                raise ValueError("Nothing was changed yet, or it is forgotten.")
-            last = self.changes[-1]
-            if self._evaluation is None or self._evaluation[0] is not last:
-                found = Evaluation(subject.need_infosets(), last.policy)
-                self._evaluation = last, found
-            return self._evaluation[1]
-
-    def _add(self, change: Change) -> None:
-        self.changes.append(change)
-        self._evaluation = None
+    def _add(
+        self, words: str, policy: np.ndarray, fixed: frozenset[int], iterations: int
+    ) -> None:
+        candidate = Candidate("changed on this page", policy)
+        self.changes.append(Change(words, candidate, fixed, iterations))
         if len(self.changes) > MOST_CHANGES:
             del self.changes[0]
             self._is_cut = True
@@ -202,7 +165,7 @@ class Visit:
     def fix(
         self,
         subject: Subject,
-        which: int,
+        candidate: Candidate,
         infosets: Sequence[int],
         row: list[float] | None,
     ) -> None:
@@ -213,19 +176,18 @@ class Visit:
         """
         tree = subject.need_infosets()
         with self._lock:
-            base = self._base(subject, which)
+            policy, fixed, iterations = self._base(subject, candidate)
             player = int(tree.infosets[infosets[0]]["player"])
             name = said_info_state(tree.game, player, tree.info_state(infosets[0]))
             if len(infosets) > 1:
                 name = f"all hands, as {name}"
-            policy, fixed = base.policy, base.fixed.difference(infosets)
-            words = f"{'Freed' if row is None else 'Fixed'} {name}"
+            words, fixed = f"Freed {name}", fixed.difference(infosets)
             if row is not None:
                 policy = with_row(tree, policy, infosets, row)
-                fixed = fixed.union(infosets)
-            self._add(Change(words, policy, fixed, base.iterations))
+                words, fixed = f"Fixed {name}", fixed.union(infosets)
+            self._add(words, policy, fixed, iterations)
 
-    def solve(self, subject: Subject, which: int, iterations: int) -> None:
+    def solve(self, subject: Subject, candidate: Candidate, iterations: int) -> None:
         """Begins to solve with what is fixed kept, for so many iterations more than the
         last time.
 
@@ -238,29 +200,28 @@ class Visit:
             )
         tree = subject.need_infosets()
         with self._lock:
-            base = self._base(subject, which)
-            total = base.iterations + iterations
-            self._done, self._wanted = 0, total
+            policy, fixed, before = self._base(subject, candidate)
+            self._done, self._wanted = 0, before + iterations
 
             def tell(done: int) -> None:
                 self._done = done
 
             def run() -> None:
-                policy = solve_on(tree, base.policy, base.fixed, total, tell)
+                found = solve_on(tree, policy, fixed, before + iterations, tell)
                 words = f"Solved for {iterations:,} iterations"
-                self._add(Change(words, policy, base.fixed, total))
+                self._add(words, found, fixed, before + iterations)
 
             self._solving = Work(run)
 
-    def _base(self, subject: Subject, which: int) -> Change:
+    def _base(
+        self, subject: Subject, candidate: Candidate
+    ) -> tuple[np.ndarray, frozenset[int], int]:
         """What is changed next: the last change, or the policy that is looked at."""
         self._check_idle()
         if self.changes:
-            return self.changes[-1]
-        policy = subject.evaluation(which).vector(_MOST_SECONDS)
-        if policy is None:
-            raise ValueError("The policy is still being read; try again in a moment.")
-        return Change("", policy)
+            _, last, fixed, iterations = self.changes[-1]
+            return last.policy, fixed, iterations
+        return subject.evaluation(candidate).vector(LONG), frozenset(), 0
 
     def _check_idle(self) -> None:
         if self._solving is not None and not self._solving.is_done:
@@ -296,31 +257,7 @@ class Visit:
         }
         if last is not None and not view["solving"]:
             tree = subject.need_infosets()
-            found = restricted_best_returns(tree, last.policy, last.fixed)
+            found = restricted_best_returns(tree, last.candidate.policy, last.fixed)
             half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
             view["restricted"] = (found + half).tolist()
         return view
-
-
-class Visits:
-    """The open pages, by the names that they have chosen; the oldest are forgotten."""
-
-    def __init__(self) -> None:
-        """Has none."""
-        self._visits: OrderedDict[str, Visit] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> Visit:
-        """The page of that name.
-
-        Raises:
-            ValueError: it is no name of a page.
-        """
-        if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
-            raise ValueError("The page did not say which one it is (visit=...).")
-        with self._lock:
-            visit = self._visits.pop(name, None) or Visit()
-            self._visits[name] = visit
-            if len(self._visits) > MOST_VISITS:
-                self._visits.popitem(last=False)
-            return visit

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
-from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
@@ -124,16 +124,16 @@ NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
 have more nodes than the third number, and the least nodes of one."""
 
 
-@inlined
+@pasted
 def present_iteration(walk: Walk) -> Any:
     """The number of the iteration to which the walks for the next update belong."""
     return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
 
 
-@inlined
+@pasted
 def present_batch(task: Task, walk: Walk) -> Any:
     """The walks for each player in that iteration."""
-    return batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
+    return batch_at(np.int64(task.job[BATCH]), present_iteration(walk))
 
 
 @inlined
@@ -142,7 +142,7 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
 
     It follows from how long walks have been so far, the same for any number of threads.
     """
-    given, iteration = task.job.view(np.int64)[BATCH], present_iteration(walk)
+    given, iteration = np.int64(task.job[BATCH]), present_iteration(walk)
     batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
     num_walks = num_players * (walk_number(given, iteration, 0) - 1)
     num_walks += walk.cursor[PLAYER] * batch
@@ -169,28 +169,28 @@ UNCHANGED = (1.0, 1.0, 1.0)
 """The rates of rules that do not discount."""
 
 
-@inlined
+@pasted
 def is_at_end(task: Task, walk: Walk) -> bool:
     """Whether no walk for the next update may begin, because it would be the first of
     an iteration beyond the limits of the job."""
-    limits, cursor = task.job.view(np.int64), walk.cursor
-    is_last = cursor[ITERATION] == limits[LAST_ITERATION]
-    is_enough = cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]
+    job, cursor = task.job, walk.cursor
+    is_last = cursor[ITERATION] == np.int64(job[LAST_ITERATION])
+    is_enough = cursor[NODES_TOUCHED] >= np.int64(job[NODE_LIMIT])
     return cursor[PLAYER] == 0 and (is_last or is_enough)
 
 
-@inlined
+@pasted
 def weight_of(task: Task, weight: float, iteration: int) -> float:
     """What an iteration adds to each updated player's empty sequence in the average.
 
     Where batches grow, its weight is taken times the walks, as the gradient has a term
     for each walk.
     """
-    given = task.job.view(np.int64)[BATCH]
+    given = np.int64(task.job[BATCH])
     return weight * batch_at(given, iteration) if given == GROWING else weight
 
 
-@inlined
+@pasted
 def is_due(task: Task, walk: Walk, num_players: int) -> bool:
     """Whether the update is due when a player's last walk has ended.
 
@@ -209,16 +209,15 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
 def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> Any:
     """Counts walks of a batch that is walked in stretches; returns DONE if the update
     is due, PAUSED if signals should be heard before more walks, else GROW."""
-    limits, marks = task.job.view(np.int64), walk.marks
-    batch = present_batch(task, walk)
+    marks, batch = walk.marks, present_batch(task, walk)
     marks[WALK] = min(marks[WALK] + num_walks, batch)
     if marks[WALK] == batch:
         return np.int64(DONE if is_due(task, walk, num_players) else GROW)
     visited = walk.cursor[NODES_TOUCHED] + marks[TOUCHED]
-    return np.int64(PAUSED if visited >= limits[PAUSE_LIMIT] else GROW)
+    return np.int64(PAUSED if visited >= np.int64(task.job[PAUSE_LIMIT]) else GROW)
 
 
-@inlined
+@pasted
 def begin_update(
     task: Task, tables: Tables, walk: Walk, rates: Any, discounts: bool
 ) -> None:
@@ -236,7 +235,7 @@ def begin_update(
         tables.average[p] += weight
 
 
-@inlined
+@pasted
 def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
     """Counts the nodes, and says who is next."""
     cursor, marks = walk.cursor, walk.marks

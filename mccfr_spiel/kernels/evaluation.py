@@ -69,7 +69,7 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     return DONE
 
 
-@inlined
+@jit(nogil=True)
 def evaluate_piece(work, desk, piece):
     """Goes the leader's way through a block, or through the top."""
     blocks = work.blocks

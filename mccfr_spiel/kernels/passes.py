@@ -569,18 +569,21 @@ def _make_walk(of_leaves: bool) -> Any:
         stack_node = np.empty(height, np.int32)
         stack_prob = np.empty(height)
         stack_sequences = np.empty((height, num_players), np.int32)
-        mine = np.arange(num_players).astype(np.int32)
+        mine = np.empty(num_players, np.int32)
         stack_node[0] = 0
         stack_prob[0] = 1.0
-        stack_sequences[0] = mine
+        for player in range(num_players):
+            stack_sequences[0, player] = player
         top = 1
         # One pass takes a node off the stack, works on it, and puts its children on.
         # `prob` is the probability of chance before the node. `mine` has each player's
-        # last sequence there, whose plan says how the player plays to it.
+        # last sequence there, whose plan says how the player plays to it. It is copied
+        # one by one: rows that do not fit would have numba compile a message, for 1 s.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
-            mine[:] = stack_sequences[top]
+            for player in range(num_players):
+                mine[player] = stack_sequences[top, player]
             record = nodes[stack_node[top]]
             acting = record["player"]
             start = record["start"]
@@ -614,7 +617,8 @@ def _make_walk(of_leaves: bool) -> Any:
             for child in range(count - 1, -1, -1):
                 stack_node[top] = first + child
                 stack_prob[top] = prob
-                stack_sequences[top] = mine
+                for player in range(num_players):
+                    stack_sequences[top, player] = mine[player]
                 if acting == CHANCE_NODE:
                     stack_prob[top] = prob * chance_probs[start + child]
                 else:

@@ -236,7 +236,7 @@ def make_part_of_batch(walk_on: Any) -> Any:
         task, tree, game, known, path, rules, tables, walk, stack, log,
         first, stop, is_large,
     ):  # fmt: skip
-        given, iteration = task.job.view(np.int64)[BATCH], apply.present_iteration(walk)
+        given, iteration = np.int64(task.job[BATCH]), apply.present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
         num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
         forks, leaves, nth = np.int64(0), np.int64(0), first

@@ -339,19 +339,13 @@ views = LAYOUT.viewer()
 
 
 @inlined
-def first_of(tree, num_nodes, num_infosets):
-    """The tree without the room that its arrays have to spare."""
+def tree_in(frame, job):
+    """The tree in a frame, without the room that its arrays have to spare."""
+    tree = views(frame, TreeArrays)
     return TreeArrays(
-        nodes=tree.nodes[:num_nodes],
-        infosets=tree.infosets[:num_infosets],
+        nodes=tree.nodes[: np.int64(job[NUM_NODES])],
+        infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],
         chance_probs=tree.chance_probs,
         chance_cdf=tree.chance_cdf,
         utilities=tree.utilities,
     )
-
-
-@inlined
-def tree_in(frame, job):
-    """The tree in a frame, without that room."""
-    num_nodes, num_infosets = np.int64(job[NUM_NODES]), np.int64(job[NUM_INFOSETS])
-    return first_of(views(frame, TreeArrays), num_nodes, num_infosets)

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.algorithms.sampling import Sampling
+from mccfr_spiel.algorithms.parts import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.apply import (
     NOT_UPDATED,
@@ -57,7 +57,7 @@ from mccfr_spiel.kernels.apply import (
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
 from mccfr_spiel.kernels.frame import prefetch
-from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule, make_start
 from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
@@ -538,7 +538,7 @@ def make_walk(
     return walk_on
 
 
-@inlined
+@pasted
 def debt_at_root(task: Task, walk: Walk) -> float:
     """What the iteration of the present walk will add at a player's empty sequence."""
     weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
@@ -562,8 +562,8 @@ def make_loop(
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
-        limits, seed = task.job.view(np.int64), task.job[SEED]
-        cursor, marks, given = walk.cursor, walk.marks, limits[BATCH]
+        seed, given = task.job[SEED], np.int64(task.job[BATCH])
+        cursor, marks = walk.cursor, walk.marks
         num_players, is_large = tree.utilities.shape[1], size > LARGE
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
         noted, leaf, status = marks[NOTED], np.int64(0), np.int64(DONE)
@@ -591,7 +591,7 @@ def make_loop(
                 walk.debt[0] = debt_at_root(task, walk)
             number = walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
-            pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]
+            pause = np.int64(task.job[PAUSE_LIMIT]) - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
                 task, tree, game, known, path, rules, tables, walk, None,
                 stream, walker, top, num_met, touched, noted, leaf, marks[PASSED],

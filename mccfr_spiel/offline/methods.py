@@ -12,17 +12,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mccfr_spiel.common.display import line, never_raises, title
-from mccfr_spiel.offline.excessive_gap import ExcessiveGap
+from mccfr_spiel.offline.first_order import ExcessiveGap, MirrorProx
 from mccfr_spiel.offline.linear_program import LPSolution, check_options, solve_lp
-from mccfr_spiel.offline.mirror_prox import MirrorProx
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
     sequence_form,
     sum_of_payoffs,
 )
-from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
 from mccfr_spiel.tree.game_tree import GameTree
 
 

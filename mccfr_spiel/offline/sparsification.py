@@ -163,24 +163,18 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
     return np.array(out_i), np.array(out_k), np.array(out_c), np.array(out_cost)
 
 
-def _values_at(matrix: Csr, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The entries at the given places; the matrix must store all of them."""
-    entries = scipy.sparse.coo_array(matrix)
-    keys = entries.coords[0].astype(np.int64) * matrix.shape[1] + entries.coords[1]
-    order = np.argsort(keys)
-    wanted = rows.astype(np.int64) * matrix.shape[1] + columns
-    return entries.data[order[np.searchsorted(keys, wanted, sorter=order)]]
-
-
 def _drop_rounding(difference: Csr, sizes: Csr) -> Csr:
     """Drops the entries of `difference` that are only rounding errors.
 
     `sizes` holds, for each entry, the magnitude of the terms that were subtracted.
     """
-    entries = scipy.sparse.coo_array(difference)
-    keep = np.abs(entries.data) > 10 * _EQUAL * _values_at(sizes, *entries.coords)
-    coords = tuple(axis[keep] for axis in entries.coords)
-    return csr((entries.data[keep], coords), shape=entries.shape)
+    return _without_zeros(difference * (abs(difference) > 10 * _EQUAL * sizes))
+
+
+def _without_zeros(matrix: Csr) -> Csr:
+    matrix = csr(matrix)
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def _difference_rows(matrix: Csr) -> Factorization:
@@ -223,45 +217,23 @@ def _difference_rows(matrix: Csr) -> Factorization:
     )
     rows = np.flatnonzero(refers)
     references = parent[rows]
-    ratios = _values_at(ratio, rows, references)
+    ratios = np.asarray(ratio[rows, references])
     combine = csr((ratios, (rows, references)), shape=(num_rows, num_rows))
     taken = combine @ matrix
     difference = _drop_rounding(
         matrix - taken, abs(matrix) + abs(combine) @ abs(matrix)
     )
-
-    internal = np.zeros(num_rows, bool)
-    internal[references] = True
-    inner = np.flatnonzero(internal)
-    own = np.full(num_rows, -1)
-    own[inner] = np.arange(len(inner))
-    is_leaf = ~internal[rows]
-    left = csr(
-        (
-            np.concatenate((np.ones(len(inner)), ratios[is_leaf])),
-            (
-                np.concatenate((inner, rows[is_leaf])),
-                np.concatenate((own[inner], own[references[is_leaf]])),
-            ),
-        ),
-        shape=(num_rows, len(inner)),
+    # The rows that others refer to, and of the factors only these, are inner ones.
+    is_inner = np.zeros(num_rows, bool)
+    is_inner[references] = True
+    rest = scipy.sparse.diags_array((~is_inner).astype(float))
+    inner = csr(scipy.sparse.eye_array(num_rows))[:, is_inner]
+    return Factorization(
+        _without_zeros(rest @ difference),
+        _without_zeros(inner + rest @ combine @ inner),
+        _without_zeros(inner.T @ (inner - combine @ inner)),
+        csr(difference[is_inner]),
     )
-    links = ~is_leaf
-    middle = csr(
-        (
-            np.concatenate((np.ones(len(inner)), -ratios[links])),
-            (
-                np.concatenate((own[inner], own[rows[links]])),
-                np.concatenate((own[inner], own[references[links]])),
-            ),
-        ),
-        shape=(len(inner), len(inner)),
-    )
-    right = csr(difference[inner])
-    keep = scipy.sparse.diags_array((~internal).astype(float))
-    residual = csr(keep @ difference)
-    residual.eliminate_zeros()
-    return Factorization(residual, left, middle, right)
 
 
 def _difference_columns(factors: Factorization) -> Factorization:
@@ -372,19 +344,16 @@ def rank_one_factors(matrix: Csr) -> Factorization:
         row = rng.choice(m, p=sizes / sizes.sum())
         entries = slice(residual.indptr[row], residual.indptr[row + 1])
         columns, v = residual.indices[entries].astype(np.int64), residual.data[entries]
-        rows, u, best = columns[:0], v[:0], -1
-        by_row = scipy.sparse.csc_array(residual.T)
-        for _ in range(_ALTERNATIONS):
-            new_rows, new_u, gain = _best_multipliers(by_column, columns, v)
-            if gain - len(columns) - 1 <= best or not len(new_rows):
+        pairs, best = [(columns, v), (columns[:0], v[:0])], -1
+        sides = by_column, scipy.sparse.csc_array(residual.T)
+        for turn in range(2 * _ALTERNATIONS):
+            known = pairs[turn % 2]
+            places, values, gain = _best_multipliers(sides[turn % 2], *known)
+            gain -= len(known[0]) + 1
+            if gain <= best or not len(places):
                 break
-            rows, u = new_rows, new_u
-            best = gain - len(columns) - 1
-            new_columns, new_v, gain = _best_multipliers(by_row, rows, u)
-            if gain - len(rows) - 1 <= best:
-                break
-            columns, v = new_columns, new_v
-            best = gain - len(rows) - 1
+            pairs[1 - turn % 2], best = (places, values), gain
+        (columns, v), (rows, u) = pairs
         if best <= 0:
             failures += 1
             continue

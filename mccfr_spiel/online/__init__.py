@@ -1,5 +1,1 @@
-"""A bot that learns while it plays.
-
-bot.py    the bot, as OpenSpiel calls it
-table.py  what it has learned, in arrays that go into a file as they are
-"""
+"""A bot that learns while it plays."""

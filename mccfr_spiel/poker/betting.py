@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-DECISION, CHANCE, FOLD, SHOWDOWN = range(4)
-"""The kinds of nodes."""
+from mccfr_spiel.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 
 MOST_NODES = 1_000_000
 """Of the betting; more would not be solved anyway."""
@@ -81,7 +80,7 @@ class Node(NamedTuple):
     """A node of the betting tree.
 
     Attributes:
-        kind: DECISION; CHANCE, a card is dealt and `children[0]` follows; FOLD, where
+        kind: DECISION; DEAL, a card is dealt and `children[0]` follows; FOLD, where
             `player` has folded; or SHOWDOWN.
         player: who acts, or has folded.
         street: the street, 0 for the first that is played.
@@ -181,12 +180,12 @@ def betting_tree(betting: Betting) -> list[Node]:
     todo: list[_Spot | Node] = [start]
     nodes: list[Node] = []
     for at in todo:  # which grows meanwhile
-        if isinstance(at, Node) and at.kind != CHANCE:
+        if isinstance(at, Node) and at.kind != DEAL:
             nodes.append(at)
             continue
         if isinstance(at, Node):
             moves = {"": _after_card(betting, at)}
-            kind, player = CHANCE, at.player
+            kind, player = DEAL, at.player
         else:
             moves = _moves(betting, at)
             kind, player = DECISION, at.actor
@@ -264,7 +263,7 @@ def _amounts(
 def _closed(betting: Betting, spot: _Spot, paid: float, bettor: int) -> "Node":
     """What follows when a street's betting is over: a card, or the showdown."""
     is_last = spot.street == betting.streets - 1
-    kind = SHOWDOWN if is_last else CHANCE
+    kind = SHOWDOWN if is_last else DEAL
     return Node(kind, bettor, spot.street, (paid, paid))
 
 

@@ -26,8 +26,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mccfr_spiel.worlds.strengths import strengths as strengths  # known from here
-
 RANKS, SUITS = "23456789TJQKA", "shdc"
 
 DECK = [rank + suit for rank in RANKS for suit in SUITS]

@@ -14,8 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.evaluation.exact import read_policy
-from mccfr_spiel.poker.betting import CHANCE, DECISION, Node, said
+from mccfr_spiel.poker.betting import Node, said
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,
@@ -25,14 +24,15 @@ from mccfr_spiel.poker.cards import (
     cards_of,
     kept,
     stand_for,
-    strengths,
 )
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import read_policy
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.worlds.public_tree import DEAL, DECISION, strengths
 
 
 class Decision(NamedTuple):
@@ -178,7 +178,7 @@ class Study:
         weights = self.subgame.ranges.copy()
         for step in history:
             here = self.subgame.nodes[at]
-            if here.kind == CHANCE:
+            if here.kind == DEAL:
                 card = cards_of(step, "card")[0] if isinstance(step, str) else step
                 dealt, chosen = (*dealt, card), 0
                 node = self._dealt(node, dealt)
@@ -242,7 +242,7 @@ class Study:
                 yield found
                 steps = zip(here.children, here.words, strict=True)
                 todo += [(child, (*history, word)) for child, word in steps][::-1]
-            elif here.kind == CHANCE and all_streets:
+            elif here.kind == DEAL and all_streets:
                 known = {*self.subgame.board, *map(_card, history)}
                 todo += [
                     (here.children[0], (*history, DECK[card]))

@@ -16,13 +16,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.poker.betting import (
-    Betting,
-    Node,
-    betting_tree,
-    chips,
-    read_sizes,
-)
+from mccfr_spiel.poker.betting import Betting, Node, betting_tree, chips, read_sizes
 from mccfr_spiel.poker.cards import (
     DECK,
     HANDS,

@@ -1,4 +1,4 @@
-"""The part of a tree that a policy takes along into a file or a pickle.
+"""The part of a tree that a policy takes along into a file, JSON or a pickle.
 
 What a game calls its actions, and how people say them and what a player knows.
 
@@ -14,8 +14,9 @@ compiled rules stay as they are.
 
 import functools
 import itertools
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from mccfr_spiel.common.checkpoint import (
 )
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
+from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.game_tree import (
     Abstraction,
@@ -53,7 +55,9 @@ _ARRAYS = {
     "actions": np.dtype(np.int64),
     "text": np.dtype(np.uint8),
     "ends": np.dtype(np.int64),
+    "vector": np.dtype(np.float64),
 }
+"""What the file of a policy holds."""
 
 
 _MOST_OFF = 1e-6
@@ -209,14 +213,13 @@ def from_contents(
                 f"The file has a policy for {header['game']}, not for {brief(source)}."
             )
         abstraction = loaded_abstraction(header["abstracted"], abstraction)
-        vector = arrays["vector"]
         arrays = {name: arrays[name] for name in _ARRAYS}
-        for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():
-            array = vector if name == "vector" else arrays[name]
-            if array.dtype != dtype or array.ndim != 1:
+        for name, array in arrays.items():
+            if array.dtype != _ARRAYS[name] or array.ndim != 1:
                 raise DamagedError(
                     f"The file's array {name!r} is {array.dtype} {array.shape}."
                 )
+        vector = arrays.pop("vector")
         names = Names(source, arrays, abstraction)
         check_strings(arrays["text"], arrays["ends"])
         check_infosets(
@@ -233,6 +236,102 @@ def from_contents(
                 f"it has {most} actions, the file names one outside of them."
             )
     return names, vector
+
+
+# --- a policy as JSON, which people and other programs can read -----------------------
+#
+#     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}]}
+#
+# Each player has a table information-state string -> action -> probability. States that
+# are not listed were never met, and the policy is uniform there.
+
+
+def is_of_file(value: Any) -> bool:
+    """Whether a value has the form of a policy in JSON, not that of one table."""
+    return isinstance(value, dict) and value.keys() == {"game", "players"}
+
+
+def with_int_actions(table: dict[str, Any]) -> dict[str, Any]:
+    """Converts the actions of a table from strings, as JSON has them, to integers.
+
+    Raises:
+        ValueError: an action is neither an integer nor the string of one.
+    """
+    return {
+        name: _row_of(name, row) if _has_strings(row) else row
+        for name, row in table.items()
+    }
+
+
+def _has_strings(row: Any) -> bool:
+    return isinstance(row, dict) and any(isinstance(key, str) for key in row)
+
+
+def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
+    """Reads the names of a policy and its vector `[S]` from what `write_policy` wrote.
+
+    A file does not say which sequence leads to an infoset, and nothing asks for it, so
+    every infoset has the player's empty sequence for a parent.
+
+    Raises:
+        ValueError: a state has no distribution.
+        DamagedError: the value is no policy, or belongs to another game.
+    """
+    num_players, tables = source.num_players(), value["players"]
+    if not isinstance(tables, list):
+        raise DamagedError("The policy has no list of players.")
+    if len(tables) != num_players:
+        raise DamagedError(
+            f"The policy has tables for {len(tables)} players; the game has "
+            f"{num_players} players."
+        )
+    if not all(isinstance(table, dict) for table in tables):
+        raise DamagedError("This is no table information state -> action -> number.")
+    names = [name for table in tables for name in table]
+    players = [player for player, table in enumerate(tables) for _ in table]
+    rows = [
+        sorted(_row_of(*pair).items()) for table in tables for pair in table.items()
+    ]
+    counts = np.array(list(map(len, rows)), np.int64)
+    infosets = np.zeros(len(rows), INFOSET)
+    infosets["first_sequence"] = num_players + np.cumsum(counts) - counts
+    infosets["num_actions"], infosets["player"] = counts, players
+    infosets["parent"] = players
+    infosets["place"] = np.fromiter(
+        map(infoset_place, players, names), np.uint64, len(rows)
+    )
+    pairs = [pair for row in rows for pair in row]
+    actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
+    arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
+    kind = Names(source, arrays)
+    most = kind.game.num_distinct_actions()
+    for name, row in zip(names, rows, strict=True):
+        if row[-1][0] >= most:
+            raise DamagedError(
+                f"The actions {[action for action, _ in row]} at the state {name!r} "
+                f"are not all among the {most} of {source}."
+            )
+    vector = np.array([1.0] * num_players + [value for _, value in pairs])
+    return kind, checked_vector(kind, vector)
+
+
+def _row_of(name: str, row: Any) -> dict[int, float]:
+    if not isinstance(row, dict) or not row:
+        raise DamagedError(f"There are no probabilities of actions at {name!r}: {row}")
+    found: dict[int, float] = {}
+    for key, value in row.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not re.fullmatch(r"\d{1,18}", str(key)) or not is_number:
+            raise DamagedError(
+                f"At the state {name!r} {key!r}: {value!r} is no action with its "
+                "probability."
+            )
+        found[int(key)] = float(value)
+    if len(found) != len(row):
+        raise DamagedError(f"An action is listed twice at the state {name!r}.")
+    if not all(math.isfinite(value) for value in found.values()):
+        raise DamagedError(f"The state {name!r} has probabilities that are not finite.")
+    return found
 
 
 # --- what a game calls its actions, and how people say them and what a player knows ---
@@ -258,19 +357,27 @@ def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[
         ) from error
 
 
-def names_without_state(
-    game: pyspiel.Game, player: int, actions: Sequence[int]
-) -> list[str] | None:
-    """The names of a player's actions by compiled rules; None for all other games."""
+def names_anywhere(
+    game: pyspiel.Game,
+    player: int,
+    actions: Sequence[int],
+    state: Callable[[], pyspiel.State | None] = lambda: None,
+) -> list[str]:
+    """The names of a player's actions by compiled rules, which need no state; of other
+    games those at a state, or without one those that the game gives whatever the state,
+    else numbers.
+
+    Args:
+        game, player, actions: whose names, and of what.
+        state: gets a state where the player has these actions, None if there is none.
+    """
     rules = rules_of(game)
-    if rules is None:
-        return None
-    words = rules.description.words
-    return [words.action(rules.parameters, player, action) for action in actions]
-
-
-def plain_names(game: pyspiel.Game, player: int, actions: Sequence[int]) -> list[str]:
-    """The names that the game gives its actions whatever the state, else numbers."""
+    if rules is not None:
+        words = rules.description.words
+        return [words.action(rules.parameters, player, action) for action in actions]
+    found = state()
+    if found is not None:
+        return names_at(found, player, actions)
     return [_plain_name(game, player, action) for action in actions]
 
 

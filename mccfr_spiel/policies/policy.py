@@ -8,7 +8,7 @@ import difflib
 import functools
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyspiel
@@ -20,24 +20,22 @@ from mccfr_spiel.policies.names import (
     Names,
     checked_vector,
     from_contents,
+    from_json,
+    is_of_file,
     names_of,
     to_contents,
+    with_int_actions,
 )
-from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.table import (
+    OWNED,
     PolicyTable,
+    TabularPolicy,
     html_rows,
     more_rows,
+    owned,
+    raise_shared,
     rows_of,
     table_of,
-)
-from mccfr_spiel.policies.tabular import (
-    OWNED,
-    TabularPolicy,
-    owned,
-    partial_table,
-    raise_shared,
-    table_of_answers,
     without_turn,
 )
 from mccfr_spiel.rules.description import rules_of
@@ -45,94 +43,11 @@ from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import load_game, same_name
 
-# --- the strings of a policy's infosets, told apart where players share them ----------
+# --- A vector over sequences as an OpenSpiel policy -----------------------------------
 
 
 _SEARCHED = 5_000
 """Among so many strings those near one that is missing are looked for."""
-
-
-class Strings:
-    """The information-state strings that a policy has met.
-
-    A string that several players have stands for none of their infosets. Theirs are
-    "player 0: " + string, "player 1: " + string, and so on.
-    """
-
-    def __init__(self, tree: GameTree | Names, infosets: np.ndarray) -> None:
-        """Keeps the names; no string is made yet.
-
-        Args:
-            tree: the source of the names, which may go on growing.
-            infosets: `[I]` those of the policy.
-        """
-        self._tree, self._infosets = tree, infosets
-
-    @property
-    def met(self) -> list[str]:
-        """`[I]` the strings as the game has them."""
-        return self._tree.info_states[: len(self._infosets)]
-
-    @functools.cached_property
-    def shared(self) -> set[str]:
-        """The strings that several players have at the infosets of the policy.
-
-        The tree may have met more of them since.
-        """
-        if not self._tree.shared_strings:
-            return set()
-        return shared_by(self.met, self._infosets["player"])
-
-    @functools.cached_property
-    def unique(self) -> list[str]:
-        """`[I]` the strings, with their players where they are shared."""
-        shared = self.shared
-        if not shared:
-            return self.met
-        players = self._infosets["player"].tolist()
-        return [
-            owned(name, player) if name in shared else name
-            for name, player in zip(self.met, players, strict=True)
-        ]
-
-    def number_of(self, info_state: str) -> int | None:
-        """The infoset that `unique` has under a string; None if there is none."""
-        owners = self._owners(info_state)
-        if len(owners) == 1:
-            return next(iter(owners.values()))
-        owned_string = OWNED.fullmatch(info_state)
-        if owners or owned_string is None:
-            return None
-        owners = self._owners(owned_string[2])
-        return owners.get(int(owned_string[1])) if len(owners) > 1 else None
-
-    def why_missing(self, info_state: str) -> str:
-        """Says why `number_of` finds no infoset, and what was perhaps meant."""
-        owners = self._owners(info_state)
-        if owners:
-            spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
-            return (
-                f"More than one player has the information state {info_state!r}; ask "
-                f"for {spelled}."
-            )
-        near = difflib.get_close_matches(info_state, self.unique[:_SEARCHED], n=3)
-        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
-        return (
-            f"The policy for {brief(self._tree.source)} has met no information state "
-            f"{info_state!r}.{hint}"
-        )
-
-    def _owners(self, info_state: str) -> dict[int, int]:
-        """The infosets with a string, by their players."""
-        found = {
-            player: self._tree.find(info_state, player)
-            for player in range(self._tree.num_players)
-        }
-        return {p: n for p, n in found.items() if 0 <= n < len(self._infosets)}
-
-
-# --- A vector over sequences as an OpenSpiel policy -----------------------------------
-
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
 """Attributes that are made when they are first read, and that users may change."""
@@ -185,7 +100,6 @@ class SequencePolicy(openspiel_policy.Policy):
             )
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets
-        self._strings = Strings(tree, self._infosets)
         self.turn_based_game = tree.game
         self._last_game: pyspiel.Game | None = None
 
@@ -262,7 +176,9 @@ class SequencePolicy(openspiel_policy.Policy):
 
     def __str__(self) -> str:
         """The game and the number of information states met."""
-        return ", ".join(filter(None, self._facts()))
+        abstracted = self.tree.abstraction is not None
+        met = counted(self._num_infosets, "information state")
+        return f"{title(self.game)}, {met}{', with an abstraction' * abstracted}"
 
     @never_raises
     def __repr__(self) -> str:
@@ -280,13 +196,6 @@ class SequencePolicy(openspiel_policy.Policy):
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
         return html_rows(tree.game, str(self), rows, note)
 
-    def _facts(self) -> tuple[str, ...]:
-        return (
-            title(self.game),
-            counted(self._num_infosets, "information state"),
-            "" if self.tree.abstraction is None else "with an abstraction",
-        )
-
     def __bool__(self) -> bool:
         return True
 
@@ -294,13 +203,10 @@ class SequencePolicy(openspiel_policy.Policy):
         return self._num_infosets
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._strings.unique)
+        return iter(self._unique)
 
     def __contains__(self, info_state: object) -> bool:
-        return (
-            isinstance(info_state, str)
-            and self._strings.number_of(info_state) is not None
-        )
+        return isinstance(info_state, str) and self._number_of(info_state) is not None
 
     def __getitem__(self, info_state: str) -> dict[int, float]:
         """The probability of every legal action at an information state met.
@@ -317,13 +223,76 @@ class SequencePolicy(openspiel_policy.Policy):
                 f"{info_state!r} is no information-state string; a state is looked up "
                 "by policy.action_probabilities(state)."
             )
-        infoset = self._strings.number_of(info_state)
+        infoset = self._number_of(info_state)
         if infoset is None:
-            raise KeyError(self._strings.why_missing(info_state))
+            raise KeyError(self._why_missing(info_state))
+        return self._row(infoset)
+
+    def _row(self, infoset: int) -> dict[int, float]:
         _, start, _, size, _ = self._infosets[infoset].item()
         row = slice(start, start + size)
         actions, values = self._actions[row].tolist(), self.vector[row].tolist()
         return dict(zip(actions, values, strict=True))
+
+    # A string that several players have stands for none of their infosets. Theirs are
+    # "player 0: " + string, "player 1: " + string, and so on.
+
+    @functools.cached_property
+    def _shared(self) -> set[str]:
+        """The strings that several players have at the infosets of the policy.
+
+        The tree may have met more of them since.
+        """
+        if not self.tree.shared_strings:
+            return set()
+        return shared_by(self.info_states, self._infosets["player"])
+
+    @functools.cached_property
+    def _unique(self) -> list[str]:
+        """`[I]` the strings, with their players where they are shared."""
+        shared = self._shared
+        if not shared:
+            return self.info_states
+        players = self._infosets["player"].tolist()
+        return [
+            owned(name, player) if name in shared else name
+            for name, player in zip(self.info_states, players, strict=True)
+        ]
+
+    def _number_of(self, info_state: str) -> int | None:
+        """The infoset that `_unique` has under a string; None if there is none."""
+        owners = self._owners(info_state)
+        if len(owners) == 1:
+            return next(iter(owners.values()))
+        owned_string = OWNED.fullmatch(info_state)
+        if owners or owned_string is None:
+            return None
+        owners = self._owners(owned_string[2])
+        return owners.get(int(owned_string[1])) if len(owners) > 1 else None
+
+    def _owners(self, info_state: str) -> dict[int, int]:
+        """The infosets with a string, by their players."""
+        found = {
+            player: self.tree.find(info_state, player)
+            for player in range(self.tree.num_players)
+        }
+        return {p: n for p, n in found.items() if 0 <= n < self._num_infosets}
+
+    def _why_missing(self, info_state: str) -> str:
+        """Says why `_number_of` finds no infoset, and what was perhaps meant."""
+        owners = self._owners(info_state)
+        if owners:
+            spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
+            return (
+                f"More than one player has the information state {info_state!r}; ask "
+                f"for {spelled}."
+            )
+        near = difflib.get_close_matches(info_state, self._unique[:_SEARCHED], n=3)
+        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
+        return (
+            f"The policy for {brief(self.game)} has met no information state "
+            f"{info_state!r}.{hint}"
+        )
 
     # --- asking ------------------------------------------------------------
 
@@ -349,7 +318,6 @@ class SequencePolicy(openspiel_policy.Policy):
         self._check_game(state)
         if player_id is not None:
             player_id = refusals.player(player_id, self.tree.num_players, "player_id")
-        player = state.current_player() if player_id is None else player_id
         abstraction = self.tree.abstraction
         if abstraction is not None and not same_name(
             state.get_game(), self.turn_based_game
@@ -365,34 +333,25 @@ class SequencePolicy(openspiel_policy.Policy):
                     "All players act at this state; say whose policy is asked for "
                     "(player_id)."
                 )
-            # OpenSpiel's turn-based form begins its strings in this way.
-            info_state = (
-                f"Current player: {player_id}\n"
-                f"{state.information_state_string(player_id)}"
-            )
-            legal_actions = state.legal_actions(player_id)
+            acting, legal_actions = player_id, state.legal_actions(player_id)
+            info_state = _in_turn(acting, state.information_state_string(acting))
         else:
-            acting = state.current_player()
+            acting, legal_actions = state.current_player(), state.legal_actions()
             if acting < 0:
                 raise ValueError(f"No player acts at the state {state.history()}.")
-            if player_id is not None and player_id != acting:
+            if player_id not in (None, acting):
                 return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
-            legal_actions = state.legal_actions()
             if abstraction is not None:
                 info_state = abstraction(state, acting)
-                return self._probabilities(acting, info_state, legal_actions)
-            found = self._found_by_key(state, acting)
-            if found is not None:
-                return self._at(found, legal_actions, state)
-            info_state = state.information_state_string(acting)
-            if self.game is not self.turn_based_game and not _is_turn_based(state):
-                info_state = f"Current player: {acting}\n{info_state}"
-        return self._probabilities(player, info_state, legal_actions)
-
-    def _probabilities(
-        self, player: int, info_state: str, legal_actions: list[int]
-    ) -> dict[int, float]:
-        return self._at(self.tree.find(info_state, player), legal_actions, info_state)
+            else:
+                found = self._found_by_key(state, acting)
+                if found is not None:
+                    return self._at(found, legal_actions, state)
+                info_state = state.information_state_string(acting)
+                if self.game is not self.turn_based_game and not _is_turn_based(state):
+                    info_state = _in_turn(acting, info_state)
+        infoset = self.tree.find(info_state, acting)
+        return self._at(infoset, legal_actions, info_state)
 
     def _found_by_key(self, state: pyspiel.State, player: int) -> int | None:
         """The infoset of a state of compiled rules, -1 for none, by its key, for which
@@ -417,33 +376,37 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
-        _, start, _, count, _ = self._infosets[infoset].item()
-        known = self._actions[start : start + count].tolist()
-        if known != list(legal_actions):
+        row = self._row(infoset)
+        if list(row) != list(legal_actions):
             info_state = where
             if isinstance(where, pyspiel.State):
                 info_state = where.information_state_string(where.current_player())
             raise ValueError(
-                f"The policy knows {count} legal actions at the information state "
+                f"The policy knows {len(row)} legal actions at the information state "
                 f"{info_state!r} of {brief(self.game)}, which has {len(legal_actions)} "
-                f"({known} and {legal_actions}): the game's rules are not those that "
+                f"({[*row]} and {legal_actions}): the game's rules are not those that "
                 "it was made for."
             )
-        return dict(
-            zip(legal_actions, self.vector[start : start + count].tolist(), strict=True)
-        )
+        return row
 
     def to_tabular(self, states: Any = None) -> TabularPolicy:
         """The policy as OpenSpiel's TabularPolicy of all states of the game.
 
         OpenSpiel's own conversion fails for games with simultaneous moves. If several
-        players have the same string, each has a row, see `tabular.TabularPolicy`.
+        players have the same string, each has a row, see `table.TabularPolicy`.
 
         Args:
             states: a dictionary from history to state, as in TabularPolicy; None for
                 all states of the game.
         """
-        return table_of_answers(self.game, self.action_probabilities, states)
+        table = TabularPolicy(self.game, states=states)
+        rows = table.action_probability_array
+        rows[:] = 0
+        for player, keys in enumerate(table.states_per_player):
+            for row in map(table.state_lookup.__getitem__, keys):
+                found = self.action_probabilities(table.states[row], player)
+                rows[row, [*found]] = [*found.values()]
+        return table
 
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
         """The policy for C++: a table of the states met, uniform at all others.
@@ -460,10 +423,15 @@ class SequencePolicy(openspiel_policy.Policy):
                 "A C++ policy is a table of information states, which this policy does "
                 "not go by: it has an abstraction. Use to_tabular()."
             )
-        if self._strings.shared:
-            raise_shared(min(self._strings.shared))
-        is_simultaneous = self.game is not self.turn_based_game
-        return partial_table(self.to_dict(), is_simultaneous=is_simultaneous)
+        if self._shared:
+            raise_shared(min(self._shared))
+        table = {name: [*row.items()] for name, row in self.to_dict().items()}
+        if self.game is not self.turn_based_game:
+            for name, row in [*table.items()]:
+                own = without_turn(name)
+                if table.setdefault(own, row) is not row:
+                    raise_shared(own)
+        return pyspiel.PartialTabularPolicy(table)
 
     def policy_for_key(self, info_state: str) -> np.ndarray:
         """`[A]` the probabilities of all the game's actions at a string that was met.
@@ -472,7 +440,7 @@ class SequencePolicy(openspiel_policy.Policy):
             KeyError: the string was never met; the message says which are near it.
         """
         if info_state not in self.state_lookup:
-            raise KeyError(self._strings.why_missing(info_state))
+            raise KeyError(self._why_missing(info_state))
         return self.action_probability_array[self.state_lookup[info_state]]
 
     def to_dict(self) -> dict[str, dict[int, float]]:
@@ -481,20 +449,24 @@ class SequencePolicy(openspiel_policy.Policy):
         It has the states that were met. A string that several players have becomes
         "player 0: " + string, "player 1: " + string, and so on.
         """
+        return {name: row for _, name, row in self._rows(self._unique)}
+
+    def _rows(self, names: list[str]) -> Iterator[tuple[int, str, dict[int, float]]]:
+        """The player, the name, and action -> probability, for each infoset met.
+
+        Args:
+            names: `[I]` what to call them.
+        """
         actions, vector = self._actions.tolist(), self.vector.tolist()
-        table = {}
-        rows = zip(self._strings.unique, self._infosets.tolist(), strict=True)
-        for name, (_, start, _, count, _) in rows:
-            stop = start + count
-            table[name] = dict(
-                zip(actions[start:stop], vector[start:stop], strict=True)
-            )
-        return table
+        infosets = zip(names, self._infosets.tolist(), strict=True)
+        for name, (_, start, _, count, player) in infosets:
+            row = slice(start, start + count)
+            yield player, name, dict(zip(actions[row], vector[row], strict=True))
 
     @property
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings met."""
-        return self._strings.met
+        return self.tree.info_states[: self._num_infosets]
 
     @functools.cached_property
     def state_lookup(self) -> dict[str, int]:
@@ -502,7 +474,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
         Strings that players share are told apart as in `to_dict`.
         """
-        return {name: number for number, name in enumerate(self._strings.unique)}
+        return {name: number for number, name in enumerate(self._unique)}
 
     @functools.cached_property
     def legal_actions_mask(self) -> np.ndarray:
@@ -558,6 +530,19 @@ class SequencePolicy(openspiel_policy.Policy):
         return type(self), (names, self.vector)
 
 
+def to_json(policy: SequencePolicy) -> dict[str, Any]:
+    """A policy in the form that is written into a file, see `names.from_json`."""
+    players: list[dict[str, Any]] = [{} for _ in range(policy.tree.num_players)]
+    for player, name, row in policy._rows(policy.info_states):
+        players[player][name] = row
+    return {"game": str(policy.game), "players": players}
+
+
+def _in_turn(player: int, info_state: str) -> str:
+    """The string as OpenSpiel's turn-based form of the game spells it."""
+    return f"Current player: {player}\n{info_state}"
+
+
 def _is_turn_based(state: pyspiel.State) -> bool:
     return state.get_game().get_type().short_name == "turn_based_simultaneous_game"
 
@@ -583,8 +568,7 @@ class Answers:
         if isinstance(policy, Answers):
             policy = policy.policy
         if is_of_file(policy):
-            names, vector = from_json(policy, load_game(policy["game"]))
-            policy = SequencePolicy(names, vector)
+            policy = SequencePolicy(*from_json(policy, load_game(policy["game"])))
         elif isinstance(policy, dict):
             policy = with_int_actions(policy)
         elif isinstance(policy, np.ndarray):
@@ -609,7 +593,7 @@ class Answers:
             # The dictionary may have the strings of a game with simultaneous moves or
             # those of its turn-based form.
             name = state.information_state_string(player)
-            names = name, f"Current player: {player}\n{name}", without_turn(name)
+            names = name, _in_turn(player, name), without_turn(name)
             return row_in(self.policy, names, player)
         if not isinstance(self.policy, pyspiel.Policy):
             return self.policy.action_probabilities(state, player)
@@ -633,21 +617,6 @@ def row_in(
             if key in table:
                 return table[key]
     raise ValueError(f"The policy lacks the state {names[0]!r}.")
-
-
-class Joint:
-    """The policies of all players, asked like one policy."""
-
-    def __init__(self, each: Sequence[Answers]) -> None:
-        """Keeps `[P]` the players' policies."""
-        self.each = list(each)
-
-    def action_probabilities(
-        self, state: pyspiel.State, player_id: int | None = None
-    ) -> dict[int, float]:
-        """What the player's own policy answers."""
-        player = state.current_player() if player_id is None else player_id
-        return self.each[player].action_probabilities(state, player)
 
 
 def is_one_for_each(policies: Any) -> bool:
@@ -679,3 +648,49 @@ def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
         return [Answers(policies)] * game.num_players()
     check_one_for_each(policies, game)
     return [Answers(policy) for policy in policies]
+
+
+# --- what has a policy ----------------------------------------------------------------
+
+
+class GameSolver(Protocol):
+    """A computation that runs in steps and has a policy after each of them.
+
+    The loop that measures convergence (experiments/runs.py) and the code that writes
+    results use solvers only through this, so a new method needs no change there.
+
+    `Solver`, the first-order methods and `LinearProgramRun` are game solvers.
+
+    Attributes:
+        tree: the game's tree. It grows while an algorithm that samples is running.
+        seconds: time spent in `iterate` and `iterate_until` so far.
+    """
+
+    tree: GameTree
+    seconds: float
+
+    @property
+    def num_iterations(self) -> int:
+        """Iterations done so far."""
+        ...
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes of the tree visited so far: a cost that all methods share."""
+        ...
+
+    def iterate(self, num_iterations: int, /) -> None:
+        """Runs some iterations."""
+        ...
+
+    def iterate_until(self, nodes_touched: float, /) -> None:
+        """Runs iterations until so many nodes have been touched in all."""
+        ...
+
+    def average_vector(self) -> np.ndarray:
+        """`[S]` the policy to report, over the tree's sequences."""
+        ...
+
+    def average_policy(self) -> SequencePolicy:
+        """A snapshot of the policy to report."""
+        ...

@@ -1,14 +1,19 @@
-"""A policy as a table for people: a row for each information state, with its reach."""
+"""A policy as a table: for people, with the reach of each information state, and
+OpenSpiel's, extended for shared strings and for use from C++."""
 
+import functools
 import importlib
 import itertools
 import math
+import re
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 import pyspiel
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import get_all_states
 
 from mccfr_spiel.common.display import (
     brief,
@@ -23,9 +28,7 @@ from mccfr_spiel.common.display import (
 from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.policies.names import (
     Names,
-    names_at,
-    names_without_state,
-    plain_names,
+    names_anywhere,
     said,
     said_info_state,
     uniform_vector,
@@ -115,9 +118,6 @@ class PolicyTable(Sequence[PolicyRow]):
         if isinstance(index, slice):
             return PolicyTable(self.title, self.rows[index], self.game)
         return self.rows[index]
-
-    def __iter__(self) -> Iterator[PolicyRow]:
-        return iter(self.rows)
 
     def __str__(self) -> str:
         """The first rows as text."""
@@ -230,29 +230,43 @@ def rows_of(
             taken; None for the order of `tree` and no reach.
         most: how many rows; all by default.
     """
-    seen = None if basis is None else _Seen(basis, tree, vector, num_infosets)
-    order = range(num_infosets) if seen is None else seen.order.tolist()
+    order, reaches = list(range(num_infosets)), None
+    nodes = numbers = np.zeros(0, np.int64)
+    if basis is not None:
+        numbers, nodes = numbers_in(basis, tree, num_infosets), basis.first_nodes()
+        order = np.argsort(numbers, kind="stable").tolist()
+        if basis.is_complete and basis.abstraction is None:
+            reaches = _reaches(basis, moved(basis, tree, num_infosets, vector))
+
+    def state_of(infoset: int) -> pyspiel.State | None:
+        node = -1 if basis is None else int(nodes[numbers[infoset]])
+        return basis.state_at(node)[0] if basis is not None and node >= 0 else None
+
     actions = tree.actions
     rows = []
-    for infoset in list(order)[:most]:
+    for infoset in order[:most]:
         _, start, _, size, player = tree.infosets[infoset].item()
         legal = actions[start : start + size].tolist()
-        names = names_without_state(tree.game, player, legal)
-        if names is None and seen is not None:
-            names = seen.names(infoset, player, legal)
-        if names is None:
-            names = plain_names(tree.game, player, legal)
+        state = functools.partial(state_of, infoset)
         rows.append(
             PolicyRow(
                 tree.info_state(infoset),
                 player,
                 tuple(legal),
-                tuple(names),
+                tuple(names_anywhere(tree.game, player, legal, state)),
                 tuple(vector[start : start + size].tolist()),
-                None if seen is None else seen.reach(infoset),
+                None if reaches is None else float(reaches[numbers[infoset]]),
             )
         )
     return rows
+
+
+def _reaches(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+    """`[I]` the probabilities that a play by the policy `[S]` reaches the infosets."""
+    plan = FullPass(tree).plan(policy)
+    reaches = np.zeros(tree.num_infosets)
+    add_reaches(tree.arrays, plan, reaches)
+    return reaches * plan[tree.infosets["parent"]]
 
 
 def _basis(tree: GameTree | Names) -> GameTree | None:
@@ -268,45 +282,6 @@ def _basis(tree: GameTree | Names) -> GameTree | None:
         return GameTree(tree.source, max_nodes=MOST_NODES).expand_all()
     except Exception:  # games raise what they like, and the table can do without
         return None
-
-
-class _Seen:
-    """A policy's infosets as nodes of a tree.
-
-    Attributes:
-        order: `[num_infosets]` the policy's infosets in the order of the tree's.
-    """
-
-    def __init__(
-        self,
-        basis: GameTree,
-        tree: GameTree | Names,
-        vector: np.ndarray,
-        num_infosets: int,
-    ) -> None:
-        self._basis = basis
-        self._numbers = numbers_in(basis, tree, num_infosets)
-        self.order = np.argsort(self._numbers, kind="stable")
-        self._first = basis.first_nodes()
-        self._reach: np.ndarray | None = None
-        if basis.is_complete and basis.abstraction is None:
-            plan = FullPass(basis).plan(moved(basis, tree, num_infosets, vector))
-            self._reach = np.zeros(basis.num_infosets)
-            add_reaches(basis.arrays, plan, self._reach)
-            self._reach *= plan[basis.infosets["parent"]]
-
-    def reach(self, infoset: int) -> float | None:
-        """The probability that play reaches an infoset; None if it is not known."""
-        if self._reach is None:
-            return None
-        return float(self._reach[self._numbers[infoset]])
-
-    def names(self, infoset: int, player: int, actions: list[int]) -> list[str] | None:
-        """The names of the actions at an infoset; None if it has no node."""
-        node = int(self._first[self._numbers[infoset]])
-        if node < 0:
-            return None
-        return names_at(self._basis.state_at(node)[0], player, actions)
 
 
 _found: weakref.WeakKeyDictionary[
@@ -377,3 +352,136 @@ def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
     before = np.cumsum(sizes, dtype=np.int64) - sizes
     return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))
+
+
+# --- OpenSpiel's table ----------------------------------------------------------------
+
+
+Row = list[tuple[int, float]]
+
+OWNED = re.compile(r"player (\d+): (.*)", re.DOTALL)
+"""What `owned` returns: its groups are the player and the string."""
+
+
+def owned(info_state: str, player: int) -> str:
+    """The key of a player's information state whose string players share."""
+    return f"player {player}: {info_state}"
+
+
+class TabularPolicy(openspiel_policy.TabularPolicy):
+    """OpenSpiel's TabularPolicy with two additions.
+
+    First, each player has rows of their own. In some games, such as Goofspiel with its
+    default parameters, two players have the same information-state string, and
+    OpenSpiel's table has a single row for both. Here the keys of such a string in
+    `state_lookup` are "player 0: " + string and so on. OpenSpiel's functions ask by
+    state, so they find the right row without knowing of this.
+
+    Second, compiled OpenSpiel accepts the object as a table, because it is a mapping
+    from each key to the (action, probability) pairs of the legal actions. So
+    `pyspiel.exploitability(game, policy)`, `pyspiel.nash_conv` and
+    `pyspiel.TabularBestResponse` read the probabilities it has at that moment. For
+    functions that take only a `pyspiel.Policy`, `pyspiel.TabularPolicy(policy)` makes a
+    copy.
+
+    Attributes:
+        shared_strings: the information-state strings that several players have.
+    """
+
+    def __init__(self, game: pyspiel.Game, *, states: Any = None) -> None:
+        """Makes the uniform policy of all players.
+
+        Args:
+            game: any game whose states OpenSpiel can enumerate.
+            states: a dictionary from history to state, as in OpenSpiel's TabularPolicy;
+                None for all states of the game.
+        """
+        self.shared_strings: frozenset[str] = frozenset()  # `_state_key` needs one
+        self.game_type = game.get_type()
+        states = states or get_all_states.get_all_states(
+            game,
+            depth_limit=-1,
+            include_terminals=False,
+            include_chance_states=False,
+            include_mean_field_states=False,
+            to_string=lambda state: state.history_str(),
+        )
+        self.shared_strings = self._find_shared(states.values())
+        super().__init__(game, states=states)
+
+    def _find_shared(self, states: Iterable[pyspiel.State]) -> frozenset[str]:
+        owners: dict[str, int] = {}
+        shared = set()
+        for state in states:
+            for player in _acting(state):
+                key = super()._state_key(state, player)
+                if owners.setdefault(key, player) != player:
+                    shared.add(key)
+        return frozenset(shared)
+
+    def _state_key(self, state: pyspiel.State, player: int | None) -> str:
+        key = super()._state_key(state, player)
+        if key not in self.shared_strings:
+            return key
+        return owned(key, state.current_player() if player is None else player)
+
+    def key(self, info_state: str, player: int) -> str:
+        """The key in `state_lookup` of a player's information-state string."""
+        if info_state in self.shared_strings:
+            return owned(info_state, player)
+        return info_state
+
+    def __copy__(self, copy_action_probability_array: bool = True) -> "TabularPolicy":
+        copy = type(self).__new__(type(self))
+        copy.__dict__ |= self.__dict__
+        copy._random_state = np.random.RandomState()
+        if copy_action_probability_array:
+            copy.action_probability_array = np.copy(self.action_probability_array)
+        return copy
+
+    # --- the mapping that compiled OpenSpiel reads -------------------------
+
+    def __getitem__(self, key: str) -> Row:
+        row = self.state_lookup[key]
+        legal = np.flatnonzero(self.legal_actions_mask[row])
+        probabilities = self.action_probability_array[row, legal]
+        return list(zip(legal.tolist(), probabilities.tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.state_lookup)
+
+    def __len__(self) -> int:
+        return len(self.state_lookup)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.state_lookup
+
+    def keys(self) -> Iterable[str]:
+        """The keys of `state_lookup`."""
+        return self.state_lookup.keys()
+
+    def items(self) -> Iterator[tuple[str, Row]]:
+        """Each key with its (action, probability) pairs."""
+        return ((key, self[key]) for key in self.state_lookup)
+
+
+def _acting(state: pyspiel.State) -> Iterable[int]:
+    """The players who have a decision to make at a state."""
+    if not state.is_simultaneous_node():
+        return (state.current_player(),)
+    players = range(state.num_players())
+    return (player for player in players if state.legal_actions(player))
+
+
+def raise_shared(info_state: str) -> NoReturn:
+    """Raises ValueError for a string that several players have."""
+    raise ValueError(
+        f"More than one player has the information state {info_state!r}; a pyspiel "
+        "policy cannot tell them apart. Use the policy itself or its to_tabular(), "
+        "which answer states."
+    )
+
+
+def without_turn(name: str) -> str:
+    """The game's own string, given the string of its turn-based form."""
+    return name.partition("\n")[2]

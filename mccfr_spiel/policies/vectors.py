@@ -10,7 +10,14 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.policies.names import checked_vector, sequences_of
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.policies.names import (
+    checked_vector,
+    from_json,
+    is_of_file,
+    sequences_of,
+    with_int_actions,
+)
 from mccfr_spiel.policies.policy import (
     Answers,
     SequencePolicy,
@@ -18,9 +25,8 @@ from mccfr_spiel.policies.policy import (
     is_one_for_each,
     row_in,
 )
-from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
-from mccfr_spiel.policies.table import moved
-from mccfr_spiel.policies.tabular import without_turn
+from mccfr_spiel.policies.table import moved, without_turn
+from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import has_name, same_name
@@ -203,8 +209,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
         raise ValueError(
             f"This is a policy for {policy['game']}, not for {brief(tree.source)}."
         )
-    names, vector = from_json(policy, tree.source)
-    return SequencePolicy(names, checked_vector(names, vector))
+    return SequencePolicy(*from_json(policy, tree.source))
 
 
 _ASKED = 4096
@@ -242,3 +247,60 @@ def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
             states.append(states[-1].child(move))
         moves = history
         yield states[-1]
+
+
+# --- the tree to evaluate a policy on -------------------------------------------------
+
+
+_BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
+"""What reading a policy takes for each: numpy's vectors, and Python's objects."""
+
+_BYTES_OF_HANDS = 24
+"""For each sequence of a tree of hands, once its policy is a vector: two vectors for
+the passes, and one to spare."""
+
+Game = pyspiel.Game | str | GameTree
+
+STORES = "auto", "tree", "worlds", "none"
+"""What `store` may be."""
+
+
+def read_policy(
+    game: Game,
+    policy: Any,
+    max_memory: MaxMemory,
+    twin: bool | None = None,
+    store: str = "auto",
+) -> tuple[GameTree, np.ndarray]:
+    """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
+
+    A tree that a solver has grown is left as it is; a whole one is kept beside it.
+    """
+    if store not in STORES:
+        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
+    each = policy if is_one_for_each(policy) else [policy]
+    trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
+    grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
+    if grown is not None and not isinstance(game, GameTree):
+        tree = whole_tree_beside(grown, game, max_memory, twin=twin, store=store)
+    else:
+        tree = complete_tree(game, max_memory, twin=twin, store=store)
+        if isinstance(game, GameTree) and tree is not game:
+            # It has other numbers, so vectors are read by strings.
+            each = [_named(game, one) for one in each]
+            policy = each if is_one_for_each(policy) else each[0]
+    is_known = isinstance(tree.infoset_names, HandNames) and trees == [tree]
+    size = _BYTES_OF_HANDS if is_known else _BYTES_OF_SEQUENCE
+    size *= tree.num_sequences
+    if tree.worlds is None and not isinstance(policy, np.ndarray):
+        size += _BYTES_OF_INFOSET * tree.num_infosets
+    tree.budget.require(size, "Reading the policy and its plans takes")
+    return tree, policy_vector(tree, policy)
+
+
+def _named(tree: GameTree, policy: Any) -> Any:
+    """A vector over a tree as a policy with names; any other policy as it is."""
+    is_vector = isinstance(policy, np.ndarray)
+    if is_vector and policy.shape == (tree.num_sequences,):
+        return SequencePolicy(tree, policy)
+    return policy

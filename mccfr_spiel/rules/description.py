@@ -22,10 +22,11 @@ actions, chance distribution and vector of returns when it first meets it. There
 different ones, so the checks cost nothing that one could measure.
 """
 
+import functools
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -418,8 +419,8 @@ def start_from_zeros(settings, state):
 
 
 @compiled
-def no_chance_probs(settings, state, probs):
-    """`Rules.chance_probs` of a game without chance."""
+def uniform_chance_probs(settings, state, probs):
+    """`Rules.chance_probs` of a game whose chance is uniform, or that has none."""
 
 
 class Rules(NamedTuple):
@@ -437,8 +438,9 @@ class Rules(NamedTuple):
             one information set (or, where somebody else acts, look the same to the
             player), so a key also tells the player's own past.
         returns(settings, state, returns): writes the players' returns at the end.
-        chance_probs(settings, state, probs): writes the outcomes' probabilities; not
-            given for a game without chance.
+        chance_probs(settings, state, probs): writes the outcomes' probabilities in
+            place of equal ones; not given for a game whose chance is always uniform,
+            or that has none.
         start(settings, state): writes the first state into a vector of zeros; not given
             where it is all zeros.
     """
@@ -448,7 +450,7 @@ class Rules(NamedTuple):
     apply_action: Any
     info_key: Any
     returns: Any
-    chance_probs: Any = no_chance_probs
+    chance_probs: Any = uniform_chance_probs
     start: Any = start_from_zeros
 
 
@@ -526,6 +528,41 @@ class Description(NamedTuple):
     heard: Any = None
     leaf_class: Any = None
     class_returns: Any = None
+
+
+def described(
+    short_name: str,
+    long_name: str,
+    functions: Mapping[str, Any],
+    parameters: Mapping[str, Parameter],
+    num_players: int = 2,
+) -> Description:
+    """A description whose functions are found by their names.
+
+    Args:
+        short_name, long_name, parameters, num_players: as in Description.
+        functions: the `globals()` of a module. Its functions are called as the fields
+            of Rules, Words and Description are; an underscore may stand before, and
+            `_words` behind.
+    """
+    own = {
+        name.removeprefix("_").removesuffix("_words"): function
+        for name, function in functions.items()
+    }
+
+    def filled(kind: Any, names: Iterable[str]) -> Any:
+        return kind(**{name: own[name] for name in names if name in own})
+
+    description = functools.partial(
+        Description,
+        short_name=short_name,
+        long_name=long_name,
+        parameters=parameters,
+        rules=filled(Rules, Rules._fields),
+        words=filled(Words, Words._fields),
+        num_players=num_players,
+    )
+    return filled(description, ("sizes", *WORLD_SIGNATURES))
 
 
 _INTEGERS = types.Array(types.int64, 1, "C")
@@ -664,7 +701,8 @@ class BoundRules:
     def chance_outcomes(self, state: np.ndarray) -> list[tuple[int, float]]:
         """The possible outcomes of a chance node and their probabilities."""
         actions = self.legal_actions(state)
-        probs = np.zeros(self.sizes.max_children + SPARE)
+        size = self.sizes.max_children + SPARE
+        probs = np.full(size, 1.0 / max(len(actions), 1))
         self.description.rules.chance_probs(self.settings, state, probs)
         return list(zip(actions, probs[: len(actions)].tolist(), strict=True))
 

@@ -390,7 +390,7 @@ class PlainRules:
         else:
             moves = self._filled("legal_actions", sizes.max_children)
         if acting == CHANCE:
-            probs = np.zeros(sizes.max_children)
+            probs = np.full(sizes.max_children, 1.0 / max(len(moves), 1))
             self._call("chance_probs", probs)
             moves = tuple(zip(moves, probs.tolist(), strict=False))
         keys = (self._filled("info_key", len(sizes.key), player) for player in players)

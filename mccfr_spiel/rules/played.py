@@ -43,7 +43,6 @@ from mccfr_spiel.kernels.tables import (
     Task,
     TreeArrays,
     Walk,
-    first_of,
 )
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 from mccfr_spiel.rules.kernel import (
@@ -202,8 +201,19 @@ def start_new(
 ) -> None:
     """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
-        met = first_of(tree, len(tree.nodes), known.counts[INFOSETS])
-        start_tables(task, met, tables, walk.known)
+        start_tables(task, met_so_far(tree, known), tables, walk.known)
+
+
+@inlined
+def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
+    """The tree without the room that its infosets have to spare."""
+    return TreeArrays(
+        nodes=tree.nodes,
+        infosets=tree.infosets[: known.counts[INFOSETS]],
+        chance_probs=tree.chance_probs,
+        chance_cdf=tree.chance_cdf,
+        utilities=tree.utilities,
+    )
 
 
 @inlined
@@ -315,6 +325,8 @@ def list_outcomes(
     if not differ(path.moves, count, game.stops[1]):
         return BROKEN + BAD_ACTIONS
     probs = tree.chance_probs
+    for k in range(count):
+        probs[k] = 1.0 / count
     call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0

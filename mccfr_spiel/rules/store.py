@@ -247,7 +247,8 @@ class RuleStore:
         infosets, actions = arrays["infosets"], arrays["actions"]
         keys, ends = arrays["keys"], arrays["key_ends"]
         count = len(infosets)
-        if (keys.dtype, ends.dtype, len(ends)) != (played.KEY, np.int64, count):
+        found = keys.dtype, keys.ndim, ends.dtype, ends.shape
+        if found != (played.KEY, 1, np.int64, (count,)):
             return False
         lengths = np.diff(ends, prepend=0)
         is_short = (lengths > 0) & (lengths <= self._longest_key)

@@ -26,11 +26,10 @@ from mccfr_spiel.tree.whole import (
     useful_threads,
 )
 from mccfr_spiel.worlds.hand_lists import sizes_of
-from mccfr_spiel.worlds.hands import Hands
 from mccfr_spiel.worlds.histories import Histories
-from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
+from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, Hands, respond
 from mccfr_spiel.worlds.places import Places
-from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree
+from mccfr_spiel.worlds.public_tree import has_public_tree, read_public_tree
 
 _NO_CHOICE = np.zeros(0, np.int32)
 

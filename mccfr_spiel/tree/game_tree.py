@@ -61,7 +61,7 @@ from mccfr_spiel.worlds.finding import (
     why_no_worlds,
 )
 from mccfr_spiel.worlds.hand_lists import list_hands
-from mccfr_spiel.worlds.public_reading import (
+from mccfr_spiel.worlds.public_tree import (
     has_public_tree,
     needs_public_tree,
     read_public_tree,

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import pyspiel
 
-from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import (
@@ -27,7 +26,7 @@ from mccfr_spiel.common.limits import (
 )
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
-from mccfr_spiel.kernels.walk import begin_again
+from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore
@@ -73,23 +72,23 @@ class Growth:
         generation: that of the nodes which the walk has on its stack.
     """
 
-    def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
+    def __init__(self, tree: GameTree, sampled: Sampled, epsilon: float) -> None:
         """Grows a tree.
 
         Args:
             tree: the tree.
-            sampling: of the walks.
-            met_once: see `Sampled.meets_once`.
+            sampled: what the walks sample.
+            epsilon: the share of the uniform policy in draws of the updated player.
         """
-        self._tree, self._met_once = tree, met_once
+        self._tree, self._met_once = tree, sampled.meets_once
+        self._epsilon, sampling = epsilon, sampled.sampling
         self.lock = tree.lock
         self.generation = tree.generation
-        self._sampling = sampling
         self._follows_one = (
             sampling.chance and sampling.opponents and sampling.draws_one_action
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
-        self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
+        self._is_choosy = sampling.picks_actions or sampled.skips
         # One that follows all of them, and one move of each other player and of chance,
         # meets each of that player's infosets at most once.
         is_external = (
@@ -265,7 +264,7 @@ class Growth:
         if len(probs) < count or not sum(probs) > 0:  # met just now
             probs = [1 / count] * count
         if acting == player:
-            epsilon = self._sampling.epsilon
+            epsilon = self._epsilon
             probs = [(1 - epsilon) * b + epsilon / count for b in probs]
         return probs
 
@@ -408,17 +407,22 @@ class RuleGrowth(Growth):
     """Makes room for the infosets that walks over rules meet, which keep no nodes."""
 
     def __init__(
-        self, tree: GameTree, sampling: Sampling, store: RuleStore, path: played.Path
+        self,
+        tree: GameTree,
+        sampled: Sampled,
+        epsilon: float,
+        store: RuleStore,
+        path: played.Path,
     ) -> None:
         """Grows the store of a tree.
 
         Args:
             tree: on which a solver walks over rules.
-            sampling: of the walks.
+            sampled, epsilon: see Growth.
             store: that of the tree.
             path: where the walk is.
         """
-        super().__init__(tree, sampling, met_once=False)
+        super().__init__(tree, sampled, epsilon)
         self._store, self._path = store, path
         self._is_forecast = self._is_measured = False
 

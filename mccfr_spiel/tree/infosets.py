@@ -42,7 +42,7 @@ from mccfr_spiel.tree.outcomes import (
     bytes_of_string,
     refuse_children,
 )
-from mccfr_spiel.twins.spelling import spelled
+from mccfr_spiel.twins.twin import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 

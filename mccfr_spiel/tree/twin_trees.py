@@ -21,7 +21,7 @@ from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import told_by_string, turn_based
 from mccfr_spiel.tree.readable import ReadableTree
-from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
+from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.twin import BoundTwin
 
 WORTH_EXPANDING = 100_000

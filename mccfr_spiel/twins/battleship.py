@@ -7,17 +7,11 @@ other's sunk ships and pays those of the own ones, times a multiplier.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import (
-    Twin,
-    make_twin,
-)
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
 # In settings; then come the lengths of the ships and their values. The state has the
@@ -298,43 +292,31 @@ def _returns(settings, state, returns):
 
 
 _TIME, _SHOT_AT, _SHOT_BY = map(word, ("T=", "/shot_", "/oppshot_"))
+_DOWN, _ACROSS, _BETWEEN, _SPACE = map(word, ("/v_", "/h_", "_", " "))
+_OUTCOMES = tuple(map(word, (":W", ":H", ":S")))
 
 
 @compiled
 def _put_cell(settings, text, at, cell):
     columns = int(settings[_COLUMNS])
     at = put_number(text, at, cell // columns)
-    text[at] = 95  # an underscore
-    return put_number(text, at + 1, cell % columns)
+    return put_labeled(text, at, _BETWEEN, cell % columns)
 
 
 @compiled
 def _spell(settings, player, key, length, text):
     ships = int(settings[_SHIPS])
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    at = put(text, 0, _TIME)
-    if length < ships:
-        at = put_number(text, at, 2 * length + player)
-    else:
-        at = put_number(text, at, ships + length)
-    text[at] = 32  # a space
-    at += 1
+    moves = 2 * length + player if length < ships else ships + length
+    at = put(text, put_labeled(text, 0, _TIME, moves), _SPACE)
     for k in range(min(ships, length)):
-        text[at] = 47  # a slash
-        text[at + 1] = 118 if key[k] >= 2 * cells else 104  # v and h
-        text[at + 2] = 95
-        at = _put_cell(settings, text, at + 3, key[k] % cells)
+        at = put(text, at, _DOWN if key[k] >= 2 * cells else _ACROSS)
+        at = _put_cell(settings, text, at, key[k] % cells)
     for k in range(ships, length):
         if (k - ships) % 2 == player:
             at = put(text, at, _SHOT_AT)
             at = _put_cell(settings, text, at, key[k] // 3)
-            text[at] = 58  # a colon
-            outcome = key[k] % 3
-            if outcome == _WATER:
-                text[at + 1] = 87  # W
-            else:
-                text[at + 1] = 72 if outcome == _HIT else 83  # H and S
-            at += 2
+            at = put(text, at, _OUTCOMES[key[k] % 3])
         else:
             at = put(text, at, _SHOT_BY)
             at = _put_cell(settings, text, at, key[k])
@@ -347,50 +329,33 @@ _MOST_MOVES = 32_000
 _NUMBERS = re.compile(r"\[[0-9.]+(;[0-9.]+)*\]")
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(
+    board_width: int,
+    board_height: int,
+    ship_sizes: str,
+    ship_values: str,
+    num_shots: int,
+    allow_repeated_shots: bool,
+    loss_multiplier: float,
+) -> Twin | None:
     """The twin for OpenSpiel's parameters, but for histories of more than 32,000 moves.
 
     OpenSpiel's boards have at most 10 rows and columns.
     """
-    names = {
-        *("board_width", "board_height", "ship_sizes", "ship_values", "num_shots"),
-        *("allow_repeated_shots", "loss_multiplier"),
-    }
-    if set(parameters) != names:
+    if not all(map(_NUMBERS.fullmatch, (ship_sizes, ship_values))):
         return None
-    columns, rows = int(parameters["board_width"]), int(parameters["board_height"])
-    lists = parameters["ship_sizes"], parameters["ship_values"]
-    cells, shots = rows * columns, int(parameters["num_shots"])
-    if not all(map(_NUMBERS.fullmatch, lists)):
-        return None
-    lengths, worths = (text[1:-1].split(";") for text in lists)
-    if "0" in lengths:
-        return None
-    ships = len(lengths)
-    values: dict[str, Any] = {
-        "rows": rows,
-        "columns": columns,
-        "num_shots": shots,
-        "allow_repeated_shots": bool(parameters["allow_repeated_shots"]),
-        "loss_multiplier": float(parameters["loss_multiplier"]),
-        "ships": ships,
-    }
-    values |= {f"length_{ship}": int(text) for ship, text in enumerate(lengths)}
-    values |= {f"value_{ship}": float(text) for ship, text in enumerate(worths)}
-    moves = 2 * ships + 2 * shots
-    if moves > _MOST_MOVES:
+    lengths, worths = (text[1:-1].split(";") for text in (ship_sizes, ship_values))
+    cells, ships = board_height * board_width, len(lengths)
+    moves = 2 * ships + 2 * num_shots
+    if "0" in lengths or moves > _MOST_MOVES:
         return None
     sizes = Sizes(
         state=_SETS + 4 * -(-cells // _BITS) + moves,
         num_actions=3 * cells,
         max_moves=moves,
-        key=(3 * cells,) * (ships + 2 * shots),
+        key=(3 * cells,) * (ships + 2 * num_shots),
     )
-    return make_twin(
-        "battleship",
-        globals(),
-        num_players=2,
-        values=values,
-        sizes=sizes,
-        text_size=12 + 8 * ships + 2 * 16 * shots,
-    )
+    rules = board_height, board_width, num_shots, allow_repeated_shots, loss_multiplier
+    settings = *rules, ships, *map(int, lengths), *map(float, worths)
+    text_size = 12 + 8 * ships + 2 * 16 * num_shots
+    return make_twin("battleship", globals(), settings, sizes, text_size)

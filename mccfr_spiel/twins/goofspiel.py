@@ -6,12 +6,8 @@ the other, unseen. The last card of all is played by itself. With perfect inform
 players see all hands, otherwise only who won each turn.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
 _ORDERS = ("random", "ascending", "descending")
@@ -84,13 +80,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = card
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    left = int(settings[_CARDS]) - state[_SHOWN]
-    for k in range(left):
-        probs[k] = 1.0 / left
 
 
 @compiled
@@ -210,21 +199,16 @@ _BID_SEQUENCE, _CARD_SEQUENCE = map(
     word, (" action sequence: ", "Point card sequence: ")
 )
 _WINNERS, _POINTS = map(word, ("Win sequence: ", "Points: "))
-_NOT_OVER = word("Terminal?: 0\n")
+_NOT_OVER, _SPACE, _NEWLINE = map(word, ("Terminal?: 0\n", " ", "\n"))
 
 
 @compiled
 def _put_hand(settings, text, at, player, hand):
-    at = put(text, at, _P)
-    at = put_number(text, at, player)
-    at = put(text, at, _HAND)
+    at = put(text, put_labeled(text, at, _P, player), _HAND)
     for card in range(int(settings[_CARDS])):
         if hand >> card & 1:
-            at = put_number(text, at, card + 1)
-            text[at] = 32  # a space
-            at += 1
-    text[at] = 10  # the end of the line
-    return at + 1
+            at = put(text, put_number(text, at, card + 1), _SPACE)
+    return put(text, at, _NEWLINE)
 
 
 @compiled
@@ -253,15 +237,10 @@ def _put_own(settings, text, at, player, key, length):
     for k in range(length - 1):
         hand &= ~(1 << _bid_of(key[k]))
     at = _put_hand(settings, text, at, player, hand)
-    at = put(text, at, _P)
-    at = put_number(text, at, player)
-    at = put(text, at, _BID_SEQUENCE)
+    at = put(text, put_labeled(text, at, _P, player), _BID_SEQUENCE)
     for k in range(length - 1):
-        at = put_number(text, at, _bid_of(key[k]))
-        text[at] = 32
-        at += 1
-    text[at] = 10
-    return at + 1
+        at = put(text, put_number(text, at, _bid_of(key[k])), _SPACE)
+    return put(text, at, _NEWLINE)
 
 
 @compiled
@@ -272,30 +251,22 @@ def _put_points(settings, text, at, key, first, length):
         for k in range(first, length - 1):
             if _winner_of(key[k]) == player + 1:
                 points += _card_of(key[k], True) + 1
-        at = put_number(text, at, points)
-        text[at] = 32
-        at += 1
-    text[at] = 10
-    return at + 1
+        at = put(text, put_number(text, at, points), _SPACE)
+    return put(text, at, _NEWLINE)
 
 
 @compiled
 def _spell(settings, player, key, length, text):
     hides = settings[_HIDES] != 0.0
     first = 0 if hides else int(settings[_PLAYERS])
-    at = put(text, 0, _CURRENT)
-    at = put_number(text, at, player)
-    text[at] = 10
-    at += 1
+    at = put(text, put_labeled(text, 0, _CURRENT, player), _NEWLINE)
     if hides:
         at = _put_own(settings, text, at, player, key, length)
     at = put(text, at, _CARD_SEQUENCE)
     for k in range(first, length):
         at = put_number(text, at, _card_of(key[k], k < length - 1) + 1)
-        text[at] = 32
-        at += 1
-    text[at] = 10
-    at += 1
+        at = put(text, at, _SPACE)
+    at = put(text, at, _NEWLINE)
     if not hides:
         for other in range(first):
             at = _put_hand(settings, text, at, other, key[other])
@@ -303,10 +274,9 @@ def _spell(settings, player, key, length, text):
     for k in range(first, length - 1):
         winner = _winner_of(key[k])
         at = put_number(text, at, winner - 1 if winner > 0 else _NOBODY)
-        text[at] = 32
-        at += 1
-    text[at] = 10
-    at = _put_points(settings, text, at + 1, key, first, length)
+        at = put(text, at, _SPACE)
+    at = put(text, at, _NEWLINE)
+    at = _put_points(settings, text, at, key, first, length)
     if hides:
         at = put(text, at, _NOT_OVER)
     return at
@@ -316,51 +286,37 @@ _MOST_CARDS = 16
 """A hand is a set of 16 bits, and a bid in a turn's number has 4 bits."""
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(
+    egocentric: bool,
+    imp_info: bool,
+    num_cards: int,
+    num_turns: int,
+    players: int,
+    points_order: str,
+    returns_type: str,
+) -> Twin | None:
     """The twin for OpenSpiel's parameters, with 2 to 16 cards.
 
     There is none for one turn less than cards, with which OpenSpiel's game goes on
-    behind its end.
+    behind its end. `egocentric` is about tensors only.
     """
-    names = {
-        *("egocentric", "imp_info", "num_cards", "num_turns", "players"),
-        *("points_order", "returns_type"),
-    }
-    if set(parameters) != names:
+    turns = num_cards if num_turns == -1 else num_turns
+    is_covered = 2 <= num_cards <= _MOST_CARDS and 1 <= turns <= num_cards
+    if not is_covered or turns == num_cards - 1:
         return None
-    players, cards = int(parameters["players"]), int(parameters["num_cards"])
-    turns = int(parameters["num_turns"])
-    turns = cards if turns == -1 else turns
-    order, pays = parameters["points_order"], parameters["returns_type"]
-    if not 2 <= cards <= _MOST_CARDS or not 1 <= turns <= cards or turns == cards - 1:
+    if points_order not in _ORDERS or returns_type not in _RETURNS:
         return None
-    if order not in _ORDERS or pays not in _RETURNS:
-        return None
-    hides = bool(parameters["imp_info"])
-    of_a_turn = cards << _CARD_BITS
-    hands = () if hides else (2**cards,) * players
-    is_random = order == "random"
+    hands = () if imp_info else (2**num_cards,) * players
+    is_random = points_order == "random"
     sizes = Sizes(
         state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
-        num_actions=cards,
-        max_chance_outcomes=cards if is_random else 0,
+        num_actions=num_cards,
+        max_chance_outcomes=num_cards if is_random else 0,
         max_moves=turns * players,
         max_chance_moves=turns if is_random else 0,
-        key=(*hands, *(of_a_turn + 1,) * (turns + 1)),
+        key=(*hands, *((num_cards << _CARD_BITS) + 1,) * (turns + 1)),
     )
-    values = {
-        "players": players,
-        "num_cards": cards,
-        "num_turns": turns,
-        "points_order": _ORDERS.index(order),
-        "imp_info": hides,
-        "returns_type": _RETURNS.index(pays),
-    }
-    return make_twin(
-        "goofspiel",
-        globals(),
-        num_players=players,
-        values=values,
-        sizes=sizes,
-        text_size=150 + 30 * players + (12 + 4 * players) * cards,
-    )
+    order, pays = _ORDERS.index(points_order), _RETURNS.index(returns_type)
+    settings = players, num_cards, turns, order, imp_info, pays
+    text_size = 150 + 30 * players + (12 + 4 * players) * num_cards
+    return make_twin("goofspiel", globals(), settings, sizes, text_size, players)

@@ -6,15 +6,8 @@ loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex p
 wins by connecting the top with the bottom, player 1 by connecting left with right.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import (
-    Twin,
-    make_twin,
-)
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_number, word
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
 # The state has who acts, the winner + 1 (3: nobody), the moves made, each player's
@@ -166,41 +159,28 @@ def _heard(settings, state, player):
 
 
 @compiled
-def own_moves(settings, state, player, key, first):
-    """Writes from `first` on what a player knows who hears nothing of the other: the
-    own moves in order, each with its answer. Returns the length with these."""
+def moves_known(settings, state, player, key, first, shows_turns):
+    """Writes from `first` on what a player knows: the own moves in order, each with its
+    answer, and a 0 for each of the other's if turns are shown. Returns the length with
+    these."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     length = first
     for k in range(state[_COUNT]):
         move = state[MOVES + k] - 2 * cells * player
-        if 0 <= move < 2 * cells:
-            key[length] = 1 + move
+        is_own = 0 <= move < 2 * cells
+        if is_own or shows_turns:
+            key[length] = 1 + move if is_own else 0
             length += 1
     return length
 
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The own moves in order, and a 0 for each of the other's if turns are shown.
-
-    In dark hex the number of all moves comes first, which is shown in any case.
-    """
-    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    length = 0
-    if settings[_IS_HEX] != 0.0:
+    """In dark hex the number of all moves comes first, which is shown in any case."""
+    is_hex, shows = settings[_IS_HEX] != 0.0, settings[_SHOWS_TURNS] != 0.0
+    if is_hex:
         key[0] = state[_COUNT]
-        length = 1
-    first = 2 * cells * player
-    shows = settings[_SHOWS_TURNS] != 0.0
-    for k in range(state[_COUNT]):
-        move = state[MOVES + k] - first  # 0 .. 2 * cells - 1 if it was the player's
-        if 0 <= move < 2 * cells:
-            key[length] = 1 + move
-            length += 1
-        elif shows:
-            key[length] = 0
-            length += 1
-    return length
+    return moves_known(settings, state, player, key, int(is_hex), shows)
 
 
 @compiled
@@ -210,6 +190,9 @@ def returns(settings, state, values):
         winner = state[_WINNER] - 1
         values[winner] = 1.0
         values[1 - winner] = -1.0
+
+
+_SPACE, _NEWLINE, _COMMA, _UNKNOWN = map(word, " \n,?")
 
 
 @compiled
@@ -235,19 +218,15 @@ def _spell(settings, player, key, length, text):
     at = _put_board(settings, text, 0, player, key, first, length)
     if first == 1 or settings[_SHOWS_TURNS] != 0.0:
         at = put_number(text, at, key[0] if first == 1 else length)
-        text[at] = 10
-        at += 1
+        at = put(text, at, _NEWLINE)
     for k in range(first, length):
         at = put_number(text, at, player if key[k] > 0 else 1 - player)
-        text[at] = 44  # a comma
-        at += 1
+        at = put(text, at, _COMMA)
         if key[k] > 0:
             at = put_number(text, at, (key[k] - 1) // 2)
         else:
-            text[at] = 63  # a question mark
-            at += 1
-        text[at] = 32  # a space
-        at += 1
+            at = put(text, at, _UNKNOWN)
+        at = put(text, at, _SPACE)
     return at
 
 
@@ -255,62 +234,40 @@ MOST_CELLS = 49
 """A set of cells, shifted by a row, must fit 63 bits."""
 
 _SHOWN = {"reveal-nothing": False, "reveal-numturns": True}
+_ABRUPT = {"classical": False, "abrupt": True, "cdh": False, "adh": True}
 
 
-def phantom_ttt(parameters: Mapping[str, Any]) -> Twin | None:
+def phantom_ttt(obstype: str, gameversion: str) -> Twin | None:
     """The twin of phantom_ttt for OpenSpiel's parameters."""
-    if set(parameters) != {"obstype", "gameversion"}:
-        return None
-    versions = {"classical": False, "abrupt": True}
-    return _twin(
-        "phantom_ttt",
-        {"rows": 3, "columns": 3, "is_hex": False},
-        versions.get(parameters["gameversion"]),
-        parameters["obstype"],
-    )
+    return _twin("phantom_ttt", 3, 3, gameversion, obstype)
 
 
-def dark_hex(parameters: Mapping[str, Any]) -> Twin | None:
+def dark_hex(
+    obstype: str, gameversion: str, board_size: int, num_cols: int, num_rows: int
+) -> Twin | None:
     """The twin of dark_hex for OpenSpiel's parameters, with up to 49 cells.
 
     There is none for a single row or column: on such boards OpenSpiel's game misses
-    wins and ends up with a player who has no action.
+    wins and ends up with a player who has no action. OpenSpiel takes `board_size` for
+    numbers that are not given, and gives both.
     """
-    names = {"obstype", "gameversion", "board_size", "num_cols", "num_rows"}
-    if set(parameters) != names:
+    if min(num_rows, num_cols) < 2 or num_rows * num_cols > MOST_CELLS:
         return None
-    rows, columns = int(parameters["num_rows"]), int(parameters["num_cols"])
-    if min(rows, columns) < 2 or rows * columns > MOST_CELLS:
-        return None
-    versions = {"cdh": False, "adh": True}
-    return _twin(
-        "dark_hex",
-        {"rows": rows, "columns": columns, "is_hex": True},
-        versions.get(parameters["gameversion"]),
-        parameters["obstype"],
-    )
+    return _twin("dark_hex", num_rows, num_cols, gameversion, obstype)
 
 
-def _twin(
-    name: str, board: dict[str, Any], is_abrupt: bool | None, shown: str
-) -> Twin | None:
-    if is_abrupt is None or shown not in _SHOWN:
+def _twin(name: str, rows: int, columns: int, version: str, shown: str) -> Twin | None:
+    if version not in _ABRUPT or shown not in _SHOWN:
         return None
-    shows = _SHOWN[shown]
-    cells = board["rows"] * board["columns"]
+    cells, is_hex, shows = rows * columns, name == "dark_hex", _SHOWN[shown]
     longest = 2 * cells - 1
-    count = (longest + 1,) if board["is_hex"] else ()
+    count = (longest + 1,) if is_hex else ()
     sizes = Sizes(
         state=MOVES + longest,
         num_actions=cells,
         max_moves=longest,
         key=(*count, *(2 * cells + 1,) * (longest if shows else cells)),
     )
-    return make_twin(
-        name,
-        globals(),
-        num_players=2,
-        values={**board, "is_abrupt": is_abrupt, "shows_turns": shows},
-        sizes=sizes,
-        text_size=cells + board["rows"] + 8 + 8 * longest,
-    )
+    settings = rows, columns, is_hex, _ABRUPT[version], shows
+    text_size = cells + rows + 8 + 8 * longest
+    return make_twin(name, globals(), settings, sizes, text_size)

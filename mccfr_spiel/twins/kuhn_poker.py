@@ -5,18 +5,15 @@ has bet, each of the others passes (and is out) or bets, once. The highest card 
 those who bet wins the pot, or among all if nobody did.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put_number, word
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,
 # the winner + 1, the cards, and from _moves on the players' actions.
 _COUNT, _BETTOR, _WINNER, _CARDS = range(4)
 _PASS, _BET = range(2)
+_LETTERS = word("pb")
 
 
 @compiled
@@ -50,13 +47,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = card
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    left = int(settings[_PLAYERS]) + 1 - state[_COUNT]
-    for k in range(left):
-        probs[k] = 1.0 / left
 
 
 @compiled
@@ -124,16 +114,13 @@ def _spell(settings, player, key, length, text):
         return 0
     at = put_number(text, 0, key[0])
     for k in range(1, length):
-        text[at] = 98 if key[k] == _BET else 112  # b and p
+        text[at] = _LETTERS[key[k]]
         at += 1
     return at
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(players: int) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    if set(parameters) != {"players"}:
-        return None
-    players = int(parameters["players"])
     sizes = Sizes(
         state=_CARDS + 3 * players,
         num_actions=2,
@@ -142,11 +129,5 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_chance_moves=players,
         key=(players + 1, *(2,) * (2 * players - 1)),
     )
-    return make_twin(
-        "kuhn_poker",
-        globals(),
-        num_players=players,
-        values={"players": players},
-        sizes=sizes,
-        text_size=3 + 2 * players,
-    )
+    text_size = 3 + 2 * players
+    return make_twin("kuhn_poker", globals(), [players], sizes, text_size, players)

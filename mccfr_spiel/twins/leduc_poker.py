@@ -6,12 +6,8 @@ Raises are of 2 in the first round and of 4 in the second, at most two a round. 
 with the public card wins, otherwise the higher rank; equal hands split the pot.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings
 # The state has the cards dealt, the public card + 1, the round, the raises and the
@@ -89,13 +85,10 @@ def _legal_actions(settings, state, actions):
 
 @compiled
 def _chance_probs(settings, state, probs):
-    players = int(settings[_PLAYERS])
-    left = 2 * (players + 1) - state[_DEALT]
     if settings[_MERGES_SUITS] == 0.0:
-        for k in range(left):
-            probs[k] = 1.0 / left
         return
-    count = 0
+    players, count = int(settings[_PLAYERS]), 0
+    left = 2 * (players + 1) - state[_DEALT]
     for card in range(players + 1):
         copies = 2 - _copies_dealt(settings, state, card)
         if copies > 0:
@@ -184,6 +177,9 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _strength(settings, state, player):
+    """How strong the cards are of a player who is left; 0 if all others folded."""
+    if state[_LEFT] == 1:
+        return 0
     merges = settings[_MERGES_SUITS] != 0.0
     own = state[_OF_PLAYERS + player]
     public = state[_PUBLIC] - 1
@@ -208,34 +204,29 @@ def _returns(settings, state, returns):
         pot += chips
         returns[player] = _MONEY - chips
         if state[folded + player] == 0:
-            strength = 0
-            if state[_LEFT] > 1:
-                strength = _strength(settings, state, player)
+            strength = _strength(settings, state, player)
             if strength > best:
                 best = strength
                 winners = 0
             winners += int(strength == best)
     for player in range(players):
-        if state[folded + player] == 0:
-            strength = 0
-            if state[_LEFT] > 1:
-                strength = _strength(settings, state, player)
-            if strength == best:
-                returns[player] += pot / winners
+        is_left = state[folded + player] == 0
+        if is_left and _strength(settings, state, player) == best:
+            returns[player] += pot / winners
         returns[player] -= _MONEY
 
 
 _OBSERVER, _PRIVATE, _IN_ROUND = map(word, ("[Observer: ", "][Private: ", "][Round "))
 _PLAYER, _POT, _CHIPS = map(word, ("][Player: ", "][Pot: ", "][Money:"))
 _SHOWS, _ROUND_1, _ROUND_2 = map(word, ("][Public: ", "][Round1: ", "][Round2: "))
+_END, _SPACE = map(word, "] ")
 
 
 @compiled
 def _put_actions(text, at, key, start, stop):
     for k in range(start, stop):
         if k > start:
-            text[at] = 32  # a space
-            at += 1
+            at = put(text, at, _SPACE)
         at = put_number(text, at, key[k])
     return at
 
@@ -250,39 +241,29 @@ def _spell(settings, player, key, length, text):
     pot = 0
     for other in range(players):
         pot += key[1 + other]
-    at = put(text, 0, _OBSERVER)
-    at = put_number(text, at, player)
-    at = put(text, at, _PRIVATE)
-    at = put_number(text, at, key[0])
-    at = put(text, at, _IN_ROUND)
-    at = put_number(text, at, 1 if stop == length else 2)
-    at = put(text, at, _PLAYER)
-    at = put_number(text, at, player)
-    at = put(text, at, _POT)
-    at = put_number(text, at, pot)
+    at = put_labeled(text, 0, _OBSERVER, player)
+    at = put_labeled(text, at, _PRIVATE, key[0])
+    at = put_labeled(text, at, _IN_ROUND, 1 if stop == length else 2)
+    at = put_labeled(text, at, _PLAYER, player)
+    at = put_labeled(text, at, _POT, pot)
     at = put(text, at, _CHIPS)
     for other in range(players):
-        text[at] = 32
-        at = put_number(text, at + 1, _MONEY - key[1 + other])
+        at = put(text, at, _SPACE)
+        at = put_number(text, at, _MONEY - key[1 + other])
     if stop < length:
-        at = put(text, at, _SHOWS)
-        at = put_number(text, at, key[stop] - _SHOWN)
+        at = put_labeled(text, at, _SHOWS, key[stop] - _SHOWN)
     at = put(text, at, _ROUND_1)
     at = _put_actions(text, at, key, first, stop)
     at = put(text, at, _ROUND_2)
     at = _put_actions(text, at, key, stop + 1, length)
-    text[at] = 93  # a closing bracket
-    return at + 1
+    return put(text, at, _END)
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(
+    players: int, action_mapping: bool, starting_player: int, suit_isomorphism: bool
+) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    names = "players", "action_mapping", "starting_player", "suit_isomorphism"
-    if set(parameters) != set(names):
-        return None
-    players = int(parameters["players"])
-    longest = 3 * players - 2
-    cards = 2 * (players + 1)
+    longest, cards = 3 * players - 2, 2 * (players + 1)
     sizes = Sizes(
         state=_OF_PLAYERS + 3 * players + 2 * longest,
         num_actions=3,
@@ -291,11 +272,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_chance_moves=players + 1,
         key=(cards, *(_MONEY + 1,) * players, *(_SHOWN + cards,) * (2 * longest + 1)),
     )
-    return make_twin(
-        "leduc_poker",
-        globals(),
-        num_players=players,
-        values={name: parameters[name] for name in names},
-        sizes=sizes,
-        text_size=120 + 6 * players + 4 * longest,
-    )
+    settings = players, action_mapping, starting_player, suit_isomorphism
+    text_size = 120 + 6 * players + 4 * longest
+    return make_twin("leduc_poker", globals(), settings, sizes, text_size, players)

@@ -5,12 +5,8 @@ each bid above the one before, until one calls the other a liar. The last bid is
 at least that many dice of both players show its face or the highest face.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_number, word
 
 _DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
 # The state has the dice rolled, the newest bid + 1, the number of bids, whether it was
@@ -49,12 +45,6 @@ def _legal_actions(settings, state, actions):
 
 
 @compiled
-def _chance_probs(settings, state, probs):
-    for face in range(int(settings[_SIDES])):
-        probs[face] = 1.0 / settings[_SIDES]
-
-
-@compiled
 def _apply_action(settings, state, action):
     dice = int(settings[_DICE])
     rolled = state[_ROLLED]
@@ -76,15 +66,21 @@ def _apply_action(settings, state, action):
 
 
 @compiled
+def _write_bids(settings, state, key, length):
+    """Writes the bids behind the length; returns the new length."""
+    dice = int(settings[_DICE])
+    parts = (2 * dice * int(settings[_SIDES]) + _BITS - 1) // _BITS
+    for k in range(parts):
+        key[length + k] = state[_DIE + 2 * dice + k]
+    return length + parts
+
+
+@compiled
 def _info_key(settings, state, player, key):
     dice = int(settings[_DICE])
-    bids = 2 * dice * int(settings[_SIDES])
     for k in range(dice):
         key[k] = state[_DIE + dice * player + k]
-    parts = (bids + _BITS - 1) // _BITS
-    for k in range(parts):
-        key[dice + k] = state[_DIE + 2 * dice + k]
-    return dice + parts
+    return _write_bids(settings, state, key, dice)
 
 
 @compiled
@@ -104,13 +100,8 @@ def _quantity_of(settings, bid):
 @compiled
 def _world_key(settings, state, key):
     """How many dice were rolled, whether the last bid was called, and the bids."""
-    dice = int(settings[_DICE])
-    parts = (2 * dice * int(settings[_SIDES]) + _BITS - 1) // _BITS
-    key[0] = state[_ROLLED]
-    key[1] = state[_CALLED]
-    for k in range(parts):
-        key[2 + k] = state[_DIE + 2 * dice + k]
-    return 2 + parts
+    key[0], key[1] = state[_ROLLED], state[_CALLED]
+    return _write_bids(settings, state, key, 2)
 
 
 @compiled
@@ -139,6 +130,9 @@ def _returns(settings, state, returns):
     _class_returns(settings, state, first, second, returns)
 
 
+_SPACE, _HYPHEN = map(word, " -")
+
+
 @compiled
 def _spell(settings, player, key, length, text):
     dice = int(settings[_DICE])
@@ -150,10 +144,10 @@ def _spell(settings, player, key, length, text):
         bid = _BITS * (part - dice)
         while left > 0:
             if left & 1:
-                text[at] = 32  # a space
-                at = put_number(text, at + 1, _quantity_of(settings, bid))
-                text[at] = 45  # a hyphen
-                at = put_number(text, at + 1, _face_of(settings, bid) + 1)
+                at = put(text, at, _SPACE)
+                at = put_number(text, at, _quantity_of(settings, bid))
+                at = put(text, at, _HYPHEN)
+                at = put_number(text, at, _face_of(settings, bid) + 1)
             left >>= 1
             bid += 1
     return at
@@ -164,30 +158,21 @@ _MOST_SIDES = 9
 """With more, the string "112" would stand for 1 and 12 as well as for 11 and 2."""
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(players: int, numdice: int, dice_sides: int, bidding_rule: str) -> Twin | None:
     """The twin for OpenSpiel's parameters; for dice with more sides there is none."""
-    names = {"players", "numdice", "dice_sides", "bidding_rule"}
-    if set(parameters) != names or parameters["players"] != 2:
+    is_told = dice_sides <= _MOST_SIDES or numdice == 1
+    if players != 2 or bidding_rule not in _BIDDING_RULES or not is_told:
         return None
-    dice, sides = int(parameters["numdice"]), int(parameters["dice_sides"])
-    rule = parameters["bidding_rule"]
-    if rule not in _BIDDING_RULES or (sides > _MOST_SIDES and dice > 1):
-        return None
-    bids = 2 * dice * sides
+    bids = 2 * numdice * dice_sides
     parts = (bids + _BITS - 1) // _BITS
     sizes = Sizes(
-        state=_DIE + 2 * dice + parts,
+        state=_DIE + 2 * numdice + parts,
         num_actions=bids + 1,
-        max_chance_outcomes=sides,
+        max_chance_outcomes=dice_sides,
         max_moves=bids + 1,
-        max_chance_moves=2 * dice,
-        key=(*(sides,) * dice, *(2**_BITS,) * parts),
+        max_chance_moves=2 * numdice,
+        key=(*(dice_sides,) * numdice, *(2**_BITS,) * parts),
     )
-    return make_twin(
-        "liars_dice",
-        globals(),
-        num_players=2,
-        values={"numdice": dice, "dice_sides": sides, "face_first": rule[6:] == "face"},
-        sizes=sizes,
-        text_size=3 * dice + 8 * bids,
-    )
+    settings = numdice, dice_sides, bidding_rule == "reset-face"
+    text_size = 3 * numdice + 8 * bids
+    return make_twin("liars_dice", globals(), settings, sizes, text_size)

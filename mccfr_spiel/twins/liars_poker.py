@@ -5,12 +5,8 @@ occurs in both hands, each bid above the one before. A bid that was challenged m
 raised once by its bidder, or counted; a raise that is challenged is counted at once.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _HAND, _DIGITS = range(2)  # in settings
 # The state has the digits dealt, the moves made since, the newest bid + 1, whether it
@@ -21,7 +17,7 @@ _DEALT, _MOVES, _BID, _IS_RAISE, _CHALLENGES, _COUNTED, _FIRST = range(7)
 _CHALLENGE = 0  # the action; a bid is action - 1
 _BITS = 16
 _PLAYER, _OWN, _RAISED = word("p"), word(" hand:["), word("] rebid:[")
-_OPEN, _COMMA = word("] counts:[0]"), word(", ")
+_OPEN, _COMMA, _STOP = map(word, ("] counts:[0]", ", ", "."))
 _NAMES = word(" b:"), word(" c:")
 
 
@@ -60,12 +56,6 @@ def _legal_actions(settings, state, actions):
         actions[count] = bid + 1
         count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    for k in range(int(settings[_DIGITS])):
-        probs[k] = 1.0 / settings[_DIGITS]
 
 
 @compiled
@@ -147,48 +137,34 @@ def _spell(settings, player, key, length, text):
     for bid in range(_bids(settings)):
         if key[hand + bid // _BITS] >> bid % _BITS & 1:
             newest, before = bid, newest
-    at = put(text, 0, _PLAYER)
-    at = put(text, put_number(text, at, player), _OWN)
-    for k in range(hand):
-        if k > 0:
-            at = put(text, at, _COMMA)
-        at = put_number(text, at, key[k])
-    at = put(text, at, _RAISED)
+    at = put(text, put_labeled(text, 0, _PLAYER, player), _OWN)
+    at = put_number(text, at, key[0])
+    for k in range(1, hand):
+        at = put_labeled(text, at, _COMMA, key[k])
     if before >= 0:
         challenged = key[hand + parts + before // _BITS] >> before % _BITS & 1
-    at = put(text, put_number(text, at, challenged), _OPEN)
+    at = put(text, put_labeled(text, at, _RAISED, challenged), _OPEN)
     for which in range(2):
         for bid in range(_bids(settings)):
             if key[hand + which * parts + bid // _BITS] >> bid % _BITS & 1:
-                at = put(text, at, _NAMES[which])
-                at = put_number(text, at, bid)
-                text[at] = 46  # a full stop
-                at += 1
+                at = put_labeled(text, at, _NAMES[which], bid)
+                at = put(text, at, _STOP)
     return at
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(players: int, hand_length: int, num_digits: int) -> Twin | None:
     """The twin for OpenSpiel's parameters; None for more players."""
-    if set(parameters) != {"players", "hand_length", "num_digits"}:
+    if players != 2 or hand_length < 1 or not 1 <= num_digits <= 10:
         return None
-    hand, digits = parameters["hand_length"], parameters["num_digits"]
-    if parameters["players"] != 2 or hand < 1 or not 1 <= digits <= 10:
-        return None
-    bids = 2 * hand * digits
+    bids = 2 * hand_length * num_digits
     parts = 2 * ((bids + _BITS - 1) // _BITS)
     sizes = Sizes(
-        state=_FIRST + 2 * hand + parts,
+        state=_FIRST + 2 * hand_length + parts,
         num_actions=bids + 1,
         max_chance_outcomes=10,
         max_moves=2 * bids + 1,
-        max_chance_moves=2 * hand,
-        key=(*(10,) * hand, *(2**_BITS,) * parts),
+        max_chance_moves=2 * hand_length,
+        key=(*(10,) * hand_length, *(2**_BITS,) * parts),
     )
-    return make_twin(
-        "python_liars_poker",
-        globals(),
-        num_players=2,
-        values={"hand_length": hand, "num_digits": digits},
-        sizes=sizes,
-        text_size=40 + 3 * hand + 16 * bids,
-    )
+    settings, text_size = (hand_length, num_digits), 40 + 3 * hand_length + 16 * bids
+    return make_twin("python_liars_poker", globals(), settings, sizes, text_size)

@@ -6,15 +6,8 @@ the board wins; when the coins or the turns are over, the one on whose opponent'
 it stands wins, or in the version "alesia" nobody.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import (
-    Twin,
-    make_twin,
-)
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
 # The state has the turns played, whether player 0 has bid in this turn and what, how
@@ -73,31 +66,25 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _returns(settings, state, returns):
-    place = state[_PLACE]
-    if place == 0 or (
-        settings[_IS_ALESIA] != 0.0 and abs(place) <= int(settings[_SIZE])
-    ):
+    place, is_alesia = state[_PLACE], settings[_IS_ALESIA] != 0.0
+    if place == 0 or (is_alesia and abs(place) <= int(settings[_SIZE])):
         return
     returns[0] = 1.0 if place > 0 else -1.0
     returns[1] = -returns[0]
 
 
-_CURRENT, _COMMA = map(word, ("Current player: ", ", "))
+_CURRENT, _NEWLINE, _COMMA = map(word, ("Current player: ", "\n", ", "))
 
 
 @compiled
 def _spell(settings, player, key, length, text):
     each = int(settings[_COINS]) + 1
-    at = put(text, 0, _CURRENT)
-    at = put_number(text, at, player)
-    text[at] = 10  # the end of the line
-    at += 1
+    at = put(text, put_labeled(text, 0, _CURRENT, player), _NEWLINE)
     for turn in range(length):
         if turn > 0:
             at = put(text, at, _COMMA)
         at = put_number(text, at, key[turn] // each)
-        at = put(text, at, _COMMA)
-        at = put_number(text, at, key[turn] % each)
+        at = put_labeled(text, at, _COMMA, key[turn] % each)
     return at
 
 
@@ -107,12 +94,10 @@ _MOST_COINS = 255
 _MOST_TURNS = 1000
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(
+    alesia: bool, coins: int, size: int, horizon: int, min_bid: int
+) -> Twin | None:
     """The twin for OpenSpiel's parameters, up to 255 coins and 1,000 turns."""
-    if set(parameters) != {"alesia", "coins", "size", "horizon", "min_bid"}:
-        return None
-    coins, size = int(parameters["coins"]), int(parameters["size"])
-    horizon, least = int(parameters["horizon"]), int(parameters["min_bid"])
     if not 1 <= coins <= _MOST_COINS or not 1 <= horizon <= _MOST_TURNS or size < 0:
         return None
     sizes = Sizes(
@@ -121,18 +106,5 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=2 * horizon,
         key=((coins + 1) ** 2,) * horizon,
     )
-    values = {
-        "coins": coins,
-        "size": size,
-        "horizon": horizon,
-        "min_bid": least,
-        "alesia": bool(parameters["alesia"]),
-    }
-    return make_twin(
-        "oshi_zumo",
-        globals(),
-        num_players=2,
-        values=values,
-        sizes=sizes,
-        text_size=20 + 10 * horizon,
-    )
+    settings = coins, size, horizon, min_bid, alesia
+    return make_twin("oshi_zumo", globals(), settings, sizes, 20 + 10 * horizon)

@@ -6,15 +6,8 @@ inspection costs the smuggler a penalty for each item, or the sheriff one if the
 none. Without one the smuggler gets the items' value and the sheriff the bribe.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import (
-    Twin,
-    make_twin,
-)
+from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
 # The state has how many moves were made, and these: the items, then by turns the bribe
@@ -96,46 +89,38 @@ def _returns(settings, state, returns):
     _class_returns(settings, state, state[_MOVES], 0, returns)
 
 
-_TURN, _PACKED, _NONE = word("T="), word("num_illegal_items:"), word("none")
-_OFFER, _ANSWER = word("/bribe:"), word("/feedback:")
+_TURN, _SPACE, _PACKED = map(word, ("T=", " ", "num_illegal_items:"))
+_NONE, _OFFER, _ANSWER = map(word, ("none", "/bribe:", "/feedback:"))
 
 
 @compiled
 def _spell(settings, player, key, length, text):
-    at = put_number(text, put(text, 0, _TURN), length + player)
-    text[at] = 32  # a space
-    at += 1
+    at = put(text, put_labeled(text, 0, _TURN, length + player), _SPACE)
     if player == 0:
         at = put(text, at, _PACKED)
         at = put(text, at, _NONE) if length == 0 else put_number(text, at, key[0])
     for k in range(1 - player, length):
         is_offer = (k + player) % 2 == 1
-        at = put(text, at, _OFFER) if is_offer else put(text, at, _ANSWER)
-        at = put_number(text, at, key[k])
+        at = put_labeled(text, at, _OFFER if is_offer else _ANSWER, key[k])
     return at
 
 
-_NUMBERS = "num_rounds", "max_items", "max_bribe"
-_PAYS = "item_value", "item_penalty", "sheriff_penalty"
-
-
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(
+    num_rounds: int,
+    max_items: int,
+    max_bribe: int,
+    item_value: float,
+    item_penalty: float,
+    sheriff_penalty: float,
+) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    if set(parameters) != {*_NUMBERS, *_PAYS}:
-        return None
-    rounds, items, bribe = (int(parameters[name]) for name in _NUMBERS)
-    moves, most = 1 + 2 * rounds, max(items, bribe, 1) + 1
-    values = {name: parameters[name] for name in (*_NUMBERS, *_PAYS)}
-    return make_twin(
-        "sheriff",
-        globals(),
-        num_players=2,
-        values=values,
-        sizes=Sizes(
-            state=_MOVES + moves,
-            num_actions=_ANSWERS + items + bribe + 2,
-            max_moves=moves,
-            key=(most,) * moves,
-        ),
-        text_size=60 + 45 * rounds,
+    moves = 1 + 2 * num_rounds
+    sizes = Sizes(
+        state=_MOVES + moves,
+        num_actions=_ANSWERS + max_items + max_bribe + 2,
+        max_moves=moves,
+        key=(max(max_items, max_bribe, 1) + 1,) * moves,
     )
+    pays = item_value, item_penalty, sheriff_penalty
+    settings = num_rounds, max_items, max_bribe, *pays
+    return make_twin("sheriff", globals(), settings, sizes, 60 + 45 * num_rounds)

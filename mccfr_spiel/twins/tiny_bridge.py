@@ -7,14 +7,10 @@ bid. Both partners get the same: the mean, over the six ways to deal those four 
 of what the last bid earns when all four hands are played with open cards.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.spelling import put, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, put, word
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
@@ -68,14 +64,6 @@ def _legal_actions(settings, state, actions):
                 actions[count] = high * (high - 1) // 2 + low
                 count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    left = _CARDS - 2 * state[_COUNT]
-    count = left * (left - 1) // 2
-    for k in range(count):
-        probs[k] = 1.0 / count
 
 
 @compiled
@@ -238,12 +226,13 @@ _LINE = max(map(len, _HAND_TEXTS))
 _HAND_WORDS = word("".join(text.ljust(_LINE) for text in _HAND_TEXTS))
 """The abstracted hands, `_LINE` letters for each."""
 
-_RANK_WORDS = word("JQKA")
+_RANK_WORDS, _SUIT_WORDS = map(word, ("JQKA", "HS"))
+_HYPHEN, _UNKNOWN = map(word, ("-", "??"))
 
 
 @compiled
 def _put_card(text, at, card):
-    text[at] = 83 if card >= _RANKS else 72  # S and H
+    text[at] = _SUIT_WORDS[card // _RANKS]
     text[at + 1] = _RANK_WORDS[card % _RANKS]
     return at + 2
 
@@ -261,9 +250,7 @@ def _put_padded(text, at, words, start, size):
 @compiled
 def _spell(settings, player, key, length, text):
     if length == 0:
-        text[0] = 63  # two question marks
-        text[1] = 63
-        return 2
+        return put(text, 0, _UNKNOWN)
     if settings[_IS_ABSTRACTED] != 0.0:
         at = _put_padded(text, 0, _HAND_WORDS, _LINE * key[0], _LINE)
     else:
@@ -275,15 +262,12 @@ def _spell(settings, player, key, length, text):
     for call in range(_END + 1):
         if key[1] >> call & 1:
             at = _put_padded(text, at, _CALL_WORDS, 4 * (call % _END), 4)
-            text[at] = 45  # a hyphen
-            at += 1
+            at = put(text, at, _HYPHEN)
     return at - 1
 
 
-def twin(parameters: Mapping[str, Any]) -> Twin | None:
+def twin(abstracted: bool) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    if set(parameters) != {"abstracted"}:
-        return None
     sizes = Sizes(
         state=_HANDS + _PLAYERS,
         num_actions=1 + _HIGHEST,
@@ -292,11 +276,5 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_chance_moves=_PLAYERS,
         key=(_PRIVATES, 1 << _END + 1),
     )
-    return make_twin(
-        "tiny_bridge_2p",
-        globals(),
-        num_players=_PLAYERS,
-        values={"abstracted": bool(parameters["abstracted"])},
-        sizes=sizes,
-        text_size=_LINE + 4 + 5 * (2 + _HIGHEST),
-    )
+    text_size = _LINE + 4 + 5 * (2 + _HIGHEST)
+    return make_twin("tiny_bridge_2p", globals(), [abstracted], sizes, text_size)

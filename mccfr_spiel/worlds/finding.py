@@ -2,42 +2,33 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
+from mccfr_spiel.common.arrays import reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.kernels.frame import new_record
-from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.rules.description import SPARE, WORLD_SIGNATURES, BoundRules
-from mccfr_spiel.rules.kernel import RowTable, callable_world_rules
-from mccfr_spiel.rules.played import BROKEN
+from mccfr_spiel.rules.kernel import (
+    MOST_USED,
+    SLOT,
+    RowTable,
+    callable_world_rules,
+    refill,
+)
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.worlds import entries as slots
-from mccfr_spiel.worlds.entries import Search
+from mccfr_spiel.worlds import places, search
 from mccfr_spiel.worlds.histories import (
-    OUT_OF_TIME,
     Histories,
     HistoryPass,
+    NoRoomError,
     SlicedPass,
-    bar_for,
     share_over,
-    tree_of,
 )
-from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
-from mccfr_spiel.worlds.place_walk import NoRoomError, PlaceWalk, not_shared
-from mccfr_spiel.worlds.places import (
-    ALL_EDGES,
-    HEIGHT,
-    HISTORIES,
-    MANY_ENTRIES,
-    NUM_STEPS,
-    NUM_WORLDS,
-    Places,
-)
-from mccfr_spiel.worlds.search import LAYOUT, NOT_SHARED, find
+from mccfr_spiel.worlds.passes import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.places import Places, Way
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
@@ -47,16 +38,26 @@ _SHARE_LISTED = 0.5
 made again by each pass else, which takes ten times as long."""
 
 _FEW_LISTED = 64
-"""The same where leaves are listed, and four times the edges for each action."""
+"""As `_FEW_ENTRIES` where leaves are listed, and four times the edges for each action.
+"""
 
-_SLICE = 5_000
-"""Worlds that are found between two looks for Ctrl-C, in less than a second."""
+_FEW_SLOTS = 64
+
+_PLACES_OF_SLICE = 1_000_000
+"""Worlds that a walk over places goes to between two looks for Ctrl-C, in about a tenth
+of a second, or one where they are found."""
+
+_LEAVES_OF_SLICE = 5_000
+"""The same of a search for leaves, in less than a second."""
 
 _TELLING = 0.05
 """From this share of the search on, its size at the end can be told from it."""
 
 WORLDS, LISTS = "the lists of worlds", "the search for worlds"
 """Under these names a budget holds what `Worlds` takes, and `Search`."""
+
+PLACES = "the places of worlds"
+"""Under this name a budget holds what `Places` takes."""
 
 
 class Found(NamedTuple):
@@ -68,7 +69,8 @@ class Found(NamedTuple):
         keys: of the infosets, each with the player before it.
         worlds: the worlds.
         num_histories: how many histories end the game.
-        histories: as in `Search`.
+        histories: `[I, H]` how many moves lead to a state of each infoset, and which;
+            none if they are not wanted.
         start_pass: begins a pass, given all plans, for the players from the first to
             the last but one, where passes go over histories or make worlds again.
     """
@@ -131,13 +133,29 @@ def find_histories(
 
     Errors are those of `find_worlds`.
     """
-    # Of its own, so that a search that fails has taken nothing.
-    store = RuleStore(rules, Budget(max(budget.left, 1), note=", which others left"))
+    store = RuleStore(rules, _own(budget))
     walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
-    histories, noted = walk.finish("information sets of").found()
-    ends, actions = int(histories.size[1]), store.known.actions
+    histories = walk.finish("information sets of").found()
     start = functools.partial(HistoryPass, store)
-    return Found(store.infosets, actions, store.keys(), histories, ends, noted, start)
+    return _found(walk, histories, int(histories.size[1]), start)
+
+
+def _own(budget: Budget) -> Budget:
+    """A budget of its own for a search, so that one that fails has taken nothing."""
+    return Budget(max(budget.left, 1), note=", which others left")
+
+
+def _found(
+    walk: SlicedPass,
+    worlds: Worlds | Leaves | Histories | Places,
+    num_histories: int,
+    start: Callable[[np.ndarray, int, int], SlicedPass] | None = None,
+) -> Found:
+    """What a walk that is over found, without the room that arrays have to spare."""
+    walk.trim()
+    store, noted = walk.store, walk.walk.noted
+    actions, keys = store.known.actions, store.keys()
+    return Found(store.infosets, actions, keys, worlds, num_histories, noted, start)
 
 
 def known_worlds(
@@ -193,203 +211,310 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    entries, answers = _FEW_ENTRIES, 2
-    if rules.description.position_key is not None:
-        while True:
-            try:
-                return _find_places(rules, budget, entries, answers, with_histories)
-            except NoRoomError as error:
-                if error.args[0] == MANY_ENTRIES:
-                    entries *= 4
-                else:
-                    answers *= 4
-    entries = _FEW_LISTED
+    by_places = rules.description.position_key is not None
+    find = _find_places if by_places else _find_leaves
+    room = {"entries": _FEW_ENTRIES if by_places else _FEW_LISTED, "answers": 2}
     while True:
-        search = _Finding(rules, budget, entries, with_histories)
-        found = search.run()
-        if found is not None:
-            return found
-        entries *= 4
+        own = _own(budget)
+        try:
+            return find(RuleStore(rules, own), own, with_histories, **room)
+        except NoRoomError as error:
+            room[error.args[0]] *= 4
 
 
 def _find_places(
-    rules: BoundRules, budget: Budget, entries: int, answers: int, with_histories: bool
+    store: RuleStore, own: Budget, with_histories: bool, entries: int, answers: int
 ) -> Found:
     """Finds the places of a game, and lists its worlds if the lists fit.
 
     Raises:
         NoRoomError: there must be room for more entries, or answers.
     """
-    # Of its own, so that a search that fails has taken nothing.
-    own = Budget(max(budget.left, 1), note=", which others left")
-    store, what = RuleStore(rules, own), "worlds of"
     walk = PlaceWalk.to_find(
         store, own, entries, answers, with_histories=with_histories
-    ).finish(what)
-    walk.trim()
-    counts = walk.kept.counts.tolist()
-    sizes = {"T": counts[NUM_STEPS], "E": counts[ALL_EDGES], "W": counts[NUM_WORLDS]}
-    kept, start = walk.kept, functools.partial(PlaceWalk, store, walk.kept, entries)
+    ).finish("worlds of")
+    counts, kept = walk.kept.counts.tolist(), walk.kept
+    sizes = {
+        "T": counts[places.NUM_STEPS],
+        "E": counts[places.ALL_EDGES],
+        "W": counts[places.NUM_WORLDS],
+    }
+    ends = counts[places.HISTORIES]
+    found = _found(walk, kept, ends, functools.partial(PlaceWalk, store, kept, entries))
     if 4 * sizes["T"] + 21 * sizes["E"] + 2 * sizes["W"] < _SHARE_LISTED * own.left:
         listing = PlaceWalk(store, kept, entries, np.zeros(0))
         listing.worlds = new_record(Worlds, **sizes)
-        listing.worlds.height[0] = counts[HEIGHT]
-        kept, start = listing.finish("the lists of").worlds, None
-    return Found(
-        store.infosets,
-        store.known.actions,
-        store.keys(),
-        kept,
-        counts[HISTORIES],
-        walk.walk.noted,
-        start,
-    )
+        listing.worlds.height[0] = counts[places.HEIGHT]
+        worlds = listing.finish("the lists of").worlds
+        found = found._replace(worlds=worlds, start_pass=None)
+    return found
 
 
-class _Finding:
-    """A search under way, which finds the worlds."""
+def _find_leaves(
+    store: RuleStore, own: Budget, with_histories: bool, entries: int, answers: int
+) -> Found:
+    """Finds the leaves of a game; `NoRoomError` as for `_find_places`."""
+    walk = LeafSearch(store, own, entries, with_histories=with_histories)
+    walk.finish("worlds of")
+    return _found(walk, walk.leaves, int(walk.walk.at[search.HISTORIES]))
 
-    compiled: Any = staticmethod(find)
+
+class PlaceWalk(SlicedPass):
+    """A walk over worlds under way.
+
+    Attributes:
+        walk: where it is, and the gradient that it makes.
+        kept: the places, with the counts of this walk.
+        worlds: the lists that it writes, if they are not empty.
+    """
 
     def __init__(
-        self, rules: BoundRules, budget: Budget, entries: int, with_histories: bool
+        self,
+        store: RuleStore,
+        kept: Places,
+        entries: int,
+        plan: np.ndarray,
+        first: int = 0,
+        end: int = 0,
     ) -> None:
-        self._rules = rules
-        # Of its own, so that a search that fails has taken nothing.
-        self._budget = Budget(max(budget.left, 1), note=", which others left")
-        self._store = RuleStore(rules, self._budget)
-        self._path = self._store.new_path()
-        self._one = self._store.node_arrays()
-        self._more = callable_world_rules(rules.description)
-        self._entries = entries
-        self._leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
-        self._search = self._begin(with_histories)
+        """Stands at the root, to add gradients.
 
-    def _begin(self, with_histories: bool) -> Search:
-        """The search before its first world."""
-        rules, entries, sizes = self._rules, self._entries, self._rules.sizes
+        Args:
+            store: the infosets.
+            kept: the places.
+            entries: for how many of a world there is room.
+            plan: as in `HistoryPass`; empty for a walk without gradients.
+            first, end: the players `first .. end - 1` get gradients.
+        """
+        super().__init__(store, entries)
+        self._more = callable_world_rules(store.rules.description)
+        self._budget: Budget | None = None
+        self.kept = kept._replace(counts=np.zeros_like(kept.counts))
+        self.kept.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
+        self.worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
+        self.walk = self._new_way()._replace(plan=plan, gradient=np.zeros_like(plan))
+        self.walk.at[places.FIRST], self.walk.at[places.END] = first, end
+
+    def _new_way(self) -> Way:
+        sizes = self.store.rules.sizes
+        way: Way = new_record(
+            Way,
+            D=sizes.max_moves + 3,
+            C=self.entries,
+            M=sizes.max_moves + SPARE,
+            K=sizes.max_moves + 2 + SPARE,
+            n=sizes.state,
+            S=0,
+            I=0,
+            H=sizes.max_moves + 1,
+            NUM_AT=places.NUM_AT,
+        )
+        way.start[:] = self.store.rules.start()
+        way.sequences[1] = way.firsts[1, 0] = 1  # the empty sequences are 0 and 1
+        way.counts[:, 0] = 1
+        way.reach[:], way.next_edge[0] = 1.0, -1
+        way.at[places.ROOM] = self.entries
+        return way
+
+    @classmethod
+    def to_find(
+        cls,
+        store: RuleStore,
+        budget: Budget,
+        entries: int,
+        answers: int,
+        *,
+        with_histories: bool,
+    ) -> "PlaceWalk":
+        """A walk that finds places and infosets.
+
+        Args:
+            store: without infosets.
+            budget: takes the bytes of places.
+            entries: as above.
+            answers: one more than the largest number that `heard` may give.
+            with_histories: whether to note a history for each infoset.
+        """
+        kept: Places = new_record(
+            Places,
+            S=0,
+            H=answers,
+            I=0,
+            P=0,
+            A=store.rules.sizes.num_actions,
+            NUM_PLACE=places.NUM_PLACE,
+            V=0,
+            R=1,
+            T=_FEW_SLOTS,
+            NUM_COUNTS=places.NUM_COUNTS,
+        )
+        walk = cls(store, kept, entries, np.zeros(0))
+        walk._budget = budget
+        # The arrays by infoset and sequence grow with those of the store.
+        budget.set_rates(budget.per_infoset + 16, budget.per_sequence + 4 * answers + 4)
+        if with_histories:
+            resize(walk.walk.noted, 1)
+        walk.make_room()
+        return walk
+
+    @property
+    def num_nodes(self) -> int:
+        """The steps made so far."""
+        return int(self.kept.counts[places.NUM_STEPS])
+
+    def share(self) -> float:
+        """As in SlicedPass."""
+        way, level = self.walk, self.walk.at[places.LEVEL]
+        counts = self.kept.places[way.places[:level], places.NUM_EDGES]
+        return share_over(counts, way.next_edge[:level])
+
+    def follow(self) -> int:
+        """Goes to at most `_PLACES_OF_SLICE` more worlds."""
+        most = int(self.kept.counts[places.NUM_WORLDS]) + _PLACES_OF_SLICE
+        frame = self.frame_of(places.LAYOUT, self.kept, self.worlds, self.walk)
+        return places.follow_worlds(frame, self.store.called, self._more, most)
+
+    def make_room(self) -> None:
+        """As in SlicedPass."""
+        super().make_room()
+        store, kept, actions = self.store, self.kept, self.store.rules.sizes.num_actions
+        num_infosets, num_sequences = store.room()
+        used = store.sizes()
+        kept = kept._replace(
+            behind=reserve(kept.behind, num_sequences, used[1]),
+            above=reserve(kept.above, num_sequences, used[1]),
+            spots=reserve(kept.spots, num_infosets, used[0]),
+            places=reserve(
+                kept.places, int(kept.counts[places.NUM_PLACES]) + actions + 1
+            ),
+        )
+        room = len(kept.places)
+        kept = kept._replace(
+            edges=reserve(kept.edges, room * actions),
+            returns=reserve(kept.returns, room),
+            values=reserve(kept.values, room * len(self.walk.key)),
+            rows=reserve(kept.rows, room + 1),
+        )
+        if room > MOST_USED * len(kept.table):
+            table = np.zeros(1 << (2 * room).bit_length(), SLOT)
+            refill(table, kept.table)
+            kept = kept._replace(table=table)
+        self.kept = kept
+        if self._budget is not None:
+            by_place = kept[3:]  # behind those by sequence and infoset
+            self._budget.hold(PLACES, sum(array.nbytes for array in by_place))
+
+    def trim(self) -> None:
+        """Gives back the room that the places have to spare, too."""
+        super().trim()
+        kept, count = self.kept, self.kept.counts[places.NUM_PLACES]
+        num_infosets, num_sequences = self.store.sizes()
+        for array, size in (
+            (kept.behind, num_sequences),
+            (kept.above, 0),
+            (kept.spots, num_infosets),
+            (kept.places, count),
+            (kept.edges, count * self.store.rules.sizes.num_actions),
+            (kept.returns, count),
+            (self.store.known.table, 0),
+        ):
+            resize(array, int(size))
+
+
+class LeafSearch(SlicedPass):
+    """A search under way, which lists the worlds where the game ends.
+
+    Attributes:
+        walk: where it is.
+        leaves: what it has found.
+    """
+
+    walk: search.Search
+
+    def __init__(
+        self, store: RuleStore, budget: Budget, entries: int, *, with_histories: bool
+    ) -> None:
+        """Stands before the first world.
+
+        Args:
+            store: without infosets.
+            budget: takes the bytes of the search and of the leaves.
+            entries: for how many of a world there is room.
+            with_histories: whether to note a history for each infoset.
+        """
+        super().__init__(store, entries)
+        self._more = callable_world_rules(store.rules.description)
+        self._budget, sizes = budget, store.rules.sizes
+        self.leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
         moves, actions = sizes.max_moves + sizes.max_chance_moves, sizes.num_actions
-        height, key = moves + 2, sizes.max_moves + SPARE
-        edges = actions * max(entries // 16, 1)
+        height, edges = moves + 2, actions * max(entries // 16, 1)
         size = height * entries * (8 * moves + 80 + 4 * actions)
-        self._budget.hold(LISTS, size + 8 * edges * height * (key + 2))
-        search: Search = new_record(
-            Search,
+        budget.hold(LISTS, size + 24 * edges * height)
+        walk: search.Search = new_record(
+            search.Search,
             D=height,
             C=entries,
             A=actions,
             E=edges,
-            K=key,
+            K=sizes.max_moves + SPARE,
             M=moves,
             H=moves + 1,
             I=int(with_histories),
             n=sizes.state,
-            NUM_AT=slots.NUM_AT,
+            NUM_AT=search.NUM_AT,
         )
-        search.start[:] = rules.start()
-        search.weights[:] = search.ways[:] = 1
-        search.firsts[1, 0] = height * entries
-        search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
-        search.counts[:, 0] = search.at[slots.ENTERS] = 1
-        search.at[slots.ROOM] = entries
-        return search
+        walk.start[:] = store.rules.start()
+        walk.weights[:] = walk.ways[:] = 1
+        walk.firsts[1, 0] = height * entries
+        walk.sequences[height * entries] = 1  # the empty sequences are 0 and 1
+        walk.counts[:, 0] = walk.at[search.ENTERS] = 1
+        walk.at[search.ROOM] = entries
+        self.walk = walk
+
+    def follow(self) -> int:
+        """Finds at most `_LEAVES_OF_SLICE` more worlds."""
+        most = int(self.walk.at[search.NUM_WORLDS]) + _LEAVES_OF_SLICE
+        frame = self.frame_of(search.LAYOUT, self.leaves, self.walk)
+        return search.find(frame, self.store.called, self._more, most)
+
+    def share(self) -> float:
+        """As in SlicedPass."""
+        walk, level = self.walk, self.walk.at[search.LEVEL]
+        return share_over(walk.num_edges[:level], walk.next_edge[:level])
+
+    def outlook(self, share: float) -> str:
+        """What the end may be, which is no reason to refuse it: in liar's dice the
+        first of twenty subtrees is half of the game."""
+        if share < _TELLING:
+            return ""
+        size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
+        return f"about {self.walk.at[search.NUM_STEPS] / share:.2g} steps, {size}"
 
     def _rows(self) -> dict[str, tuple[int, int]]:
         """How many rows of each array are used, and how many a world may add."""
-        at = self._search.at.tolist()
-        steps = at[slots.NUM_STEPS], 2 * self._entries
+        at = self.walk.at.tolist()
+        steps = at[search.NUM_STEPS], 2 * self.entries
         return {
             **dict.fromkeys(("steps", "classes", "weights"), steps),
-            **dict.fromkeys(("lengths", "sizes"), (at[slots.NUM_LEAVES], 1)),
-            "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
+            **dict.fromkeys(("lengths", "sizes"), (at[search.NUM_LEAVES], 1)),
+            "returns": (at[search.NUM_RETURNS], MOST_CLASSES**2),
         }
 
-    def run(self) -> Found | None:
-        """Finds the worlds; None if one has more entries than there is room for.
-
-        A bar on a terminal shows what a search of some seconds will come to.
-        """
-        most = _SLICE
-        what = f"worlds of {self._rules.description.short_name}"
-        with bar_for(what) as bar:
-            while True:
-                status = self._go_on(most)
-                if status == DONE:
-                    return self._trimmed()
-                if status == MANY_ENTRIES:
-                    return None
-                if status == GROW:
-                    self._make_room()
-                elif status == OUT_OF_TIME:
-                    most += _SLICE
-                    self._tell(bar)
-                elif status == NOT_SHARED:
-                    self._refuse()
-                else:
-                    self._store.raise_broken(status - BROKEN, self._path)
-
-    def _tell(self, bar: "tqdm[NoReturn]") -> None:
-        """Shows how far the search is, and what its end may be, which is no reason to
-        refuse it: in liar's dice the first of twenty subtrees is half of the game."""
-        share, steps = self._share(), int(self._search.at[slots.NUM_STEPS])
-        bar.n = share
-        if share >= _TELLING:
-            size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
-            bar.set_postfix_str(f"about {steps / share:.2g} steps, {size}")
-
-    def _share(self) -> float:
-        search, level = self._search, self._search.at[slots.LEVEL]
-        return share_over(search.num_edges[:level], search.next_edge[:level])
-
-    def _go_on(self, most: int) -> int:
-        store = self._store
-        tree = tree_of(store, self._one)
-        kept = self._leaves, self._search
-        frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
-        return self.compiled(frame, store.called, self._more, most)
-
-    def _refuse(self) -> NoReturn:
-        raise not_shared(self._rules.description.short_name)
-
-    def _make_room(self) -> None:
-        """Makes room for the next world, whatever it has."""
-        rules, store = self._rules, self._store
-        entries, actions = self._entries, rules.sizes.num_actions
-        longest = len(rules.sizes.key) + 1
-        store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
-        store.grow()
-        arrays, sizes = self._leaves._asdict(), {}
+    def make_room(self) -> None:
+        """As in SlicedPass."""
+        super().make_room()
+        held, sizes = 0, {}
         for name, (used, more) in self._rows().items():
-            size, needed = len(arrays[name]), used + more + 1
+            array, needed = getattr(self.leaves, name), used + more + 1
+            size = len(array)
             sizes[name] = size if needed <= size else needed + needed // 4
-        self._budget.hold(
-            WORLDS,
-            sum(
-                size * arrays[name].itemsize * int(np.prod(arrays[name].shape[1:]))
-                for name, size in sizes.items()
-            ),
-        )
+            held += sizes[name] * array.itemsize * int(np.prod(array.shape[1:]))
+        self._budget.hold(WORLDS, held)
         for name, size in sizes.items():
-            if size > len(arrays[name]):
-                resize(arrays[name], size)
-        histories = self._search.histories
-        if len(histories) and store.sizes()[0] + entries >= len(histories):
-            resize(histories, len(store.infosets))
+            resize(getattr(self.leaves, name), size)
 
-    def _trimmed(self) -> Found:
-        """What was found, without the room that arrays have to spare."""
-        at, store, kept = self._search.at.tolist(), self._store, self._leaves
-        store.trim()
+    def trim(self) -> None:
+        """Gives back the room that the leaves have to spare, too."""
+        super().trim()
         for name, (used, _) in self._rows().items():
-            resize(getattr(kept, name), used)
-        histories = self._search.histories
-        if len(histories):
-            resize(histories, len(store.infosets))
-        return Found(
-            infosets=store.infosets,
-            actions=store.known.actions,
-            keys=store.keys(),
-            worlds=kept,
-            num_histories=at[slots.HISTORIES],
-            histories=histories,
-        )
+            resize(getattr(self.leaves, name), used)

@@ -9,7 +9,7 @@ from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
 from mccfr_spiel.rules.description import GameError
-from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
+from mccfr_spiel.worlds.passes import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
     DECISION,
     FOLD,

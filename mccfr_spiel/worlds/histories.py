@@ -10,7 +10,7 @@ fit, and a check of worlds.
 """
 
 import warnings
-from typing import Annotated, Any, NamedTuple, NoReturn, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -20,10 +20,13 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.kernel import (
     APPLY_ACTION,
     INFO_KEY,
     INFOSETS,
+    MOST_USED,
+    SEQUENCES,
     call,
     find_key,
     row_hash,
@@ -36,14 +39,17 @@ from mccfr_spiel.rules.played import (
     Path,
     arrive,
     end_game,
+    move_on,
     who_acts,
 )
 from mccfr_spiel.rules.store import RuleStore, resize
 
-SHORT = np.dtype(np.int16)
+SHORT, BYTE = np.dtype(np.int16), np.dtype(np.int8)
 
-OUT_OF_TIME = 52
-"""The status of a pass that is to go on."""
+MANY_ENTRIES, NOT_SHARED, OUT_OF_TIME, MANY_ANSWERS = range(50, 54)
+"""Statuses besides those of the kernels: a world has more entries or edges than there
+is room for; two entries do not fit each other, or a class is out of range; the pass is
+to go on; `heard` gives a number for which there is no room."""
 
 SLICE = 5_000_000
 """Nodes that a pass visits between two looks for Ctrl-C, in about a quarter of a
@@ -63,15 +69,15 @@ class Histories(NamedTuple):
     """What is kept of a game whose passes go over histories, besides its infosets."""
 
     size: Annotated[np.ndarray, Entry(LONG, "[2]", "how many nodes; how many are ends")]
-    payoffs: Annotated[
-        np.ndarray, Entry(FLOAT, "[2, P]", "each player's least return, and largest")
-    ]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "least and largest returns")]
 
 
 class Pass(NamedTuple):
     """Where a pass is: the nodes on the way there, by level.
 
     D is one more than the longest history, A the most moves, n the length of a state.
+    `noted` has how many moves lead to a state of each infoset, and which, if they are
+    wanted.
     """
 
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the states")]
@@ -81,15 +87,7 @@ class Pass(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[D, A]", "of chance")]
     probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]", "of these")]
     cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]", "infosets, by their slots")]
-    noted: Annotated[
-        np.ndarray,
-        Entry(
-            SHORT,
-            "[I, D]",
-            "how many moves lead to a state of each infoset, and which; none if they "
-            "are not wanted",
-        ),
-    ]
+    noted: Annotated[np.ndarray, Entry(SHORT, "[I, D]", "histories of infosets")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
     bounds: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "as `Histories.payoffs`")]
@@ -135,6 +133,86 @@ def note(noted, infoset, history, length):
     noted[infoset, 0] = length
     for k in range(length):
         noted[infoset, 1 + k] = history[k]
+
+
+_BITS = tuple(
+    np.int64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
+)
+_ONES = np.int64(0x0101010101010101)
+
+
+@inlined
+def num_bits(actions):
+    """The size of a set of less than 63 actions."""
+    pairs, nibbles, bytes_ = _BITS
+    actions -= (actions >> 1) & pairs
+    actions = (actions & nibbles) + ((actions >> 2) & nibbles)
+    return (((actions + (actions >> 4)) & bytes_) * _ONES) >> 56
+
+
+@inlined
+def has_room(tree, known, path, noted, entries, num_actions):
+    """Whether the infosets of so many more entries fit all arrays of a store."""
+    infosets = known.counts[INFOSETS] + entries
+    sequences = known.counts[SEQUENCES] + entries * num_actions
+    key_begins = known.rows[infosets - entries]["start"]
+    return (
+        infosets < len(tree.infosets)
+        and infosets < MOST_USED * len(known.table)
+        and sequences < len(known.actions)
+        and key_begins + entries * len(path.key) < len(known.values)
+        and not 0 < len(noted) <= infosets
+    )
+
+
+@inlined
+def meet(rules, game, path, tree, known, noted, player):
+    """Finds the infoset of a player where the path is, or adds it; returns a status,
+    the infoset, and its actions as a set."""
+    before, legal = known.counts[INFOSETS], np.int64(0)
+    status, count, infoset = arrive(rules, game, path, tree, known, player, 1 << 40)
+    if status == DONE:
+        for k in range(count):
+            legal |= np.int64(1) << path.moves[k]
+        if len(noted) > 0 and infoset == before:
+            note(noted, infoset, path.history, path.position[NUM_MOVES])
+    return np.int64(status), infoset, legal
+
+
+@inlined
+def replay(rules, game, path, start, first, second, owners):
+    """Puts the path where the own moves and deals of both players meet.
+
+    Args:
+        rules, game, path: tell what comes next.
+        start: the first state.
+        first, second: what player 0 and player 1 have done, and were dealt, in order.
+        owners: who sees each deal.
+
+    Returns:
+        Whether the two fit each other, as they do if the declaration is right.
+    """
+    if len(first) + len(second) > len(path.history) - 2:
+        return False
+    for k in range(len(path.state)):
+        path.state[k] = start[k]
+    path.position[NUM_MOVES] = 0
+    of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
+    while of_first < len(first) or of_second < len(second):
+        acting = who_acts(rules, game, path)
+        if acting == CHANCE_NODE and deals < len(owners):
+            acting = owners[deals]
+            deals += 1
+        if acting == 0 and of_first < len(first):
+            action = first[of_first]
+            of_first += 1
+        elif acting == 1 and of_second < len(second):
+            action = second[of_second]
+            of_second += 1
+        else:
+            return False
+        move_on(rules, game, path, action)
+    return True
 
 
 @inlined
@@ -246,7 +324,7 @@ def _go_down(rules, game, known, path, walk, level, child):
 
 
 @jit(nogil=True)
-def follow(frame, rules, most):
+def follow_histories(frame, rules, most):
     """Goes on with a pass until it is over, or something stops it.
 
     Each turn of the loop enters the node where the walk is, unless it has done so, and
@@ -288,18 +366,6 @@ def follow(frame, rules, most):
     return DONE
 
 
-def tree_of(store: RuleStore, one: dict[str, Any]) -> TreeArrays:
-    """The infosets met, and the arrays of one node, as `store.node_arrays` gives."""
-    return TreeArrays(nodes=np.zeros(0, NODE), infosets=store.infosets, **one)
-
-
-def bar_for(what: str) -> "tqdm[NoReturn]":
-    """A bar on a terminal for what takes seconds; `n` is the share that is over."""
-    return tqdm(
-        desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
-    )
-
-
 def share_over(counts: np.ndarray, following: np.ndarray) -> float:
     """The share of a depth-first walk that is over, as if subtrees beside each other
     were equally large.
@@ -315,35 +381,106 @@ def share_over(counts: np.ndarray, following: np.ndarray) -> float:
     return share
 
 
+class NoRoomError(Exception):
+    """A world has more "entries", or a player hears more "answers", than there is room
+    for."""
+
+
 class SlicedPass:
     """A pass that is made in slices, between which Ctrl-C is noticed.
 
     Attributes:
-        walk: where it is; `walk.gradient` is what it makes.
+        store: the infosets.
+        path: where the rules are asked.
+        walk: where the pass is; `walk.gradient` is what it makes. `walk.noted` has the
+            histories of infosets, if they are wanted.
+        entries: for how many entries of a world there is room.
     """
 
     walk: Any
-    _store: RuleStore
 
-    def go_on(self) -> bool:
-        """Makes one more slice; returns whether the pass is over."""
+    def __init__(self, store: RuleStore, entries: int = 0) -> None:
+        self.store, self.path = store, store.new_path(is_counted=False)
+        self.entries, self._one = entries, store.node_arrays()
+
+    def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
+        """A frame with the infosets met, one node, and some records."""
+        store = self.store
+        nodes = np.zeros(0, NODE)
+        tree = TreeArrays(nodes=nodes, infosets=store.infosets, **self._one)
+        return layout.frame_of(tree, store.game, store.known, self.path, *records)
+
+    def follow(self) -> int:
+        """Makes one more slice, or as much of it as there is room for; returns a
+        status."""
         raise NotImplementedError
 
     def share(self) -> float:
         """The share that is over, as `share_over` tells it."""
         raise NotImplementedError
 
+    def outlook(self, share: float) -> str:
+        """What can be told of the end when a share is over."""
+        return ""
+
     @property
     def num_nodes(self) -> int:
         """What the pass has touched so far."""
         raise NotImplementedError
 
+    def make_room(self) -> None:
+        """Makes room for what the next node or world may add."""
+        store, entries, sizes = self.store, self.entries, self.store.rules.sizes
+        longest = len(sizes.key) + 1
+        num_sequences = entries * sizes.num_actions
+        store.ask_for(entries + 1, num_sequences + 1, entries * longest + 1)
+        store.grow()
+        if len(self.walk.noted):
+            resize(self.walk.noted, len(store.infosets))
+
+    def trim(self) -> None:
+        """Gives back the room that infosets and notes have to spare."""
+        self.store.trim()
+        if len(self.walk.noted):
+            resize(self.walk.noted, len(self.store.infosets))
+
+    def go_on(self) -> bool:
+        """Makes one more slice; returns whether the pass is over.
+
+        Raises:
+            MemoryBudgetError: what is found does not fit the budget.
+            GameError: the rules contradict themselves or what they declare.
+            NoRoomError: there must be room for more entries, or answers.
+        """
+        while (status := self.follow()) == GROW:
+            self.make_room()
+        if status >= BROKEN:
+            self.store.raise_broken(status - BROKEN, self.path)
+        if status in (MANY_ENTRIES, MANY_ANSWERS):
+            raise NoRoomError("entries" if status == MANY_ENTRIES else "answers")
+        if status == NOT_SHARED:
+            raise GameError(
+                f"{self.store.rules.description.short_name}: Description.world_key "
+                "gives one world to states that differ in who acts, or in what their "
+                "moves mean, or leaf_class is not between 0 and 63, or position_key or "
+                "heard is wrong. ms.check_game shows two histories on a smaller board."
+            )
+        return status == DONE
+
     def finish(self, what: str) -> Self:
         """Goes on to the end, with a bar on a terminal; returns itself."""
-        with bar_for(f"{what} {self._store.rules.description.short_name}") as bar:
+        bar = tqdm(
+            desc=f"{what} {self.store.rules.description.short_name}",
+            total=1.0,
+            delay=2,
+            disable=None,
+            leave=False,
+            bar_format=_BAR,
+        )
+        with bar:
             while not self.go_on():
                 bar.n = self.share()
-                bar.refresh()
+                bar.set_postfix_str(self.outlook(bar.n))
         return self
 
 
@@ -372,9 +509,8 @@ class HistoryPass(SlicedPass):
             first, end: the players `first .. end - 1` get gradients.
             with_histories: whether a history to each infoset is noted.
         """
-        self._store, sizes = store, store.rules.sizes
-        self._path = store.new_path(is_counted=False)
-        self._one = store.node_arrays()
+        super().__init__(store)
+        sizes = store.rules.sizes
         record = new_record(
             Pass,
             D=store.longest + 2,
@@ -387,7 +523,7 @@ class HistoryPass(SlicedPass):
         )
         walk = record._replace(plan=plan, gradient=np.zeros_like(plan))
         self.walk: Pass = walk
-        walk.states[0], walk.last[0] = store.rules.start(), self._path.last
+        walk.states[0], walk.last[0] = store.rules.start(), self.path.last
         walk.chance[0], walk.nodes[0, _NEXT] = 1.0, -1
         walk.at[_FIRST], walk.at[_END] = first, end
         walk.bounds[0], walk.bounds[1] = np.inf, -np.inf
@@ -397,43 +533,24 @@ class HistoryPass(SlicedPass):
         """The nodes visited so far."""
         return int(self.walk.at[_NODES])
 
-    def go_on(self) -> bool:
-        """Visits at most SLICE more nodes; returns whether the pass is over.
-
-        Raises:
-            MemoryBudgetError: the infosets do not fit the budget.
-            GameError: the rules contradict themselves.
-        """
-        store, walk, called = self._store, self.walk, self._store.called
-        limit = int(walk.at[_NODES]) + SLICE
+    def follow(self) -> int:
+        """Visits at most SLICE more nodes."""
+        walk, called = self.walk, self.store.called
         if IS_COMPILED and walk.at[_NODES] >= _WORTH_COMPILING:
-            called = *store.rules.description.rules, 0
-        while True:
-            tree = tree_of(store, self._one)
-            frame = _LAYOUT.frame_of(tree, store.game, store.known, self._path, walk)
-            with warnings.catch_warnings():  # of functions that are arguments
-                warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-                status = follow(frame, called, limit)
-            if status != GROW:
-                break
-            store.grow()
-            if len(walk.noted):
-                resize(walk.noted, len(store.infosets))
+            called = *self.store.rules.description.rules, 0
+        frame = self.frame_of(_LAYOUT, walk)
+        with warnings.catch_warnings():  # of functions that are arguments
+            warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+            status = follow_histories(frame, called, self.num_nodes + SLICE)
         if status >= BROKEN:
-            self._path.state[:] = walk.states[walk.at[_LEVEL]]
-            store.raise_broken(status - BROKEN, self._path)
-        return status == DONE
+            self.path.state[:] = walk.states[walk.at[_LEVEL]]
+        return status
 
     def share(self) -> float:
         """As in SlicedPass."""
         on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
         return share_over(on_the_way[_COUNT], on_the_way[_NEXT])
 
-    def found(self) -> tuple[Histories, np.ndarray]:
-        """What a pass that found the infosets knows besides, and `Pass.noted`; frees
-        the room that both they and the notes have to spare."""
-        store, walk = self._store, self.walk
-        store.trim()
-        if len(walk.noted):
-            resize(walk.noted, len(store.infosets))
-        return Histories(walk.at[_NODES : _ENDS + 1].copy(), walk.bounds), walk.noted
+    def found(self) -> Histories:
+        """What a pass that found the infosets knows besides."""
+        return Histories(self.walk.at[_NODES : _ENDS + 1].copy(), self.walk.bounds)

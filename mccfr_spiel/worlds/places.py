@@ -27,59 +27,43 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.kernel import (
     HEARD,
-    INFOSETS,
     MOST_USED,
     POSITION_KEY,
     ROW,
-    SEQUENCES,
     SLOT,
     call,
     number_row,
     row_hash,
 )
-from mccfr_spiel.rules.played import (
-    NUM_MOVES,
-    Game,
-    Known,
-    Path,
-    arrive,
-    end_game,
-    move_on,
-    who_acts,
+from mccfr_spiel.rules.played import Game, Known, Path, end_game, who_acts
+from mccfr_spiel.worlds.histories import (
+    BYTE,
+    MANY_ANSWERS,
+    MANY_ENTRIES,
+    NOT_SHARED,
+    OUT_OF_TIME,
+    has_room,
+    meet,
+    num_bits,
+    replay,
 )
-from mccfr_spiel.worlds.entries import BYTE
-from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
-from mccfr_spiel.worlds.listing import Worlds
-from mccfr_spiel.worlds.passes import pay, sum_of
-
-MANY_ENTRIES, NOT_SHARED, MANY_ANSWERS = 50, 51, 53
-"""Statuses besides those of the kernels and OUT_OF_TIME: as in search.py; `heard` gives
-a number for which there is no room."""
+from mccfr_spiel.worlds.passes import Worlds, pay, sum_of
 
 
 class Places(NamedTuple):
     """The places of a game, and where sequences lead.
 
     P is the number of places, A of actions, and H is one more than what a player may
-    hear.
+    hear. `behind` has numbers from 1 on, and 0 where none is known; once all are, there
+    is no `above`. An infoset's spot is the set of its actions and its first sequence,
+    an edge the set of its actions and the place that it leads to.
     """
 
-    behind: Annotated[
-        np.ndarray,
-        Entry(INT, "[S, H]", "one more than the infoset behind a sequence; or 0"),
-    ]
-    above: Annotated[
-        np.ndarray, Entry(INT, "[S]", "the sequence before; none when all are found")
-    ]
-    spots: Annotated[
-        np.ndarray,
-        Entry(LONG, "[I, 2]", "the set of actions of an infoset; the first sequence"),
-    ]
+    behind: Annotated[np.ndarray, Entry(INT, "[S, H]", "the infosets behind sequences")]
+    above: Annotated[np.ndarray, Entry(INT, "[S]", "the sequences before")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[I, 2]", "the infosets behind")]
     places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]", "see NUM_PLACE")]
-    edges: Annotated[
-        np.ndarray,
-        Entry(LONG, "[P A, 2]", "the set of actions of an edge; where it leads"),
-    ]
+    edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]", "actions and place behind")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]", "where the game ends")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]", "the places' keys, see RowTable")]
     rows: Annotated[np.ndarray, Entry(ROW, "[R]", "of these, P + 1")]
@@ -112,7 +96,9 @@ class Way(NamedTuple):
     """Where a walk is: the worlds on the way there, by level.
 
     D is the most levels, and C the room for entries. The list that who acts at a level
-    has behind the edge gone along is in block `level + 1` of `sequences`.
+    has behind the edge gone along is in block `level + 1` of `sequences`. The next edge
+    is -1 until the edges are known. A player's reach is the sum of the plan over the
+    other's list.
     """
 
     sequences: Annotated[np.ndarray, Entry(INT, "[D C]", "lists of last sequences")]
@@ -121,18 +107,13 @@ class Way(NamedTuple):
     spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]", "of the infosets of who acts")]
     entries: Annotated[np.ndarray, Entry(LONG, "[D]", "how many these are")]
     places: Annotated[np.ndarray, Entry(LONG, "[D]", "the places of the worlds")]
-    next_edge: Annotated[
-        np.ndarray,
-        Entry(LONG, "[D]", "which edge comes next; -1 before that is known"),
-    ]
-    reach: Annotated[
-        np.ndarray, Entry(FLOAT, "[2, D]", "the sum of the plan over the other's list")
-    ]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
+    reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "of both players")]
     owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "what the last sequences get")]
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
-    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]", "own moves, the last one first")]
+    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]", "own moves")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
-    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as `histories` of a `Search`")]
+    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Pass`")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
     at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
@@ -144,7 +125,7 @@ to the last but one; the edges and the steps that have been listed."""
 
 
 class _Scene(NamedTuple):
-    """All that the steps of a walk read and change; see `entries.Scene`."""
+    """All that the steps of a walk read and change; see `search.Scene`."""
 
     rules: Any
     more: Any
@@ -160,25 +141,11 @@ class _Scene(NamedTuple):
 LAYOUT = Layout(TreeArrays, Game, Known, Path, Places, Worlds, Way)
 _views = LAYOUT.viewer()
 
-_BITS = tuple(
-    np.int64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
-)
-_ONES = np.int64(0x0101010101010101)
-
-
-@inlined
-def _num_bits(actions):
-    """The size of a set of less than 63 actions."""
-    pairs, nibbles, bytes_ = _BITS
-    actions -= (actions >> 1) & pairs
-    actions = (actions & nibbles) + ((actions >> 2) & nibbles)
-    return (((actions + (actions >> 4)) & bytes_) * _ONES) >> 56
-
 
 @inlined
 def _sequence(spots, entry, bit):
     """The sequence of an action, a set of one, at an infoset."""
-    return spots[entry, 1] + _num_bits(spots[entry, 0] & (bit - 1))
+    return spots[entry, 1] + num_bits(spots[entry, 0] & (bit - 1))
 
 
 # --- what the rules are asked for -----------------------------------------------------
@@ -186,63 +153,50 @@ def _sequence(spots, entry, bit):
 
 @inlined
 def _unroll(scene, player, sequence):
-    """Writes the own moves up to a sequence, the last one first; returns their
-    number."""
-    length = np.int64(0)
+    """The own moves up to a sequence."""
+    past = scene.way.pasts[player]
+    first = len(past)
     while sequence >= 2:
-        scene.way.pasts[player, length] = scene.known.actions[sequence]
+        first -= 1
+        past[first] = scene.known.actions[sequence]
         sequence = np.int64(scene.kept.above[sequence])
-        length += 1
-    return length
+    return past[first:]
 
 
 @inlined
 def _stand(scene, level, player, sequence):
     """Puts the path where a player's sequence meets the other's first entry; returns
-    whether the two fit each other, as they do if the declaration is right."""
-    way, path, other = scene.way, scene.path, 1 - player
-    left = _unroll(scene, player, sequence)
+    whether the two fit each other."""
+    way, other = scene.way, 1 - player
+    mine = _unroll(scene, player, sequence)
     others = np.int64(way.sequences[way.firsts[other, level]])
-    others_left = _unroll(scene, other, others)
-    for k in range(len(path.state)):
-        path.state[k] = way.start[k]
-    path.position[NUM_MOVES] = 0
-    while left + others_left > 0:
-        acting = who_acts(scene.rules, scene.game, path)
-        if acting == player and left > 0:
-            left -= 1
-            action = way.pasts[player, left]
-        elif acting == other and others_left > 0:
-            others_left -= 1
-            action = way.pasts[other, others_left]
-        else:
-            return False
-        move_on(scene.rules, scene.game, path, action)
-    return True
+    theirs = _unroll(scene, other, others)
+    first, second = (mine, theirs) if player == 0 else (theirs, mine)
+    no_deals = way.pasts[0, :0]
+    return replay(
+        scene.rules, scene.game, scene.path, way.start, first, second, no_deals
+    )
 
 
 @inlined
 def _find_infoset(scene, level, player, sequence, heard):
     """Finds the infoset behind a sequence, or adds it; returns a status."""
-    kept, path, known = scene.kept, scene.path, scene.known
+    kept, path = scene.kept, scene.path
     is_there = _stand(scene, level, player, sequence)
     if not is_there or who_acts(scene.rules, scene.game, path) != player:
         return np.int64(NOT_SHARED)
     path.last[player] = sequence
-    before = known.counts[INFOSETS]
-    status, count, infoset = arrive(
-        scene.rules, scene.game, path, scene.tree, known, player, 1 << 40
+    noted = scene.way.noted
+    status, infoset, legal = meet(
+        scene.rules, scene.game, path, scene.tree, scene.known, noted, player
     )
     if status == DONE:
+        first = np.int64(scene.tree.infosets[infoset]["first_sequence"])
         kept.behind[sequence, heard] = infoset + 1
-        kept.spots[infoset, 0] = 0
-        kept.spots[infoset, 1] = scene.tree.infosets[infoset]["first_sequence"]
-        for k in range(count):
-            kept.spots[infoset, 0] |= np.int64(1) << path.moves[k]
-            kept.above[kept.spots[infoset, 1] + k] = sequence
-        if len(scene.way.noted) > 0 and infoset == before:
-            note(scene.way.noted, infoset, path.history, path.position[NUM_MOVES])
-    return np.int64(status)
+        kept.spots[infoset, 0], kept.spots[infoset, 1] = legal, first
+        for k in range(num_bits(legal)):
+            kept.above[first + k] = sequence
+    return status
 
 
 @inlined
@@ -335,20 +289,11 @@ def _look_along(scene, level, place, sequence, bit):
 @inlined
 def _has_room(scene):
     """Whether all arrays have room for what the next world may add."""
-    known, kept, way = scene.known, scene.kept, scene.way
-    num_actions, entries = scene.game.stops[0], way.at[ROOM]
-    infosets = known.counts[INFOSETS] + entries
-    sequences = known.counts[SEQUENCES] + entries * num_actions
-    key_begins = known.rows[infosets - entries]["start"]
+    kept, way, num_actions = scene.kept, scene.way, scene.game.stops[0]
+    tree, known, path, entries = scene.tree, scene.known, scene.path, way.at[ROOM]
     places = kept.counts[NUM_PLACES] + num_actions
-    return (
-        infosets < min(len(scene.tree.infosets), len(kept.spots))
-        and infosets < MOST_USED * len(known.table)
-        and sequences < min(len(known.actions), len(kept.behind))
-        and key_begins + entries * len(scene.path.key) < len(known.values)
-        and places < min(MOST_USED * len(kept.table), len(kept.places))
-        and not 0 < len(way.noted) <= infosets
-    )
+    has_places = places < min(MOST_USED * len(kept.table), len(kept.places))
+    return has_places and has_room(tree, known, path, way.noted, entries, num_actions)
 
 
 # --- the walk -------------------------------------------------------------------------
@@ -515,7 +460,7 @@ def follow_worlds(frame, rules, more, most):
 
     Args:
         frame: of LAYOUT.
-        rules, more: see `entries.Scene`.
+        rules, more: see `search.Scene`.
         most: how many worlds there may be before the walk is `OUT_OF_TIME`.
 
     Returns:

@@ -1,13 +1,13 @@
 """The compiled search for the worlds of a game, and what it fills.
 
-At each world the walk has the entries of both players, each as its player's own moves
+At each world the walk has the *entries* of both players, each as its player's own moves
 and deals. Any entry of one player with any of the other gives a history, so the state
 of a pair is made by playing their moves in turn. An action means the same for all
 entries of a world, so one of them tells where it leads: to the same world, as a private
 move that makes another entry of the mover; or along an *edge* to the next. There the
 mover has an entry for each entry and action that lead along the edge.
 
-This search is for games with *classes* (see listing.py), and for all that have no
+This search is for games with *classes* (see passes.py), and for all that have no
 `position_key`. They may differ in three ways from those of places.py. Chance may deal
 to one player in secret. The answer to a move may depend on what the other player hides,
 such as a shot at a ship: a world has an edge for each answer, and along it go the
@@ -15,79 +15,196 @@ other's entries that give this answer. And what is kept are the worlds where the
 ends. Passes call no rules.
 """
 
+from typing import Annotated, Any, NamedTuple
+
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,
-    INFOSETS,
     LEAF_CLASS,
-    MOST_USED,
     RETURNS,
-    SEQUENCES,
     WORLD_KEY,
     call,
+    row_hash,
 )
 from mccfr_spiel.rules.played import (
     BROKEN,
-    NUM_MOVES,
     Game,
     Known,
     Path,
-    arrive,
     key_of,
     list_moves,
     list_outcomes,
     move_on,
     who_acts,
 )
-from mccfr_spiel.worlds.entries import (
-    ENTERS,
-    HISTORIES,
-    LEVEL,
-    NUM_LEAVES,
-    NUM_RETURNS,
-    NUM_STEPS,
-    NUM_WORLDS,
-    ROOM,
-    Scene,
-    Search,
-    add_entry,
-    begin_entries,
-    copy_with,
-    edge_row,
-    hand_down,
-    own_row,
-    stand,
+from mccfr_spiel.worlds.histories import (
+    BYTE,
+    MANY_ENTRIES,
+    NOT_SHARED,
+    OUT_OF_TIME,
+    has_room,
+    meet,
+    num_bits,
+    replay,
 )
-from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
+from mccfr_spiel.worlds.passes import MOST_CLASSES, Leaves
 
-MANY_ENTRIES, NOT_SHARED = range(50, 52)
-"""Statuses besides those of the kernels: a world has more entries or edges than there
-is room for; two entries do not fit each other, or a class is out of range."""
+
+class Search(NamedTuple):
+    """Where the walk is: the worlds on the way there, by level.
+
+    D is the most levels, C the room for entries, A the number of actions, E the room
+    for the edges of a world, M the most moves, H one more, K the room for a world's
+    key. Rows of a player's entries at a level begin at `firsts`. Of worlds there are
+    hashes of their keys: of the few that one world leads to no two meet in 64 bits.
+    `edge_actions` lead along the edges, and `leads` says along which: the edge of an
+    action, by the other player's entry.
+    """
+
+    start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
+    pasts: Annotated[np.ndarray, Entry(INT, "[2 D C, M]", "own moves and deals")]
+    lengths: Annotated[np.ndarray, Entry(INT, "[2 D C]", "how many they are")]
+    sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]", "the last own sequence")]
+    weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]", "the probability of deals")]
+    ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "how many deals lead there")]
+    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "the row of the first entry")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how many entries there are")]
+    infosets: Annotated[np.ndarray, Entry(INT, "[D C]", "of the entries of who acts")]
+    legal: Annotated[np.ndarray, Entry(LONG, "[D C]", "the actions there, as sets")]
+    worlds: Annotated[np.ndarray, Entry(LONG, "[D]", "the worlds")]
+    owners: Annotated[np.ndarray, Entry(LONG, "[D]", "who sees each deal on the way")]
+    acting: Annotated[np.ndarray, Entry(LONG, "[D]", "who acts")]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
+    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]", "how many there are")]
+    behind: Annotated[np.ndarray, Entry(LONG, "[D E]", "the worlds behind the edges")]
+    edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]", "sets of actions")]
+    leads: Annotated[np.ndarray, Entry(INT, "[D A, C]", "by action and other entry")]
+    marks: Annotated[np.ndarray, Entry(LONG, "[C]", "hashes of what a player knows")]
+    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Pass`")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
+    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
+
+
+LEVEL, ENTERS, NUM_WORLDS, NUM_STEPS, NUM_LEAVES = range(5)
+NUM_RETURNS, HISTORIES, ROOM, NUM_AT = range(5, 9)
+"""The entries of `Search.at`: the level; whether its world is to be entered; what has
+been found so far, terminal histories among it; C."""
+
+
+class Scene(NamedTuple):
+    """All that the functions of a search read and change.
+
+    Attributes:
+        rules: as `callable_rules` gives them.
+        more: likewise `world_key`, `leaf_class` and `class_returns`.
+    """
+
+    rules: Any
+    more: Any
+    tree: TreeArrays
+    game: Game
+    known: Known
+    path: Path
+    leaves: Leaves
+    search: Search
+
 
 LAYOUT = Layout(TreeArrays, Game, Known, Path, Leaves, Search)
 _views = LAYOUT.viewer()
 
 
-@inlined
-def _are_equal(one, other, length):
-    """Whether the first numbers of two arrays are the same."""
-    k = 0
-    while k < length and one[k] == other[k]:
-        k += 1
-    return k == length
+# --- rows -----------------------------------------------------------------------------
 
 
 @inlined
-def _write_key(scene, key):
-    """Writes the key of the world where the path is; returns its length."""
+def _own_row(search, player, level):
+    """Where new rows for a player's entries at a level begin."""
+    return (player * len(search.acting) + level) * search.at[ROOM]
+
+
+@inlined
+def _edge_row(search, level):
+    """The row of the first edge of a level."""
+    return level * (len(search.edge_actions) // len(search.acting))
+
+
+@inlined
+def _hand_down(search, player, level):
+    """Has the next world read a player's entries in the rows of this one."""
+    search.firsts[player, level + 1] = search.firsts[player, level]
+    search.counts[player, level + 1] = search.counts[player, level]
+
+
+@inlined
+def _begin_entries(search, player, level, count):
+    """Has a player's entries at a level be the first `count` of new rows."""
+    search.firsts[player, level] = _own_row(search, player, level)
+    search.counts[player, level] = count
+
+
+@inlined
+def _copy_with(search, row, to_row, action):
+    """Copies an entry, with one more move unless that is below 0."""
+    length = search.lengths[row]
+    for k in range(length):
+        search.pasts[to_row, k] = search.pasts[row, k]
+    search.sequences[to_row] = search.sequences[row]
+    search.weights[to_row] = search.weights[row]
+    search.ways[to_row] = search.ways[row]
+    if action >= 0:
+        search.pasts[to_row, length] = action
+        length += 1
+    search.lengths[to_row] = length
+
+
+@inlined
+def _add_entry(scene, level, entry, action, count, to_level):
+    """Makes what an entry of who acts becomes by an action, as the entry `count` of a
+    level; returns whether there is room for it."""
+    search, player = scene.search, scene.search.acting[level]
+    if count == search.at[ROOM]:
+        return False
+    here = _own_row(search, 0, level) + entry
+    # Private moves append to the list that they come from, which may have been handed
+    # down, so that its rows are those of another level.
+    first = _own_row(search, player, to_level)
+    row = (search.firsts[player, level] if to_level == level else first) + count
+    _copy_with(search, search.firsts[player, level] + entry, row, action)
+    below = num_bits(search.legal[here] & ((np.int64(1) << action) - 1))
+    start = scene.tree.infosets[search.infosets[here]]["first_sequence"]
+    search.sequences[row] = np.int64(start) + below
+    return True
+
+
+@inlined
+def _stand(scene, level, player, entry, other):
+    """Puts the path where an entry of a player meets one of the other player; returns
+    whether they fit each other."""
+    search = scene.search
+    row = search.firsts[0, level] + (entry if player == 0 else other)
+    column = search.firsts[1, level] + (other if player == 0 else entry)
+    return replay(
+        scene.rules,
+        scene.game,
+        scene.path,
+        search.start,
+        search.pasts[row, : search.lengths[row]],
+        search.pasts[column, : search.lengths[column]],
+        search.owners,
+    )
+
+
+@inlined
+def _world_at(scene):
+    """The world where the path is."""
+    key = scene.search.key
     arguments = scene.game.settings, scene.path.state, key
-    return call(scene.more[0], WORLD_KEY, arguments)
+    return np.int64(row_hash(key, call(scene.more[0], WORLD_KEY, arguments)))
 
 
 # --- deals ----------------------------------------------------------------------------
@@ -98,7 +215,7 @@ def _mark(scene, level, player, entry, action, who):
     """The hash of what `who` knows when chance has dealt `action` to an entry of a
     player. Of so few keys no two meet in 64 bits."""
     rules, game, path = scene.rules, scene.game, scene.path
-    stand(scene, level, player, entry, 0)
+    _stand(scene, level, player, entry, 0)
     move_on(rules, game, path, action)
     return np.int64(key_of(rules, game, path, scene.known, who)[1])
 
@@ -108,7 +225,7 @@ def _stand_at_deal(scene, level, player, entry):
     """Puts the path where chance acts and lists the outcomes; returns a status, and how
     many there are."""
     rules, game, path = scene.rules, scene.game, scene.path
-    if not stand(scene, level, player, entry, 0):
+    if not _stand(scene, level, player, entry, 0):
         return NOT_SHARED, np.int64(0)
     count = list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
@@ -133,7 +250,7 @@ def _deal(scene, level):
     num_deals = np.int64(0)
     for above in range(level):
         num_deals += int(search.acting[above] == CHANCE_NODE)
-    count, behind = np.int64(0), own_row(search, owner, level + 1)
+    count, behind = np.int64(0), _own_row(search, owner, level + 1)
     for entry in range(search.counts[owner, level]):
         status, size = _stand_at_deal(scene, level, owner, entry)
         if status != DONE:
@@ -154,12 +271,12 @@ def _deal(scene, level):
                 continue
             if count == search.at[ROOM]:
                 return MANY_ENTRIES
-            copy_with(search, row, behind + count, moves[k])
+            _copy_with(search, row, behind + count, moves[k])
             search.weights[behind + count] = weight
             search.marks[count] = mark
             count += 1
-    hand_down(search, 1 - owner, level)
-    begin_entries(search, owner, level + 1, count)
+    _hand_down(search, 1 - owner, level)
+    _begin_entries(search, owner, level + 1, count)
     search.owners[num_deals] = owner
     search.num_edges[level] = 1
     return DONE
@@ -171,51 +288,28 @@ def _deal(scene, level):
 @inlined
 def _find_infoset(scene, level, player, entry):
     """Finds the infoset of an entry of who acts, or adds it; returns a status."""
-    search, path, known = scene.search, scene.path, scene.known
-    here = own_row(search, 0, level) + entry
-    if not stand(scene, level, player, entry, 0):
-        return NOT_SHARED
+    search, path = scene.search, scene.path
+    here = _own_row(search, 0, level) + entry
+    if not _stand(scene, level, player, entry, 0):
+        return np.int64(NOT_SHARED)
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
-    before = known.counts[INFOSETS]
-    status, count, infoset = arrive(
-        scene.rules, scene.game, path, scene.tree, known, player, 1 << 40
+    status, infoset, legal = meet(
+        scene.rules, scene.game, path, scene.tree, scene.known, search.noted, player
     )
-    if status != DONE:
-        return status
-    search.infosets[here], search.legal[here] = infoset, 0
-    for k in range(count):
-        search.legal[here] |= np.int64(1) << path.moves[k]
-    if len(search.histories) > 0 and infoset == before:
-        note(search.histories, infoset, path.history, path.position[NUM_MOVES])
-    return DONE
+    search.infosets[here], search.legal[here] = infoset, legal
+    return status
 
 
 @inlined
-def _edge_to(search, level, length):
-    """The edge to the world whose key is in the buffer; -1 for the world itself, and
-    the number of edges if it is a new one."""
-    key, first = search.key, edge_row(search, level)
-    is_same = length == search.key_lengths[level]
-    if is_same and _are_equal(key, search.keys[level], length):
+def _edge_to(search, level, world):
+    """The edge to a world; -1 for the world itself, and the number of edges if it is a
+    new one."""
+    first, edge = _edge_row(search, level), np.int64(0)
+    if world == search.worlds[level]:
         return np.int64(-1)
-    edge = np.int64(0)
-    while edge < search.num_edges[level] and not (
-        search.edge_lengths[first + edge] == length
-        and _are_equal(key, search.edge_keys[first + edge], length)
-    ):
+    while edge < search.num_edges[level] and search.behind[first + edge] != world:
         edge += 1
     return edge
-
-
-@inlined
-def _add_edge(scene, level, edge, length):
-    """Adds an edge to the world whose key is in the buffer."""
-    search = scene.search
-    row = edge_row(search, level) + edge
-    search.num_edges[level] = edge + 1
-    search.edge_lengths[row], search.edge_actions[row] = length, 0
-    for k in range(length):
-        search.edge_keys[row, k] = search.key[k]
 
 
 @inlined
@@ -228,19 +322,20 @@ def _look_along(scene, level, entry, action):
     search, game = scene.search, scene.game
     player, is_private = search.acting[level], False
     for other in range(search.counts[1 - player, level]):
-        if not stand(scene, level, player, entry, other):
+        if not _stand(scene, level, player, entry, other):
             return NOT_SHARED, False
         move_on(scene.rules, game, scene.path, action)
-        length = _write_key(scene, search.key)
-        edge = _edge_to(search, level, length)
+        world = _world_at(scene)
+        edge = _edge_to(search, level, world)
+        row = _edge_row(search, level) + edge
         if edge == search.num_edges[level]:
-            if edge == edge_row(search, 1):
+            if edge == _edge_row(search, 1):
                 return MANY_ENTRIES, False
-            _add_edge(scene, level, edge, length)
+            search.num_edges[level] = edge + 1
+            search.behind[row], search.edge_actions[row] = world, 0
         if edge < 0:
             is_private = True
         else:
-            row = edge_row(search, level) + edge
             search.edge_actions[row] |= np.int64(1) << action
             search.leads[level * game.stops[0] + action, other] = edge
     return np.int64(DONE), is_private
@@ -254,11 +349,11 @@ def _find_edges(scene, level):
     Private moves append entries to the list of the mover that is read here.
     """
     search, player = scene.search, scene.search.acting[level]
-    search.key_lengths[level] = _write_key(scene, search.keys[level])
+    search.worlds[level] = _world_at(scene)
     seen, private, entry = np.int64(0), np.int64(0), np.int64(0)
     while entry < search.counts[player, level]:
         status = _find_infoset(scene, level, player, entry)
-        here = own_row(search, 0, level) + entry
+        here = _own_row(search, 0, level) + entry
         for action in range(scene.game.stops[0]):
             bit = np.int64(1) << action
             if status != DONE or search.legal[here] & bit == 0:
@@ -269,7 +364,7 @@ def _find_edges(scene, level):
                 private |= bit if is_private else np.int64(0)
             if private & bit:
                 count = search.counts[player, level]
-                if not add_entry(scene, level, entry, action, count, level):
+                if not _add_entry(scene, level, entry, action, count, level):
                     return MANY_ENTRIES
                 search.counts[player, level] = count + 1
         if status != DONE:
@@ -282,27 +377,27 @@ def _find_edges(scene, level):
 def _go_along(scene, level, edge):
     """Makes the entries of the world behind an edge; returns a status."""
     search, player = scene.search, scene.search.acting[level]
-    actions, count = search.edge_actions[edge_row(search, level) + edge], np.int64(0)
-    here = own_row(search, 0, level)
+    actions, count = search.edge_actions[_edge_row(search, level) + edge], np.int64(0)
+    here = _own_row(search, 0, level)
     for entry in range(search.counts[player, level]):
         going, action = search.legal[here + entry] & actions, np.int64(0)
         while going >> action:
             if going >> action & 1:
-                if not add_entry(scene, level, entry, action, count, level + 1):
+                if not _add_entry(scene, level, entry, action, count, level + 1):
                     return MANY_ENTRIES
                 count += 1
             action += 1
-    begin_entries(search, player, level + 1, count)
+    _begin_entries(search, player, level + 1, count)
     other, action, count = 1 - player, np.int64(0), np.int64(0)
     while not actions >> action & 1:
         action += 1
-    behind = own_row(search, other, level + 1)
+    behind = _own_row(search, other, level + 1)
     for entry in range(search.counts[other, level]):
         if search.leads[level * scene.game.stops[0] + action, entry] == edge:
             row = search.firsts[other, level] + entry
-            copy_with(search, row, behind + count, -1)
+            _copy_with(search, row, behind + count, -1)
             count += 1
-    begin_entries(search, other, level + 1, count)
+    _begin_entries(search, other, level + 1, count)
     return DONE
 
 
@@ -319,7 +414,7 @@ def _list_leaf(scene, level):
     for player in range(2):
         most = np.int64(0)
         for entry in range(search.counts[player, level]):
-            if not stand(scene, level, player, entry, 0):
+            if not _stand(scene, level, player, entry, 0):
                 return NOT_SHARED
             its_class = np.int64(0)
             if has_classes:
@@ -356,7 +451,7 @@ def _list_leaf(scene, level):
 def _enter(scene, level):
     """Finds what is behind a world and writes what is kept of it; returns a status."""
     search = scene.search
-    if not stand(scene, level, 0, 0, 0):
+    if not _stand(scene, level, 0, 0, 0):
         return NOT_SHARED
     player = who_acts(scene.rules, scene.game, scene.path)
     search.acting[level], search.num_edges[level] = player, 0
@@ -371,20 +466,13 @@ def _enter(scene, level):
 @inlined
 def _has_room(scene):
     """Whether all arrays have room for the next world, whatever it has."""
-    known, leaves = scene.known, scene.leaves
-    search, at = scene.search, scene.search.at
-    num_actions, entries = scene.game.stops[0], at[ROOM]
-    infosets, sequences = known.counts[INFOSETS] + entries, known.counts[SEQUENCES]
-    key_begins, longest = known.rows[infosets - entries]["start"], len(scene.path.key)
+    leaves, search, at = scene.leaves, scene.search, scene.search.at
+    tree, known, path, entries = scene.tree, scene.known, scene.path, at[ROOM]
     return (
         at[NUM_STEPS] + 2 * entries < len(leaves.steps)
         and at[NUM_LEAVES] < len(leaves.lengths)
         and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
-        and infosets < len(scene.tree.infosets)
-        and sequences + entries * num_actions < len(known.actions)
-        and key_begins + entries * longest < len(known.values)
-        and infosets < MOST_USED * len(known.table)
-        and not 0 < len(search.histories) <= infosets
+        and has_room(tree, known, path, search.noted, entries, scene.game.stops[0])
     )
 
 

@@ -312,8 +312,8 @@ def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name)
         refused(contents._replace(arrays={k: arrays[k] for k in arrays if k != lost}))
         longer = np.concatenate((table, np.zeros((1, *table.shape[1:]), table.dtype)))
         refused(contents._replace(arrays=arrays | {lost: longer}))
-        if lost != "text":  # whose bytes would be the same
-            refused(contents._replace(arrays=arrays | {lost: table[:, None]}))
+        for odd in (table[:, None], table[None]):
+            refused(contents._replace(arrays=arrays | {lost: odd}))
         if table.dtype.names is None and len(table):
             changed = table.astype(np.float32)
             refused(contents._replace(arrays=arrays | {lost: changed}))
@@ -328,6 +328,16 @@ def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name)
                 infosets = arrays["infosets"].copy()
                 infosets[field][3] = value
                 refused(contents._replace(arrays=arrays | {"infosets": infosets}))
+
+
+def test_keys_of_odd_shapes_are_refused():
+    contents = run(KUHN, ms.EXTERNAL_SAMPLING, 10, store="none").contents()
+    for name, table in contents.arrays.items():
+        for odd in (table[:, None], table[None]):
+            with pytest.raises(CheckpointError):
+                Solver.from_contents(
+                    contents._replace(arrays=contents.arrays | {name: odd})
+                )
 
 
 class Touch:

@@ -16,7 +16,7 @@ from mccfr_spiel.evaluation import (
     learned_response,
     sampled_returns,
 )
-from mccfr_spiel.policies.policy_json import to_json
+from mccfr_spiel.policies.policy import to_json
 from tests.reference import random_policy, turn_based
 from tests.small_games import leaf, move, named, small_game
 from tests.vectors import KUHN_3, LEDUC

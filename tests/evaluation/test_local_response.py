@@ -180,7 +180,7 @@ def test_bots_play_and_both_sides_agree():
 def test_what_cannot_be_played_is_refused_in_words():
     for given, words in (
         ({"deals": 1}, "deals=1 "),
-        ({"confidence": 1}, "confidence=1 "),
+        ({"confidence": 1, "deals": 10**7}, "confidence=1 "),  # before it plays
         ({"first": ms.Solver("kuhn_poker").average_policy()}, "is for kuhn_poker"),
         ({"game": "kuhn_poker(players=3)"}, "3 players"),
         ({"game": "tic_tac_toe"}, "name of poker"),

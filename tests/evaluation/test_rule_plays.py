@@ -7,8 +7,8 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import sampled
-from mccfr_spiel.evaluation.rule_plays import returns_by_rules
+from mccfr_spiel.evaluation import plays, responses
+from mccfr_spiel.evaluation.plays import returns_by_rules
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from tests.twins.broken import take_places_from_keys
@@ -32,7 +32,7 @@ def twins_are_there(monkeypatch):
 
 def through_pyspiel(monkeypatch, *arguments, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(sampled, "returns_by_rules", lambda *_: None)
+        patch.setattr(plays, "returns_by_rules", lambda *_: None)
         return ms.sampled_returns(*arguments, **options)
 
 
@@ -65,7 +65,7 @@ def learned(monkeypatch, *arguments, **options):
         return solvers[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(sampled, "Solver", noted)
+        patch.setattr(responses, "Solver", noted)
         found = ms.learned_response(*arguments, plays=PLAYS, **options)
     solver = solvers[-1]
     average = solver.average_vector()
@@ -89,7 +89,7 @@ RESPONSES = [
 def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     text, sampling, monkeypatch
 ):
-    monkeypatch.setattr(sampled, "EXTERNAL", getattr(ms, sampling))
+    monkeypatch.setattr(responses, "EXTERNAL", getattr(ms, sampling))
     take_places_from_keys(monkeypatch)
     game = turn_based(pyspiel.load_game(text))
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, twin=False)
@@ -98,7 +98,7 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     arguments = game, policy, 1
     options = {"iterations": 30, "seed": 2}
     mine = learned(monkeypatch, *arguments, **options, twin=twin)
-    monkeypatch.setattr(sampled, "_rules_faced", lambda *_: None)
+    monkeypatch.setattr(responses, "_rules_faced", lambda *_: None)
     theirs = learned(monkeypatch, *arguments, **options, twin=False)
     assert (mine[1].store, theirs[1].store) == ("none", "tree")
     assert mine[1].nodes_touched == theirs[1].nodes_touched

@@ -5,13 +5,11 @@ import importlib
 import numpy as np
 import pyspiel
 import pytest
+from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation.sampled import (
-    ChanceMoves,
-    learned_response,
-    sampled_returns,
-)
+from mccfr_spiel.evaluation import learned_response, responses, sampled_returns
+from mccfr_spiel.evaluation.plays import ChanceMoves
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 
@@ -44,10 +42,8 @@ def test_95_percent_of_the_intervals_hold_the_exact_value(game):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("player", [1])
-def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
-    trained, player
-):
+def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(trained):
+    player = 1
     best = ms.best_response_policy(LEDUC, trained, player)
     most = ms.expected_returns(LEDUC, best)[player]
     own = ms.expected_returns(LEDUC, trained)[player]
@@ -58,27 +54,12 @@ def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
         assert bound.own.low <= own <= bound.own.high
         assert bound.value.low <= most
         assert bound.gain.mean == pytest.approx(bound.value.mean - bound.own.mean)
-        exact = exact_value(bound.response, trained, player)
+        exact = ms.expected_returns(LEDUC, [trained, bound.response])[player]
         assert exact <= most + 1e-12
         assert abs(exact - bound.value.mean) < 2 * bound.value.half_width
         learned.append(exact)
     assert learned[1] > learned[0]
     assert learned[1] > most - 0.02 * (most - own)
-
-
-def exact_value(response, policy, player, game=LEDUC):
-    """The value of a response, from the whole tree."""
-    table = policy.to_dict()
-    stack = [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if not state.is_terminal() and state.current_player() == player:
-            name = state.information_state_string()
-            table[name] = response.action_probabilities(state)
-        elif not state.is_terminal() and state.current_player() == 1 - player:
-            table[state.information_state_string()] = policy.action_probabilities(state)
-        stack.extend(state.child(action) for action in state.legal_actions())
-    return ms.expected_returns(game, table)[player]
 
 
 class ManyDeals:
@@ -93,6 +74,25 @@ class ManyDeals:
     def chance_outcomes(self):
         self.listed += 1
         return [(7 * k, (k % 3 > 0) / 2000) for k in range(3000)]
+
+
+@pytest.mark.parametrize("row", [{0: 1.5, 1: -0.5}, {0: 0.5, 7: 0.5}, {0: 0.5, 1: 0}])
+def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    vector = np.array([1.0, 1.0, *[row[0], row.get(1, 0.0)] * tree.num_infosets])
+    table = dict.fromkeys(tree.info_states, row)
+    policy = ms.SequencePolicy(tree, vector)
+    words = "policy gives .*, whose legal actions are"
+    for wrong, twin in ((table, None), (policy, True), (policy, False)):
+        with pytest.raises(ValueError, match=words):
+            sampled_returns("kuhn_poker", wrong, plays=20, twin=twin)
+
+
+def test_a_wrong_confidence_is_refused_before_a_response_is_learned(monkeypatch):
+    monkeypatch.setattr(responses, "Solver", None)
+    policy = UniformRandomPolicy(KUHN_3)
+    with pytest.raises(ValueError, match="confidence=1 is not between"):
+        learned_response(KUHN_3, policy, 0, plays=2, confidence=1)
 
 
 def test_deals_are_listed_once_and_drawn_by_their_probabilities():

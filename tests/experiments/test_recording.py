@@ -19,11 +19,10 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.results_folder import kept_policies, read_table
-from mccfr_spiel.experiments import Settings, results, single_run, sweeps
+from mccfr_spiel.common.folders import kept_policies, read_table
+from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.results import Recording
-from mccfr_spiel.experiments.runs import COLUMNS
+from mccfr_spiel.experiments.runs import COLUMNS, Recording
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 
@@ -79,21 +78,8 @@ def test_a_table_with_a_damaged_line_is_refused(text, numbers, tmp_path):
 # --- a run, in this process --------------------------------------------------------
 
 
-class Signals:
-    """What a run asks of handlers that no signal reaches."""
-
-    wait: bool = False
-    received: int | None = None
-
-    def restore(self):
-        pass
-
-
-def solve(folder, given=None, *, resume=False, overwrite=False):
-    given = given or {}
-    flags = {"game": "kuhn_poker", "iterations": 300} | given
-    how = {"output_dir": str(folder), "resume": resume, "overwrite": overwrite}
-    return single_run.solve(single_run.Request(flags, given, **how), Signals())
+def solve(folder, *flags):
+    return main(["solve", f"--output_dir={folder}", *flags])
 
 
 def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
@@ -143,7 +129,7 @@ def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
     """A row brings one unless the last one is less than a second old."""
     now, saved = [0.0], []
     clock = types.SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(results, "time", clock)
+    monkeypatch.setattr(runs, "time", clock)
     monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
     paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
     settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")
@@ -218,14 +204,15 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
 @pytest.fixture
 def finished(tmp_path):
     folder = tmp_path / "out"
-    assert solve(folder) == 0
+    assert solve(folder, "kuhn_poker", "--iterations=300") == 0
     return folder
 
 
 @pytest.mark.parametrize("lost", ["results.csv", "settings.json"])
 def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     (finished / lost).unlink()
-    assert solve(finished, given={"iterations": 700}, resume=True) == 0
+    more = "kuhn_poker", "--iterations=700"
+    assert solve(finished, *more, "--resume") == 0
     printed = capsys.readouterr()
     assert "Resumed after 300 iterations" in printed.out
     _, expected = run_settings(Settings("kuhn_poker", iterations=700))
@@ -247,7 +234,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
     with (finished / "results.csv").open("a") as file:
         file.write("123,45")  # a row cut short
     policy = (finished / "policy.json").read_bytes()
-    assert solve(finished, resume=True) == 0
+    assert solve(finished, "--resume") == 0
     assert untimed(finished) == before
     assert (finished / "policy.json").read_bytes() == policy
 
@@ -255,23 +242,23 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
 def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
     before = files(finished)
     for game in ("liars_dice_ir", "kuhn_poker(players=99)"):
-        with pytest.raises(Exception, match=r"\w"):
-            solve(finished, given={"game": game}, overwrite=True)
+        assert solve(finished, game, "--overwrite") == 1
         assert files(finished) == before
-    assert solve(finished, given={"print_freq": 200}, overwrite=True) == 0
+    more = "--iterations=300", "--print_freq=200"
+    assert solve(finished, "kuhn_poker", *more, "--overwrite") == 0
     assert [row["iteration"] for row in read_rows(finished)] == ["200", "300"]
 
 
-def test_a_folder_has_one_run_at_a_time(finished):
+def test_a_folder_has_one_run_at_a_time(finished, capsys):
     before = files(finished)
     with folders.held(finished):
-        for how in ({"resume": True}, {"overwrite": True}):
-            with pytest.raises(ValueError, match="Another process is running in"):
-                solve(finished, **how)
+        for how in ("--resume", "--overwrite"):
+            assert solve(finished, how) == 1
+            assert "Another process is running in" in capsys.readouterr().err
     assert files(finished) == before
-    assert solve(finished, resume=True) == 0
-    with pytest.raises(ValueError, match="--resume keeps results and --overwrite"):
-        solve(finished, resume=True, overwrite=True)
+    assert solve(finished, "--resume") == 0
+    assert solve(finished, "--resume", "--overwrite") == 1
+    assert "--resume keeps results and --overwrite" in capsys.readouterr().err
 
 
 # --- policies that a run keeps -----------------------------------------------

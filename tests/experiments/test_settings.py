@@ -19,7 +19,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     read_method,
     written,
 )
-from mccfr_spiel.experiments.results import default_folder
+from mccfr_spiel.experiments.runs import default_folder
 from mccfr_spiel.experiments.settings import (
     check,
     description,
@@ -162,6 +162,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"iterations": 0}, "iterations=0 is not at least 1"),
         ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
         ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
+        ({"until_pot_percent": 1.0}, "kuhn_poker has no pot at the start"),
         ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
         ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
         ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),

@@ -13,7 +13,6 @@ import pyspiel
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import application
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.tree.game_tree import GameTree
@@ -39,35 +38,20 @@ class Reply(NamedTuple):
 
 
 def reply_to(
-    app: Any,
-    method: str,
-    path: str,
-    query: dict[str, Any],
-    body: bytes,
-    host: str,
-    *,
-    is_left: bool = False,
+    app: Any, method: str, path: str, query: dict[str, Any], body: bytes, host: str
 ) -> Reply:
-    """The answer to one request, whose path goes out as it is; if `is_left`, the body
-    has no end."""
+    """The answer to one request."""
     scope = {
         "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
         "method": method,
-        "scheme": "http",
         "path": urllib.parse.unquote(path),
-        "raw_path": path.encode(),
         "query_string": urllib.parse.urlencode(query).encode(),
         "headers": [(b"host", host.encode())],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 8000),
     }
     messages: list[dict[str, Any]] = []
-    waiting = [{"type": "http.request", "body": body, "more_body": is_left}]
 
     async def receive() -> dict[str, Any]:
-        return waiting.pop() if waiting else {"type": "http.disconnect"}
+        return {"type": "http.request", "body": body}
 
     async def send(message: dict[str, Any]) -> None:
         messages.append(message)
@@ -81,24 +65,22 @@ def reply_to(
 def numbers_of_first(subject: Subject) -> Numbers:
     """The numbers of the first policy, once they are there."""
     subject.tree(60)
-    found = subject.evaluation(0).numbers(60)
-    assert found is not None
-    return found
+    return subject.evaluation(subject.candidate(0)).numbers(60)
 
 
 class Page:
     """A page that asks until it is answered."""
 
     def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
-        self.answers = Answers(look_at(what, game))
+        self.answers = Answers(Subject(what, game))
         self.visit = visit
         self._app = application(self.answers, TOKEN)
 
     def get(self, path: str, host: str = HOST, **query: Any) -> Reply:
         return reply_to(self._app, "GET", path, query, b"", host)
 
-    def post(self, path: str, body: bytes, *, is_left: bool = False) -> Reply:
-        return reply_to(self._app, "POST", path, {}, body, HOST, is_left=is_left)
+    def post(self, path: str, body: bytes) -> Reply:
+        return reply_to(self._app, "POST", path, {}, body, HOST)
 
     def reply(self, name: str, **query: Any) -> Reply:
         return self.get(f"/{TOKEN}/api/{name}", **({"visit": self.visit} | query))

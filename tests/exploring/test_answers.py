@@ -4,6 +4,7 @@ served and exported."""
 import json
 import re
 import socket
+import threading
 import urllib.error
 import urllib.request
 
@@ -15,10 +16,10 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.exploring import exporting
-from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
-from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
+from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
+from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import (
     HOSTILE,
     TOKEN,
@@ -111,6 +112,14 @@ def test_parts_of_the_gain_add_up_to_openspiels_best_response():
     assert page.ask("list", kind="reached")["rows"][0]["amount"] > 0.1
 
 
+def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
+    page = Page(solved("leduc_poker", 0))
+    numbers = page.numbers()
+    reach = numbers.reach * numbers.plan[page.tree.infosets["parent"]]
+    listed = [row["infoset"] for row in page.ask("list", kind="reached")["rows"]]
+    assert listed == np.argsort(-reach, kind="stable")[:25].tolist()
+
+
 def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     page = Page(solved("leduc_poker"))
     tree = page.tree
@@ -122,11 +131,29 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
         first = reply["next"]
     assert sorted(found) == sorted(wanted)
     row = page.ask("search", text=wanted[-1])["rows"][0]
-    history = page.ask("infoset", number=row["infoset"])["history"]
+    history = page.ask("belief", number=row["infoset"])["rows"][0]["history"]
     state = pyspiel.load_game("leduc_poker").new_initial_state()
     for action in history:
         state.apply_action(action)
     assert state.information_state_string() == wanted[-1]
+
+
+def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
+    expand_all, may_go_on = ms.GameTree.expand_all, threading.Event()
+    policy = solved("kuhn_poker").average_policy().to_dict()
+
+    def expand_later(tree):
+        may_go_on.wait(60)
+        return expand_all(tree)
+
+    monkeypatch.setattr(ms.GameTree, "expand_all", expand_later)
+    page = Page(policy, "kuhn_poker")
+    assert page.reply("list", kind="gain").json() == {"working": True}
+    told = page.do("fix", number=0, row=[0, 1]).json()["error"]
+    assert told == page.ask("about")["why"] == "The game's tree is being made."
+    may_go_on.set()
+    assert page.ask("list", kind="gain")["rows"]
+    assert page.do("fix", number=0, row=[0, 1]).json()["changes"] == ["Fixed J"]
 
 
 def test_others_get_nothing():
@@ -175,6 +202,7 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
         ("state", {"history": "", "policy": "7"}, "none of the policies"),
         ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),
         ("belief", {"number": "99"}, "none of the information sets"),
+        ("belief", {"number": "0", "chosen": "2"}, "none of the moves"),
         ("list", {"kind": "changed"}, "Choose a second policy"),
         ("visit", {"visit": ""}, "did not say which one"),
     ],
@@ -205,9 +233,9 @@ def test_what_is_sent_is_checked():
 def test_policies_of_another_game_are_refused():
     leduc = solved("leduc_poker", 10).average_policy()
     with pytest.raises(ValueError, match=r"leduc_poker.*not for kuhn_poker"):
-        look_at({"a": solved("kuhn_poker"), "b": leduc})
+        Subject({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match="does not name its game"):
-        look_at({"0": {0: 0.5, 1: 0.5}})
+        Subject({"0": {0: 0.5, 1: 0.5}})
 
 
 # --- changes -----------------------------------------------------------------
@@ -272,18 +300,17 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
     own = []
     for action in view["history"]:
         if state.current_player() == seat:
-            own.append(action)
+            own.append((page.infoset(state)["infoset"], action))
         state.apply_action(action)
-    assert (own, view["returns"]) == (played, state.returns())
-    review = page.ask("review")
-    assert len(review["decisions"]) == len(played)
-    if played:
-        beliefs = [row["belief"] for row in review["hands"]]
-        assert sum(beliefs) == pytest.approx(1)
-        last = review["decisions"][-1]
+    assert [action for _, action in own] == played
+    assert view["returns"] == state.returns()
+    if own:  # `first` is what has been played
+        here = own[-1][0]
+        rows = page.ask("belief", number=here["number"], chosen=0)["rows"]
+        assert sum(row["belief"] for row in rows) == pytest.approx(1)
         # What the hands are worth, weighted by the belief, is the value of the move.
-        worth = sum(row["belief"] * row["value"] for row in review["hands"])
-        assert worth == pytest.approx(last["values"][last["chosen"]], abs=1e-12)
+        worth = sum(row["belief"] * row["value"] for row in rows)
+        assert worth == pytest.approx(here["values"][0], abs=1e-12)
     assert page.do("move", action=0).status == 400
 
 
@@ -416,7 +443,7 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
 
 def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
     path = tmp_path / "page.html"
-    exporting.export(look_at(hostile_policy()), path)
+    export(Subject(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
     assert text.count("<script") == 3

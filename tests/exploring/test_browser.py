@@ -17,8 +17,9 @@ from selenium.webdriver.support.ui import Select
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.exploring.exporting import export
-from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.answers import WORKING, Answers
+from mccfr_spiel.exploring.opening import export
+from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import (
     HOSTILE,
     hostile_policy,
@@ -177,6 +178,28 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
     assert not tab.complaints()
 
 
+def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
+    _, page = leduc
+    answer, asked = Answers.answer, set()
+
+    def slow(answers, name, query):
+        is_first = name in ("belief", "grid", "search") and name not in asked
+        asked.add(name)
+        return WORKING if is_first else answer(answers, name, query)
+
+    monkeypatch.setattr(Answers, "answer", slow)
+    tab = Tab(browser, page.url, 0, 2)
+    tab.one("#results li")  # a list, which the search clears
+    tab.one("#search").send_keys("[private: 3]", Keys.ENTER)
+    tab.until(lambda: "search" in asked and tab.all("#results li"))
+    tab.click("#results li button")
+    tab.until(lambda: "[Private: 3]" in tab.content("#info-state"))
+    tab.click("#tab-cards")
+    tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
+    assert asked >= {"belief", "grid", "search"}
+    assert not tab.complaints()
+
+
 def test_fixing_solving_on_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
@@ -208,7 +231,7 @@ def test_fixing_solving_on_and_undoing(browser):
 def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
     policy = hostile_policy()
     path = tmp_path / "page.html"
-    export(look_at(policy), path)
+    export(Subject(policy), path)
     with ms.explore(policy) as page:
         for url in (page.url, path.as_uri()):
             tab = Tab(browser, url, 0)
@@ -226,7 +249,7 @@ def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path
 def test_an_exported_page_needs_no_server(browser, tmp_path):
     solver = solved("kuhn_poker", 1_000)
     path = tmp_path / "page.html"
-    export(look_at(solver), path)
+    export(Subject(solver), path)
     tab = Tab(browser, path.as_uri(), 0, 1)
     tab.wait_for_values()
     odds = solver.average_policy()["0"]
@@ -250,7 +273,7 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
     solver = solved("kuhn_poker", 1_000)
     policy = solver.average_policy()
     path = tmp_path / "page.html"
-    export(look_at(solver), path)
+    export(Subject(solver), path)
     tab = Tab(browser, path.as_uri())
     # 1,500 hands of seat 1: what player 0 was dealt and has done is not told.
     hands = tab.script("""
@@ -284,7 +307,7 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
     assert main([*words, "--keep_policies=1", "--figure_format=svg"]) == 0
     path = tmp_path / "page.html"
     kept = [ms.load_policy(folder / f"policy_after_{10**k}.bin") for k in range(4)]
-    export(look_at(folder), path)
+    export(Subject(folder), path)
     with ms.explore(folder) as page:
         for url in (page.url, path.as_uri()):
             tab = Tab(browser, url, 0, 1)

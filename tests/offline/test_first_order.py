@@ -9,7 +9,7 @@ import pyspiel
 import pytest
 
 from mccfr_spiel.offline import ExcessiveGap, MirrorProx
-from mccfr_spiel.offline.dilated_entropy import make_sides, prox
+from mccfr_spiel.offline.first_order import make_sides, prox
 from mccfr_spiel.offline.sequence_form import (
     NotZeroSumError,
     constraints,

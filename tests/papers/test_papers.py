@@ -8,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, sweeps
 from mccfr_spiel.experiments.sweeps import run_task
-from mccfr_spiel.papers import panels, reproduction, table_1
+from mccfr_spiel.papers import figures, reproduction
 from tests.vectors import LEDUC
 
 
@@ -18,18 +18,18 @@ def trees(tmp_path_factory):
 
 
 def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees):
-    figures = pytest.importorskip("mccfr_spiel.papers.figures")
+    pytest.importorskip("matplotlib")
     base = Settings(game="kuhn_poker", iterations=100, print_freq=50)
     curves = [Curve("plain", base)]
     for step in (0.001, 1.0):
         changed = base._replace(algorithm=ms.Algorithm(ms.EXTERNAL, ms.ftrl(step)))
         curves.append(Curve(f"step {step}", changed, "FTRL"))
     experiment = Experiment((Panel("Kuhn", tuple(curves), 58),), seeds=3)
-    sweep = panels.sweep(experiment)
+    sweep = figures.sweep(experiment)
     assert len(sweep) == 9
     in_line = functools.partial(map, run_task)
     assert sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees) == []
-    summary = panels.summarize(experiment, tmp_path)
+    summary = figures.summarize(experiment, tmp_path)
     rows = figures.read_summary(summary)["Kuhn"]["plain"]
     assert [row["iteration"] for row in rows] == ["50.0", "100.0"]
     gaps = []
@@ -61,7 +61,7 @@ PANEL = Panel("Game", (BY_NODES,), 50)
 
 
 def summarized(folder, panel=PANEL):
-    path = panels.summarize(Experiment((panel,)), folder)
+    path = figures.summarize(Experiment((panel,)), folder)
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -86,23 +86,23 @@ def test_means_are_over_rows_of_the_same_budget(tmp_path):
 def test_curves_whose_files_would_be_the_same_are_refused():
     curves = (Curve("step 1", BY_NODES.settings), Curve("step: 1", BY_NODES.settings))
     with pytest.raises(ValueError, match="Two curves would share the files"):
-        panels.sweep(Experiment((Panel("Game", curves, 50),)))
+        figures.sweep(Experiment((Panel("Game", curves, 50),)))
 
 
 def test_the_papers_experiments_have_their_published_sizes():
     sizes = {
-        name: len(panels.sweep(experiment))
+        name: len(figures.sweep(experiment))
         for name, experiment in reproduction.EXPERIMENTS.items()
     }
     assert sizes["lanctot2009_figure1"] == 16
     assert sizes["farina2020_figure3"] == sizes["farina2020_figure4"] == 5 * 9 * 50
     with pytest.raises(ValueError, match="only='chess' is part of none of goofspiel"):
-        panels.sweep(reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess")
+        figures.sweep(reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess")
 
 
 def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_1, "_TIMED_SECONDS", 0.01)
-    row = table_1.measure_game(LEDUC, (), tmp_path)
+    monkeypatch.setattr(reproduction, "_TIMED_SECONDS", 0.01)
+    row = reproduction.measure_game(LEDUC, (), tmp_path)
     tree = ms.GameTree(LEDUC).expand_all()
     assert row["histories"] == tree.num_nodes
     assert row["infosets_0"] + row["infosets_1"] == tree.num_infosets
@@ -111,7 +111,7 @@ def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
     )
     assert row["outcome_seconds"] < row["external_seconds"] < row["cfr_seconds"]
     with pytest.raises(ValueError, match="only='chess' is part of none of Goofspiel"):
-        table_1.make_table(tmp_path, only="chess")
+        reproduction.make_table(tmp_path, only="chess")
 
 
 def leaves(state):

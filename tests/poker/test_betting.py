@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from mccfr_spiel.poker.betting import (
-    CHANCE,
+    DEAL,
     DECISION,
     FOLD,
     SHOWDOWN,
@@ -32,7 +32,7 @@ def walk(nodes, *words):
     at = nodes[0]
     for word in words:
         at = nodes[at.children[at.words.index(word)]]
-        while at.kind == CHANCE:
+        while at.kind == DEAL:
             at = nodes[at.children[0]]
     return at
 
@@ -108,7 +108,7 @@ def test_after_a_called_all_in_the_cards_are_dealt():
     while at.children:
         kinds.append(at.kind)
         at = nodes[at.children[0]]
-    assert (kinds, at.kind) == ([CHANCE, CHANCE], SHOWDOWN)
+    assert (kinds, at.kind) == ([DEAL, DEAL], SHOWDOWN)
     assert at.paid == (90, 90)
 
 

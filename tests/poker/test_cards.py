@@ -18,7 +18,7 @@ from mccfr_spiel.poker.cards import (
     text_of,
     weights_of,
 )
-from mccfr_spiel.worlds.strengths import CLASS_UNIT, strengths
+from mccfr_spiel.worlds.public_tree import CLASS_UNIT, strengths
 
 pytestmark = pytest.mark.interpreted
 

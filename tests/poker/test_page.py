@@ -7,7 +7,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
@@ -27,11 +27,11 @@ def solver():
 
 @pytest.fixture(scope="module")
 def asked(solver):
-    answers = Answers(look_at(solver))
+    answers = Answers(Subject(solver))
 
     def ask(name, **query):
         for _ in range(1000):  # numbers are made in another thread
-            answer = getattr(answers, name)(query)
+            answer = answers.answer(name, query)
             if answer != {"working": True}:
                 return answer
             time.sleep(0.01)

@@ -13,8 +13,8 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.policies import policy_files
-from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.evaluation import reading
+from mccfr_spiel.evaluation.reading import write_policy
 from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 
@@ -32,7 +32,7 @@ def solved(game="leduc_poker", iterations=30):
 def test_a_policy_of_the_command_line_is_read_from_file_and_folder(
     game, most, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(policy_files, "JSON_INFOSETS", most)
+    monkeypatch.setattr(reading, "JSON_INFOSETS", most)
     policy = solved(game, 5)
     path = write_policy(tmp_path, policy)
     for where in (path, tmp_path, str(path)):

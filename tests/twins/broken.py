@@ -19,7 +19,7 @@ def wrong_returns(settings, state, returns):
 
 def broken(game: pyspiel.Game) -> BoundTwin:
     """Kuhn poker's twin, with which player 0 always wins 1."""
-    twin = TWINS["kuhn_poker"]({"players": 2})
+    twin = TWINS["kuhn_poker"](players=2)
     assert twin is not None
     rules = twin.description.rules._replace(returns=wrong_returns)
     return BoundTwin(

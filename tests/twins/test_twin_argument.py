@@ -6,7 +6,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, playing, results, sweeps
+from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
 
@@ -44,7 +44,7 @@ def resume(game, twin, folder):
     folder.mkdir(exist_ok=True)
     ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
     settings = Settings(game, ms.CFR, iterations=1, twin=twin)
-    return results.load_solver(settings, folder / "solver")
+    return runs.load_solver(settings, folder / "solver")
 
 
 def copied(game, twin, _):
@@ -91,7 +91,7 @@ def respond(game, twin, folder):
 
 
 def evaluate(game, twin, folder):
-    return playing.evaluation(policy_of(game), plays=20, seconds=0, twin=twin)
+    return runs.evaluation(policy_of(game), plays=20, seconds=0, twin=twin)
 
 
 PLAYS = {"sampled_returns": play, "learned_response": respond, "evaluation": evaluate}

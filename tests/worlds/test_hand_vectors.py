@@ -16,7 +16,7 @@ from mccfr_spiel.policies.vectors import representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.worlds import hand_lists, public_reading
+from mccfr_spiel.worlds import hand_lists, public_tree
 from tests.worlds.test_worlds import broken_ties
 
 NO_LIMIT = (
@@ -214,7 +214,7 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     with pytest.raises(MemoryBudgetError, match="since 51,979,200 boards may be dealt"):
         ms.Solver(full, ms.CFR)
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
-    monkeypatch.setattr(public_reading, "_STRENGTHS", wrong)
+    monkeypatch.setattr(public_tree, "_STRENGTHS", wrong)
     with pytest.raises(GameError, match="as the strengths of hands say"):
         GameTree("kuhn_poker").find_worlds()
 

@@ -97,7 +97,7 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
     whole.iterate(4)
     monkeypatch.setattr(histories, "SLICE", 100)
     solver, calls = ms.Solver(game, ms.CFR_PLUS, store="none"), []
-    follow = histories.follow
+    follow = histories.follow_histories
 
     def interrupted(*arguments):
         calls.append(0)
@@ -105,7 +105,7 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
             raise KeyboardInterrupt
         return follow(*arguments)
 
-    monkeypatch.setattr(histories, "follow", interrupted)
+    monkeypatch.setattr(histories, "follow_histories", interrupted)
     solvers = [solver]
     while solver.num_iterations < 4:
         try:
@@ -114,7 +114,7 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
             if len(solvers) == 1:
                 solver.save(tmp_path / "solver")
                 solvers += [ms.Solver.load(tmp_path / "solver"), copy.copy(solver)]
-    monkeypatch.setattr(histories, "follow", follow)
+    monkeypatch.setattr(histories, "follow_histories", follow)
     assert len(solvers) == 3
     for one in solvers:
         one.iterate(4 - one.num_iterations)

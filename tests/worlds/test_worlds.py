@@ -18,13 +18,11 @@ from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.twins import hidden_board
-from mccfr_spiel.twins.catalog import twin_of
-from mccfr_spiel.worlds import finding, place_walk
-from mccfr_spiel.worlds.finding import find_worlds
+from mccfr_spiel.twins import hidden_board, twin_of
+from mccfr_spiel.worlds import finding, places
+from mccfr_spiel.worlds.finding import PlaceWalk, find_worlds
 from mccfr_spiel.worlds.independence import check_independence
-from mccfr_spiel.worlds.listing import Leaves
-from mccfr_spiel.worlds.place_walk import PlaceWalk
+from mccfr_spiel.worlds.passes import Leaves
 from mccfr_spiel.worlds.places import Places
 from tests.experiments.test_run_experiments import read_rows
 
@@ -189,9 +187,9 @@ def test_worlds_are_found_once_for_a_game(game, monkeypatch):
 
 
 def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(place_walk, "_SLICE", 1)
+    monkeypatch.setattr(finding, "_PLACES_OF_SLICE", 1)
     monkeypatch.setattr(finding, "_kept", {})
-    follow, shares = place_walk.follow_worlds, []
+    follow, shares = places.follow_worlds, []
     tree = GameTree(LARGER, max_memory="1GB")
     left = tree.budget.left
 
@@ -200,12 +198,12 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
             raise KeyboardInterrupt
         return follow(frame, rules, world_key, most)
 
-    monkeypatch.setattr(place_walk, "follow_worlds", stopped)
+    monkeypatch.setattr(places, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
         tree.find_worlds()
     assert tree.budget.left == left
     assert tree.num_infosets == 0
-    monkeypatch.setattr(place_walk, "follow_worlds", follow)
+    monkeypatch.setattr(places, "follow_worlds", follow)
     tell = PlaceWalk.share
     monkeypatch.setattr(
         PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]

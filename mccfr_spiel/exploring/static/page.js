@@ -454,8 +454,8 @@ function drawFind(still) {
 function searchFrom(first, results, still) {
   return guarded(async () => {
     if (!first) results.replaceChildren();
-    const answer = await ask("search", { text: wanted, first, ...policyParts() });
-    if (!still()) return;
+    const answer = await askUntilDone("search", { text: wanted, first, ...policyParts() }, still);
+    if (!answer) return;
     results.querySelector(".more")?.remove();
     results.append(foundList(answer.rows, null));
     if (!answer.rows.length && answer.next === null && !results.querySelector("li")) {
@@ -482,8 +482,8 @@ async function showList(results, still) {
 function foundList(rows, kind) {
   return h("ul", { class: "found" }, rows.map((row) => h("li", {}, h("button", { type: "button", "data-infoset": row.infoset,
     onclick: () => guarded(async () => {
-      const answer = await ask("infoset", { number: row.infoset, ...policyParts() });
-      go(answer.history);
+      const belief = await askUntilDone("belief", { number: row.infoset, ...policyParts() }, () => true);
+      go(belief.rows[0].history);
     }) },
     h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
       known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
@@ -518,8 +518,8 @@ let gridMove = 0;
 async function drawCards(still) {
   fill("panel", waitingLine());
   try {
-    const grid = await ask("grid", { history: history.join(","), ...policyParts() });
-    if (!still()) return;
+    const grid = await askUntilDone("grid", { history: history.join(","), ...policyParts() }, still);
+    if (!grid) return;
     if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
   } catch (error) {
     if (still()) fill("panel", h("p", { class: "soft" }, error.message));
@@ -921,17 +921,35 @@ function drawHand(hand, still) {
     if (still()) place.querySelector(".log").replaceChildren(...state.path.map(([player, name]) => step(player, name)));
   });
   guarded(async () => {
-    const review = await askUntilDone("review", policyParts(), still);
-    if (!review) return;
-    if (review.none) { after.replaceChildren(h("p", { class: "soft" }, review.none)); return; }
-    const tables = review.decisions.map((one) => table(["Move", "Policy", headNum("Value")], one.names.map((name, i) => [
-      i === one.chosen ? h("strong", {}, name + " (yours)") : name, bar(one.probabilities[i]), num(value(one.values[i]))]),
-      "You knew: " + oneLine(one.words)));
-    if (review.hands.length) tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
-      review.hands.map((row) => [row.names.map(shortName).join(", "), bar(row.belief), num(value(row.value), tone(row.value))]),
-      "At your last move, for each hand that fits what you knew"));
-    after.replaceChildren(h("div", { id: "review" }, tables));
+    const tables = await reviewOf(hand, still);
+    if (tables) after.replaceChildren(h("div", { id: "review" }, tables));
   });
+}
+
+// What the own moves were worth, and at the last one what each hand that fits would have brought.
+async function reviewOf(hand, still) {
+  const parts = { ...policyParts(), other: "" };
+  const whole = about.tree === "hands" ? { none: about.why } : await askUntilDone("overview", parts, still);
+  if (!whole) return null;
+  if (whole.none) return h("p", { class: "soft" }, whole.none);
+  const tables = [];
+  let last = null;
+  for (const [k, one] of hand.log.entries()) {
+    if (one.player !== hand.seat) continue;
+    const { state, infoset } = await ask("state", { history: hand.history.slice(0, k).join(","), ...parts });
+    const chosen = state.moves.findIndex((move) => move.action === hand.history[k]);
+    last = { number: infoset.number, chosen };
+    tables.push(table(["Move", "Policy", headNum("Value")], state.moves.map((move, i) => [
+      i === chosen ? h("strong", {}, move.name + " (yours)") : move.name, bar(infoset.probabilities[i]), num(value(infoset.values[i]))]),
+      "You knew: " + oneLine(infoset.words)));
+  }
+  if (!last) return tables;
+  const belief = await askUntilDone("belief", { ...last, ...parts }, still);
+  if (!belief) return null;
+  tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
+    belief.rows.map((row) => [row.names.map(shortName).join(", "), bar(row.belief), num(value(row.value), tone(row.value))]),
+    "At your last move, for each hand that fits what you knew"));
+  return tables;
 }
 
 // --- choices, keys, beginning --------------------------------------------------------------

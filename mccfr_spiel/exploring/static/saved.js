@@ -27,8 +27,14 @@ const fileAnswers = {
   overview: (query, which) => file.overviews[which],
   rows: () => file.rows,
   visit: () => ({ changes: [], fixed: [], solving: false }),
-  belief: (query, which) => file.beliefs[which][query.number],
-  infoset: (query, which) => ({ history: file.beliefs[which][query.number].rows[0].history }),
+  belief: (query, which) => {
+    const belief = file.beliefs[which][query.number], { player } = file.infosets[which][query.number];
+    if (query.chosen === undefined) return belief;
+    return { ...belief, rows: belief.rows.map((row) => {
+      const move = stateAt(row.history.join(",")).moves[query.chosen];
+      return { ...row, value: valueAfter(which, [...row.history, move.action], player) };
+    }) };
+  },
   odds: (query, which) => ({ probabilities: infosetAt(which, query.history)?.probabilities ?? null }),
   state: (query, which, other) => {
     const state = stateAt(query.history);
@@ -60,19 +66,17 @@ const fileAnswers = {
     return number === undefined ? { none: file.no_grid } : file.grids[which][number];
   },
   deal: (query, which) => {
-    game = { seat: Number(query.seat), which, history: [], log: [], own: [] };
+    game = { seat: Number(query.seat), which, history: [], log: [] };
     playOn();
     return handView();
   },
   move: (query) => {
     const moves = game && stateAt(game.history.join(",")).moves;
     if (!moves || !moves.some((one) => one.action === query.action)) throw new Error("This move is not possible now.");
-    game.own.push([game.history.length, query.action]);
     play(query.action);
     playOn();
     return handView();
   },
-  review: (query, which) => review(which),
 };
 
 // A game against a policy. The player gets to see only what the game tells its seat.
@@ -115,17 +119,4 @@ function valueAfter(which, history, player) {
   if (state.returns) return state.returns[player];
   const odds = oddsAt(which, key, state);
   return state.moves.reduce((sum, one, i) => sum + (odds[i] && odds[i] * valueAfter(which, [...history, one.action], player)), 0);
-}
-
-function review(which) {
-  const decisions = game.own.map(([length, action]) => {
-    const key = game.history.slice(0, length).join(","), moves = stateAt(key).moves;
-    return { ...infosetAt(which, key), names: moves.map((one) => one.name), chosen: moves.findIndex((one) => one.action === action) };
-  });
-  if (!decisions.length) return { decisions, hands: [] };
-  const last = game.own[game.own.length - 1][1];
-  const number = decisions[decisions.length - 1].number;
-  const hands = file.beliefs[which][number].rows.map((row) => (
-    { ...row, value: valueAfter(which, [...row.history, last], game.seat) }));
-  return { decisions, hands };
 }

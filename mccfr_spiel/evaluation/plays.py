@@ -1,0 +1,581 @@
+"""How good a policy is in a game too large to enumerate, estimated by playing it.
+
+`sampled_returns` estimates what the players get, with a confidence interval. In games
+with compiled rules, plays go over these, without OpenSpiel's states. The draws are
+those of plays through pyspiel, in the same order: one for each move, of chance or of a
+player. So the returns are the same, to the bit. What the policies of all players say is
+found by hashes of 64 bits: of the player and the information key or, for a twin, of the
+player and the information-state string. So it does not matter where a policy of
+OpenSpiel's game has been learned.
+
+In duplicate play each deal is played twice, with the seats swapped. What the cards are
+worth is taken away by the second play, so differences between two players show in far
+fewer plays.
+
+The intervals rest on the central limit theorem. They can be trusted after many plays,
+unless very rare payoffs dominate the mean.
+"""
+
+import contextlib
+import copy
+import functools
+import itertools
+import math
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+from open_spiel.python.policy import UniformRandomPolicy
+
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import NODE
+from mccfr_spiel.common.checkpoint import pack_strings
+from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
+from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.evaluation.reading import load_policy
+from mccfr_spiel.kernels.evaluation import are_distributions
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
+from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.policies.bot import PolicyBot
+from mccfr_spiel.policies.policy import (
+    Answers,
+    SequencePolicy,
+    is_one_for_each,
+    of_each_player,
+)
+from mccfr_spiel.rules.description import (
+    SPARE,
+    BoundRules,
+    Declared,
+    GameError,
+    check_returns,
+    declared_by,
+    rules_of,
+    tell_history,
+)
+from mccfr_spiel.rules.faced import LAYOUT, play
+from mccfr_spiel.rules.kernel import row_hash
+from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import load_game, same_game, same_name, turn_based
+from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
+
+CONFIDENCE = 0.95
+
+PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")
+"""What is in the names of moves that stay in the game, and of those that raise."""
+
+_DRAWS = 1 << 16
+"""Numbers drawn at a time in plays over compiled rules."""
+
+_NO_LIMIT = 2**60
+
+_MOST_OFF = 1e-6
+"""How far from 1 the probabilities at a state may add up to."""
+
+
+class Estimate(NamedTuple):
+    """The mean of many plays, and how far from it the truth may be.
+
+    Attributes:
+        mean: the mean of the plays.
+        half_width: half the width of the confidence interval around the mean.
+        plays: the number of plays.
+    """
+
+    mean: float
+    half_width: float
+    plays: int
+
+    @property
+    def low(self) -> float:
+        """The lower end of the confidence interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end of the confidence interval."""
+        return self.mean + self.half_width
+
+    def __str__(self) -> str:
+        return plus_minus(self.mean, self.half_width)
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, str(self), f"{self.plays:,} plays")
+
+
+def sampled_returns(
+    game: pyspiel.Game | str,
+    policies: Any,
+    *,
+    plays: int = 10_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    twin: bool | None = None,
+) -> list[Estimate]:
+    """`[P]` what each player gets on average, estimated by playing.
+
+    Args:
+        game: any game that lists its chance outcomes; it may have simultaneous moves.
+        policies: one policy for all players, or a list `[P]` with one for each. They
+            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy, or
+            dictionaries information-state string -> action -> probability.
+        plays: how often the game is played, at least 2.
+        seed: the seed of the plays.
+        confidence: the probability with which each interval, taken alone, holds the
+            truth.
+        twin: whether plays go over the game's compiled twin. By default
+            they do if its code is there. True uses it in any case, False never. It
+            changes the time, and no result.
+
+    Plays of SequencePolicies in games with compiled rules, or over twins, are compiled
+    and draw the same numbers.
+
+    Raises:
+        ValueError: an argument is out of range, or a policy gives no distribution, or
+            `twin` is True and the game has none.
+        GameError: returns are not as the game declares.
+    """
+    loaded = load_game(game)
+    asked = of_each_player(policies, loaded)
+    plays = refusals.integer(plays, "plays", 2)  # an interval needs two
+    _check_confidence(confidence)
+    seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
+    returns = _returns(loaded, asked, plays, seed, twin)
+    return [_estimate_of(column, confidence) for column in returns.T]
+
+
+def _check_confidence(confidence: Any) -> None:
+    refusals.number(confidence, "confidence", 0, 1, open_low=True)
+    if confidence == 1:
+        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+
+
+def _estimate_of(values: np.ndarray, confidence: float) -> Estimate:
+    """The estimate from `[plays]` independent values, at least two."""
+    quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    deviation = values.std(ddof=1) / math.sqrt(len(values))
+    return Estimate(float(values.mean()), float(quantile * deviation), len(values))
+
+
+# --- plays through pyspiel ------------------------------------------------------------
+
+
+def _returns(
+    game: pyspiel.Game,
+    asked: Sequence[Answers],
+    plays: int,
+    seed: int,
+    twin: bool | None,
+) -> np.ndarray:
+    """`[plays, P]` the returns of plays, checked."""
+    declared = declared_by(game)
+    policies = [one.policy for one in asked]
+    returns = returns_by_rules(game, policies, plays, seed, twin)
+    if returns is not None:
+        with contextlib.suppress(GameError):  # below it is told with its history
+            for row in np.unique(returns, axis=0).tolist():
+                check_returns(declared, row)
+            return returns
+    generator = np.random.Generator(np.random.PCG64(seed))
+    act = functools.partial(_draw_moves, asked, generator)
+    how = declared, ChanceMoves(), generator, act
+    return np.array([_play(game, *how) for _ in range(plays)])
+
+
+class ChanceMoves:
+    """Draws moves of chance in plays of one game.
+
+    It keeps the outcomes of the node with which all plays begin, since OpenSpiel may
+    take a second to list them: a deal of two hands of hold'em has 1,624,350.
+    """
+
+    _FEW = 1_000
+
+    def __init__(self) -> None:
+        self._first: tuple[np.ndarray, np.ndarray] | None = None
+
+    def draw(self, state: pyspiel.State, draw: float) -> int:
+        """The move of chance at a state that a number in [0, 1) stands for."""
+        begins = not state.history()
+        if not begins or self._first is None:
+            actions, probs = zip(*state.chance_outcomes(), strict=True)
+            if not begins or len(actions) <= self._FEW:
+                return actions[plain_draw_action(probs, 0, len(probs), draw)]
+            known = np.array(probs)
+            possible = known > 0
+            sums = np.cumsum(known[possible])
+            sums[-1] = 1.0
+            self._first = np.array(actions)[possible], sums
+        moves, sums = self._first
+        return int(moves[plain_draw_chance(sums, 0, len(sums), draw)])
+
+
+def _play(
+    game: pyspiel.Game,
+    declared: Declared,
+    chance: ChanceMoves,
+    generator: np.random.Generator,
+    act: Callable[[pyspiel.State], None],
+) -> list[float]:
+    """Plays the game once and returns the players' returns, checked.
+
+    Args:
+        game, declared: the game, and what it says of returns.
+        chance, generator: chance draws one number for each of its moves.
+        act: makes the move of everybody who acts in a state.
+    """
+    state = game.new_initial_state()
+    try:
+        while not state.is_terminal():
+            if state.is_chance_node():
+                state.apply_action(chance.draw(state, generator.random()))
+            else:
+                act(state)
+        returns = state.returns()
+        check_returns(declared, returns)
+    except Exception as error:
+        tell_history(error, state)
+        raise
+    return returns
+
+
+def _draw_moves(
+    asked: Sequence[Answers], generator: np.random.Generator, state: pyspiel.State
+) -> None:
+    """Draws the move of everybody who acts in a state and makes it."""
+    if state.is_simultaneous_node():
+        players = range(len(asked))
+        state.apply_actions([_drawn(asked, state, p, generator) for p in players])
+    else:
+        action = _drawn(asked, state, state.current_player(), generator)
+        state.apply_action(action)
+
+
+def _drawn(
+    asked: Sequence[Answers],
+    state: pyspiel.State,
+    player: int,
+    generator: np.random.Generator,
+) -> int:
+    legal = set(state.legal_actions(player))
+    if not legal:
+        return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
+    probs = asked[player].action_probabilities(state, player)
+    actions, odds = list(probs), list(probs.values())
+    is_legal = all(prob == 0 or action in legal for action, prob in probs.items())
+    if not (is_legal and abs(sum(odds) - 1) < _MOST_OFF and min(odds) >= 0):
+        raise ValueError(
+            f"Player {player}'s policy gives {probs} at the state {state}, whose legal "
+            f"actions are {sorted(legal)}."
+        )
+    return actions[plain_draw_action(odds, 0, len(odds), generator.random())]
+
+
+# --- plays over compiled rules --------------------------------------------------------
+
+
+class Layer(NamedTuple):
+    """What a policy says at some infosets.
+
+    Attributes:
+        infosets: `[I]` of dtype INFOSET.
+        hashes: `[I]` uint64, see `hashes_of`.
+        actions: `[S]` the action of each sequence.
+        probs: `[S]` its probability.
+    """
+
+    infosets: np.ndarray
+    hashes: np.ndarray
+    actions: np.ndarray
+    probs: np.ndarray
+
+
+Rows = tuple[np.ndarray, ...]
+"""Layers joined: `hashes`, `starts`, `counts`, `actions` and `probs` of `played.Game`.
+"""
+
+
+def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
+    """What a policy says, the layers that go first before others; None if it cannot be
+    told from tables of this game alone."""
+    if not isinstance(policy, SequencePolicy):
+        found = getattr(policy, "layers", None)
+        return None if found is None else found(game)
+    tree = policy.tree
+    if not isinstance(tree, GameTree) or tree.abstraction is not None:
+        return None
+    if not (tree.source is game or same_game(tree.source, game)):
+        return None
+    hashes = hashes_of(tree, policy.num_infosets)
+    if hashes is None:
+        return None
+    infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
+    if not are_distributions(infosets, probs, _MOST_OFF):
+        return None  # plays through pyspiel tell in words what is wrong
+    return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
+
+
+def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:
+    """`[count]` the hashes by which plays find the first infosets of a tree; None if
+    there are none: the game has no twin, or the tree does not use the game's rules."""
+    if rules_of(tree.game) is not None:
+        return None if tree.rules is None else tree.infosets["place"][:count]
+    if known_twin(tree.game) is None:
+        return None
+    packed = pack_strings(itertools.islice(tree.infoset_names, count))
+    players = tree.infosets["player"][:count].astype(np.uint8)
+    hashes = np.zeros(count, np.uint64)
+    _hash_strings(packed["text"], packed["ends"], players, hashes)
+    return hashes
+
+
+@jit
+def _hash_strings(text, ends, players, hashes):
+    """Hashes each player with the string behind it."""
+    start = 0
+    for infoset in range(len(ends)):
+        row = np.empty(1 + ends[infoset] - start, np.uint8)
+        row[0] = players[infoset]
+        row[1:] = text[start : ends[infoset]]
+        hashes[infoset] = row_hash(row, len(row))
+        start = ends[infoset]
+
+
+def rows_of(
+    game: pyspiel.Game, policies: Sequence[Any], players: Sequence[int]
+) -> Rows | None:
+    """What the policies of some players say; None if one is no table of this game.
+
+    Args:
+        game: to which the policies belong.
+        policies: `[P]` the policy of each player.
+        players: those who are asked for.
+    """
+    layers: list[Layer] = []
+    for player in players:
+        found = layers_of(policies[player], game)
+        if found is None:
+            return None
+        for layer in found:
+            mine = layer.infosets["player"] == player
+            infosets, hashes = layer.infosets[mine], layer.hashes[mine]
+            layers.append(layer._replace(infosets=infosets, hashes=hashes))
+    return _joined(layers)
+
+
+def returns_by_rules(
+    game: pyspiel.Game,
+    policies: Sequence[Any],
+    plays: int,
+    seed: int,
+    twin: bool | None = None,
+) -> np.ndarray | None:
+    """`[plays, P]` the returns of plays.
+
+    Args:
+        game: which is played.
+        policies: `[P]` the policy of each player.
+        plays: how many.
+        seed: of numpy's PCG64.
+        twin: see `GameTree.rules_for_walks`.
+
+    Returns:
+        None if the game has no compiled rules, a policy is no table, or something about
+        a play is odd, which plays through pyspiel tell in words.
+    """
+    rows = rows_of(game, policies, range(len(policies)))
+    rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
+    if rows is None or rules is None:
+        return None
+    generator = np.random.Generator(np.random.PCG64(seed))
+    return _played(rules_faced(rules, -1, rows), plays, generator)
+
+
+def _joined(layers: list[Layer]) -> Rows:
+    sizes = [len(layer.probs) for layer in layers]
+    offsets = np.cumsum([0, *sizes[:-1]])
+    hashes = np.concatenate([layer.hashes for layer in layers])
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    starts = [
+        layer.infosets["first_sequence"].astype(np.int64) + offset
+        for layer, offset in zip(layers, offsets, strict=True)
+    ]
+    counts = [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
+    actions = np.concatenate([layer.actions for layer in layers])
+    probs = np.concatenate([layer.probs for layer in layers])
+    rows = np.concatenate(starts)[first], np.concatenate(counts)[first]
+    return hashes, *rows, actions, probs
+
+
+def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:
+    """The rules of the game that a player faces while the others follow policies.
+
+    Args:
+        rules: the game's.
+        player: who follows no policy; -1 if all do.
+        rows: what the policies say.
+    """
+    faced = copy.copy(rules)
+    faced.faced = np.array([player]), rules.new_text(), *rows
+    return faced
+
+
+def _played(
+    rules: BoundRules, plays: int, generator: np.random.Generator
+) -> np.ndarray | None:
+    """The returns of plays, `[plays, P]`; None if one is odd."""
+    store = RuleStore(rules, Budget(_NO_LIMIT))
+    path = store.new_path()
+    results = np.zeros((plays + SPARE, rules.num_players))[:plays]
+    tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
+    frame = LAYOUT.frame_of(tree, store.game, store.known, path)
+    draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
+    # Each pass plays until fewer draws are left than the longest history takes.
+    while status == GROW:
+        more = generator.random(max(_DRAWS, len(path.history)))
+        draws = np.concatenate([draws[cursor[1] :], more])
+        cursor[1] = 0
+        status = play(frame, store.called, draws, cursor, results)
+    return results if status == DONE else None
+
+
+# --- duplicate play -------------------------------------------------------------------
+
+
+def duplicate_returns(
+    game: pyspiel.Game | str,
+    first: Any,
+    second: Any,
+    *,
+    deals: int = 1_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """What `first` gets against `second` a play, by duplicate deals.
+
+        ms.evaluation.duplicate_returns(game, policy, "call", deals=5_000)
+
+    Each deal is played twice with the seats swapped, and with the same draws for the
+    first, second, ... move of chance. The interval is that of the mean over deals of
+    both plays' mean.
+
+    Args:
+        game: a game of two players that lists its chance outcomes. Simultaneous moves
+            become turns.
+        first, second: a policy (see `sampled_returns`); the path of one, as
+            `load_policy` takes it; a list of two of OpenSpiel's bots, one for each
+            seat; "uniform"; or, in poker, "call" or "raise", which always do that
+            where they can.
+        deals: how many, at least 2.
+        seed: of all draws, at least 0. Bots have their own.
+        confidence: as in `sampled_returns`.
+
+    Returns:
+        The estimate; its `plays` counts deals.
+
+    Raises:
+        ValueError: an argument is out of range; the game has not two players; a policy
+            is of another game, or is none.
+    """
+    source = load_game(game)
+    deals = refusals.integer(deals, "deals", 2)  # an interval needs two
+    _check_confidence(confidence)
+    seed = refusals.integer(seed, "seed", 0)
+    if source.num_players() != 2:
+        raise ValueError(
+            f"{brief(source)} has {source.num_players()} players; in duplicate play "
+            "two swap seats."
+        )
+    loaded = turn_based(source)
+    bots = [bots_of(one, source, seed) for one in (first, second)]
+    declared, means, chance = declared_by(loaded), np.zeros(deals), ChanceMoves()
+    for deal in range(deals):
+        for seat in range(2):
+            seats = [bots[(seat + player) % 2][player] for player in range(2)]
+            for bot in seats:
+                bot.restart()
+            generator = np.random.Generator(np.random.PCG64([seed, deal]))
+            act = functools.partial(_step, seats)
+            got = _play(loaded, declared, chance, generator, act)
+            means[deal] += got[seat] / 2
+    return _estimate_of(means, confidence)
+
+
+def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
+    """Makes the move of the bot whose turn it is, of which the other one hears."""
+    player = state.current_player()
+    action = bots[player].step(state)
+    bots[1 - player].inform_action(state, player, action)
+    state.apply_action(action)
+
+
+def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
+    """A bot for each seat, of whatever `duplicate_returns` takes."""
+    if is_one_for_each(given):
+        if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
+            raise ValueError(f"{given!r} is no list of two bots, one for each seat.")
+        return given
+    if given == "uniform":
+        given = UniformRandomPolicy(game)
+    elif isinstance(given, str) and given in ("call", "raise"):
+        given = _Always(given)
+    elif isinstance(given, str | os.PathLike):
+        given = load_policy(given)
+    its_game = given.game if isinstance(given, SequencePolicy) else game
+    if not same_name(its_game, game):
+        raise ValueError(
+            f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
+            "played."
+        )
+    return [PolicyBot(given, seat, seed=seed) for seat in range(2)]
+
+
+class _Always:
+    """A policy of poker that always calls, or always raises, where it can."""
+
+    def __init__(self, word: str) -> None:
+        self._raises = word == "raise"
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """The move with probability 1."""
+        if self._raises:
+            for action, name in _names(state).items():
+                if any(word in name for word in ACTIVE):
+                    return {action: 1.0}
+        return {passive_move(state): 1.0}
+
+
+def _names(state: pyspiel.State) -> dict[int, str]:
+    """The names of the moves of the player who acts."""
+    player = state.current_player()
+    legal = state.legal_actions()
+    return {one: state.action_to_string(player, one).lower() for one in legal}
+
+
+def passive_move(state: pyspiel.State) -> int:
+    """The move that checks or calls, by its name. In Kuhn's betting that is Pass, or
+    Bet after a Bet.
+
+    Raises:
+        ValueError: no move has a name of poker.
+    """
+    names = _names(state)
+    for action, name in names.items():
+        if any(word in name for word in PASSIVE):
+            return action
+    if sorted(names.values()) == ["bet", "pass"]:
+        last = state.full_history()[-1]
+        is_bet = last.player >= 0 and names.get(last.action) == "bet"
+        return next(one for one in names if (names[one] == "bet") == is_bet)
+    raise ValueError(
+        f"No move of {[*names.values()]} has a name of poker ({', '.join(PASSIVE)}, or "
+        "pass and bet), so nobody can tell what it is to call."
+    )

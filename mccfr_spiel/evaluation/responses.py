@@ -1,0 +1,527 @@
+"""Responses to a fixed policy, in games too large to enumerate.
+
+No response gets more than a best response, so what one gets is a *lower bound* on the
+value of a best response. It is not NashConv and may be far from it.
+
+`learned_response` learns a response of one player by sampling and plays it.
+
+A local best response (Lisy, Bowling 2017) is made of no tree. It knows the policy that
+it meets, so it knows by Bayes' rule how likely each hand of the other is. It looks one
+move ahead: where it checks or calls, both are taken to check and call to the end; where
+it bets, the other folds as the policy says, and otherwise calls. That is a strategy, so
+on average it gets at most what a best response gets.
+"""
+
+import contextlib
+import functools
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_spiel.algorithms import (
+    EXTERNAL,
+    LINEAR,
+    OUTCOME,
+    Algorithm,
+    Sampling,
+    regret_matching_plus,
+)
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.display import brief, counted, line, never_raises
+from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError
+from mccfr_spiel.evaluation.plays import (
+    CONFIDENCE,
+    Estimate,
+    Layer,
+    bots_of,
+    duplicate_returns,
+    hashes_of,
+    layers_of,
+    passive_move,
+    rows_of,
+    rules_faced,
+    sampled_returns,
+)
+from mccfr_spiel.policies.bot import SeatBot
+from mccfr_spiel.policies.policy import Answers, of_each_player
+from mccfr_spiel.rules.description import BoundRules, GameError
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.twin_trees import checked_twin
+
+_MOST_SECONDS = 1e9
+
+_MAX_NODES = 1_000_000
+"""An external walk over this many nodes takes some ten seconds, and the clock is read
+only between walks."""
+
+_RUNOUTS = 1_000
+"""Ways in which chance is followed to the end at a decision, for all hands together."""
+
+_MOST_DEALS = 100_000
+"""More hands, or ways to deal them, would take a second for each deal."""
+
+
+class LearnedResponse(NamedTuple):
+    """What a learned response of one player to a policy gets.
+
+    Attributes:
+        player: the player who responds.
+        value: what the response gets; a lower bound on the value of a best response.
+        own: what the policy itself gets in the player's seat.
+        gain: value - own; a lower bound on what a best response would gain. It is below
+            0 if the response was learned badly, while 0 is a lower bound in any case.
+        response: the response, a policy of that player.
+        iterations: the number of iterations that it was learned with.
+    """
+
+    player: int
+    value: Estimate
+    own: Estimate
+    gain: Estimate
+    response: openspiel_policy.Policy
+    iterations: int
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            f"player {self.player} gets {self.value}",
+            f"the policy itself {self.own}",
+            f"gain {self.gain}",
+            counted(self.iterations, "iteration"),
+        )
+
+
+def learned_response(
+    game: pyspiel.Game | str,
+    policy: Any,
+    player: int,
+    *,
+    iterations: int | None = None,
+    seconds: float = 20.0,
+    plays: int = 10_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    max_nodes: int | None = None,
+    max_memory: MaxMemory = None,
+    twin: bool | None = None,
+) -> LearnedResponse:
+    """Learns a response to a policy by sampling, then plays it with fresh draws.
+
+    MCCFR learns the response while the other players follow the policy. It uses
+    external sampling, or outcome sampling if one external walk meets more than
+    `max_nodes` nodes or `max_memory` bytes. The response takes the most frequent action
+    at each information state that was met and follows the policy everywhere else.
+
+    Args:
+        game: any game that `Solver` takes, with moves in turn.
+        policy: one policy for all players, or a list, see `sampled_returns`.
+        player: the player who responds.
+        iterations: the number of iterations of learning. None: as many as take about
+            `seconds`, which is not the same number each time.
+        seconds: see `iterations`.
+        plays, seed, confidence: see `sampled_returns`.
+        max_nodes: as in `Solver`. None: a million, or twice the deals if
+            these are more.
+        max_memory: as in `Solver`; learning ends when what was met fills it.
+        twin: whether walks and plays go over the game's compiled twin. By default walks
+            do in games with a tree of more than about half a million nodes, as in
+            `Solver`. True uses it in smaller games, too, False never.
+
+    Walks over a game's compiled rules or over its twin need policies of the other
+    players that are SequencePolicies of the game. They keep no nodes, and have the same
+    bits otherwise as walks through pyspiel. Only outcome sampling draws other
+    actions in a game with compiled rules, where draws depend on the infosets' keys.
+
+    Raises:
+        ValueError: there is no such player, the game has simultaneous moves, `Solver`
+            refuses the game, or `twin` is True and the game has none.
+    """
+    loaded = load_game(game)
+    player = refusals.player(player, loaded.num_players())
+    seed = refusals.integer(seed, "seed", 0)
+    if iterations is not None:
+        iterations = refusals.integer(iterations, "iterations", 0)
+    seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
+    if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(
+            f"{brief(game)} has simultaneous moves; give its turn-based form, "
+            "pyspiel.convert_to_turn_based(game)."
+        )
+    until = (iterations, seconds)
+    each = of_each_player(policy, loaded)
+    # Before minutes of learning, since this refuses wrong arguments.
+    own = sampled_returns(
+        loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
+    )
+    if max_nodes is None:
+        deals = len(loaded.new_initial_state().legal_actions())
+        max_nodes = max(_MAX_NODES, 2 * deals)
+    what = loaded, each, player, max_nodes, max_memory
+    faced = functools.partial(_ResponseTree, *what)
+    twin = checked_twin(twin, loaded)
+    solver = None
+    rules = _rules_faced(loaded, each, player, twin)
+    if rules is not None:
+        with contextlib.suppress(GameError):  # pyspiel's walks tell it in words
+            solver = _learn(functools.partial(faced, rules), until, seed)
+    solver = solver or _learn(faced, until, seed)
+    response = Response(each[player].policy, solver, player)
+    mixed: list[Any] = [*each]
+    mixed[player] = response
+    value = sampled_returns(
+        loaded, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence, twin=twin
+    )
+    mine, theirs = value[player], own[player]
+    half_width = math.hypot(mine.half_width, theirs.half_width)
+    gain = Estimate(mine.mean - theirs.mean, half_width, mine.plays)
+    return LearnedResponse(player, mine, theirs, gain, response, solver.num_iterations)
+
+
+class Response(openspiel_policy.Policy):
+    """Takes a player's most frequent action where a solver met the state, and follows
+    another policy elsewhere."""
+
+    def __init__(self, policy: Any, solver: Solver, player: int) -> None:
+        tree = solver.tree
+        super().__init__(tree.source, [player])
+        self._otherwise = Answers(policy)
+        self._tree = tree
+        self._average = solver.average_vector()
+        self._actions = tree.actions
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """The action of the response, with probability 1."""
+        player = state.current_player() if player_id is None else player_id
+        infoset = self._tree.find(state.information_state_string(player), player)
+        if infoset < 0:
+            return self._otherwise.action_probabilities(state, player)
+        _, start, _, count, _ = self._tree.infosets[infoset].item()
+        best = int(np.argmax(self._average[start : start + count]))
+        return {int(self._actions[start + best]): 1.0}
+
+    def layers(self, game: pyspiel.Game) -> list[Layer] | None:
+        """What the response says, and what it follows elsewhere, as `layers_of`."""
+        below = layers_of(self._otherwise.policy, game)
+        tree, average = self._tree, self._average
+        infosets = tree.infosets
+        hashes = hashes_of(tree, len(infosets))
+        if below is None or hashes is None:
+            return None
+        probs = np.zeros(len(average))
+        for start, count in infosets[["first_sequence", "num_actions"]].tolist():
+            probs[start + int(np.argmax(average[start : start + count]))] = 1.0
+        return [Layer(infosets, hashes, self._actions, probs), *below]
+
+
+class _FixedState:
+    """A state in which the moves of all players but one are moves of chance.
+
+    What is not here, such as `returns`, is the game's own state's.
+    """
+
+    __slots__ = ("_asked", "_player", "_state")
+
+    def __init__(
+        self, state: pyspiel.State, asked: Sequence[Answers], player: int
+    ) -> None:
+        self._state = state
+        self._asked = asked
+        self._player = player
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def current_player(self) -> int:
+        acting = self._state.current_player()
+        return acting if acting < 0 or acting == self._player else CHANCE_NODE
+
+    def is_chance_node(self) -> bool:
+        return self.current_player() == CHANCE_NODE
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        if self._state.is_chance_node():
+            return self._state.chance_outcomes()
+        acting = self._asked[self._state.current_player()]
+        probs = acting.action_probabilities(self._state)
+        legal = self._state.legal_actions()
+        return [(action, probs.get(action, 0.0)) for action in legal]
+
+    def clone(self) -> "_FixedState":
+        return _FixedState(self._state.clone(), self._asked, self._player)
+
+    def child(self, action: int) -> "_FixedState":
+        return _FixedState(self._state.child(action), self._asked, self._player)
+
+    def __str__(self) -> str:
+        return str(self._state)
+
+
+class _ResponseTree(GameTree):
+    """The tree that one player faces when the other players follow a policy."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        each: Sequence[Answers],
+        player: int,
+        max_nodes: int,
+        max_memory: MaxMemory,
+        rules: BoundRules | None = None,
+    ) -> None:
+        """Makes the tree.
+
+        Args:
+            game: as it was given.
+            each: `[P]` the policies, of which the player's own does not matter.
+            player: who responds.
+            max_nodes, max_memory: of the tree.
+            rules: over which walks go; None for walks through pyspiel.
+        """
+        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory, twin=False)
+        self.rules = rules
+        self.walk_limit = max_nodes
+        self._asked, self._player = each, player
+
+    def new_state(self) -> Any:
+        return _FixedState(super().new_state(), self._asked, self._player)
+
+
+def _rules_faced(
+    game: pyspiel.Game, each: Sequence[Answers], player: int, twin: bool | None
+) -> BoundRules | None:
+    """The compiled rules of what a player faces; None if there are none, or the tree is
+    small, or a policy of the others is no table of the game."""
+    others = [one for one in range(len(each)) if one != player]
+    rows = rows_of(game, [one.policy for one in each], others)
+    if rows is None:
+        return None
+    rules = GameTree(game, twin=twin).rules_for_walks()
+    return None if rules is None else rules_faced(rules, player, rows)
+
+
+def _learn(
+    faced: Callable[[], _ResponseTree], until: tuple[int | None, float], seed: int
+) -> Solver:
+    """Learns by external sampling, or by outcome sampling if walks are too large.
+
+    Args:
+        faced: makes the tree that the player faces.
+        until: the number of iterations, or None and the seconds.
+        seed: of the walks.
+    """
+    with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
+        return _run(EXTERNAL, faced(), until, seed)
+    # Not in an `except`, since there the error would keep the first tree alive.
+    return _run(OUTCOME, faced(), until, seed)
+
+
+def _run(
+    sampling: Sampling,
+    tree: _ResponseTree,
+    until: tuple[int | None, float],
+    seed: int,
+) -> Solver:
+    """Runs a solver for so many iterations or seconds, or until memory is full."""
+    iterations, seconds = until
+    algorithm = Algorithm(sampling, regret_matching_plus(), LINEAR)
+    store = "tree" if tree.rules is None else "none"
+    solver = Solver(tree, algorithm, seed=seed, store=store)
+    with contextlib.suppress(MemoryBudgetError):
+        if iterations is not None:
+            solver.iterate(iterations)
+            return solver
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            solver.iterate(max(solver.num_iterations // 8, 1))
+    return solver
+
+
+# --- local best responses -------------------------------------------------------------
+
+
+def local_best_response(
+    game: pyspiel.Game | str,
+    policy: Any,
+    *,
+    deals: int = 1_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """What a local best response gets against a policy, by duplicate deals.
+
+        ms.evaluation.local_best_response(game, policy, deals=500)
+
+    In a zero-sum game its mean is a lower bound on `exploitability`, and needs no tree.
+    It may be below 0, while 0 is a lower bound in any case. Each deal asks the policy
+    for all hands of either player at each of its decisions, and after each bet that the
+    response looks at.
+
+    Args:
+        game: poker of two players: hands are dealt first, moves are seen by both, and
+            are named check, call, or Pass and Bet as in kuhn_poker.
+        policy: as in `duplicate_returns`. Bots must tell their policies.
+        deals, seed, confidence: as in `duplicate_returns`.
+
+    Returns:
+        The estimate of the mean over both seats; its `plays` counts deals.
+
+    Raises:
+        ValueError: see `duplicate_returns`; a bot tells no policy; the game is no poker
+            of that kind, or deals hands in more than 100,000 ways.
+    """
+    source = load_game(game)
+    bots = bots_of(policy, source, refusals.integer(seed, "seed", 0))
+    if not all(bot.provides_policy() for bot in bots):
+        raise ValueError("A local best response needs bots that tell their policies.")
+    played = turn_based(source)
+    responses = [_Response(played, seat, bots[1 - seat], seed) for seat in range(2)]
+    how = {"deals": deals, "seed": seed, "confidence": confidence}
+    return duplicate_returns(source, responses, bots, **how)
+
+
+class _Response(SeatBot):
+    """The local best response in one seat.
+
+    It keeps a state for each hand that the other player may have, in which all else is
+    as it is seen, and the weight of each.
+    """
+
+    def __init__(
+        self, game: pyspiel.Game, player: int, other: pyspiel.Bot, seed: int
+    ) -> None:
+        pyspiel.Bot.__init__(self)
+        self.player, self._other = player, other
+        self._draws = random.Random(2 * seed + player)
+        self._game = game
+        self.restart()
+
+    def restart(self) -> None:
+        """Knows of no deal yet."""
+        self._played = self._game.new_initial_state()
+        self._states = [self._played.clone()]
+        self._weights = np.ones(1)
+
+    def step(self, state: pyspiel.State) -> int:
+        """The move that looks best."""
+        for move in state.full_history()[len(self._played.history()) :]:
+            if self._played.is_chance_node():
+                self._see(move.action)
+            else:
+                self._follow(move.action)
+            self._played.apply_action(move.action)
+        seed, stays = self._draws.getrandbits(48), passive_move(state)
+
+        def worth(action: int) -> float:
+            # All actions are looked at with the same cards to come.
+            values = [
+                self._value(one.child(action), action == stays, random.Random(seed + k))
+                for k, one in enumerate(self._states)
+            ]
+            return float(self._weights @ values)
+
+        return max(state.legal_actions(), key=worth)
+
+    def _see(self, action: int) -> None:
+        """Takes in a move of chance, of which only what the seat sees is used."""
+        seat, outcomes = self.player, self._played.legal_actions()
+        if len(outcomes) * len(self._states) > _MOST_DEALS:
+            raise ValueError(
+                f"{brief(self._game)} deals hands in more than "
+                f"{_MOST_DEALS:,} ways, too many for a local best response to follow."
+            )
+        children = [self._played.child(one) for one in outcomes]
+        seen = [child.information_state_string(seat) for child in children]
+        wanted = seen[outcomes.index(action)]
+        is_plain = seen.count(wanted) == 1
+        # The other's hands that look alike to the other are one. Where the seat sees
+        # the card itself, there is one child for each hand, or none that fits.
+        found: dict[str, tuple[pyspiel.State, float]] = {}
+        for state, weight in zip(self._states, self._weights.tolist(), strict=True):
+            for outcome, prob in state.chance_outcomes():
+                if prob <= 0 or (is_plain and outcome != action):
+                    continue
+                child = state.child(outcome)
+                if is_plain or child.information_state_string(seat) == wanted:
+                    theirs = child.information_state_string(1 - seat)
+                    _, before = found.get(theirs, (child, 0.0))
+                    found[theirs] = child, before + weight * prob
+        self._keep([*found.values()])
+
+    def _follow(self, action: int) -> None:
+        """Takes in a move of a player; the other's tells of its hand."""
+        pairs = []
+        for state, weight in zip(self._states, self._weights.tolist(), strict=True):
+            if state.current_player() != self.player:
+                weight *= dict(self._other.get_policy(state))[action]
+            if weight > 0:
+                pairs.append((state.child(action), weight))
+        self._keep(pairs)
+
+    def _keep(self, pairs: list[tuple[pyspiel.State, float]]) -> None:
+        self._states = [state for state, _ in pairs]
+        weights = np.array([weight for _, weight in pairs])
+        self._weights = weights / weights.sum()
+
+    def _value(self, state: pyspiel.State, stays: bool, draws: random.Random) -> float:
+        """What the seat gets, with one hand of the other's, after its move there.
+
+        Args:
+            state: after the move, which is changed.
+            stays: whether the move was to check or call.
+            draws: of the cards to come.
+        """
+        tries = max(1, _RUNOUTS // len(self._states))
+        if stays or state.is_terminal() or state.current_player() != 1 - self.player:
+            return _checked_down(state, self.player, tries, draws)
+        answer, folds, lost = passive_move(state), 0.0, 0.0
+        for action, prob in self._other.get_policy(state):
+            if action != answer and prob > 0:
+                after = state.child(action)
+                if after.is_terminal():
+                    folds += prob
+                    lost += prob * after.returns()[self.player]
+        if folds >= 1:
+            return lost
+        state.apply_action(answer)
+        return lost + (1 - folds) * _checked_down(state, self.player, tries, draws)
+
+
+def _checked_down(
+    state: pyspiel.State, player: int, tries: int, draws: random.Random
+) -> float:
+    """What a player gets if both only check and call from a state on, which is changed.
+
+    Args:
+        state: the state.
+        player: the player.
+        tries: about how many ways of chance are followed: all, if there are no more.
+        draws: of the others.
+    """
+    while not (state.is_terminal() or state.is_chance_node()):
+        state.apply_action(passive_move(state))
+    if state.is_terminal():
+        return state.returns()[player]
+    outcomes = state.chance_outcomes()
+    if len(outcomes) > tries:
+        actions, probs = zip(*outcomes, strict=True)
+        chosen = draws.choices(actions, probs, k=tries)
+        outcomes = [(action, 1 / tries) for action in chosen]
+    each = tries // len(outcomes)
+    return sum(
+        prob * _checked_down(state.child(action), player, each, draws)
+        for action, prob in outcomes
+        if prob > 0
+    )
