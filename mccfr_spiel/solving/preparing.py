@@ -140,12 +140,12 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
         return make_passes(rule, estimated=True)
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))
+    sampled = sampled_by(algorithm)._replace(forgets=tree.abstraction is not None)
     if tree.rule_store is not None:
         source = FACED if tree.rule_store.rules.faced else PLAYED
-        return make_rule_iterate(rule, sampled_by(algorithm), source)
-    forgets = tree.abstraction is not None
-    if forgets or sampling.is_sampled or sampling.prune:
-        return make_iterate(rule, sampled_by(algorithm), forgets)
+        return make_rule_iterate(rule, sampled, source)
+    if sampled.forgets or sampling.is_sampled or sampling.prune:
+        return make_iterate(rule, sampled)
     return make_passes(rule)
 
 
