@@ -130,6 +130,12 @@ def present_iteration(walk: Walk) -> Any:
     return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
 
 
+@pasted
+def present_batch(task: Task, walk: Walk) -> Any:
+    """The walks for each player in that iteration."""
+    return batch_at(np.int64(task.job[BATCH]), present_iteration(walk))
+
+
 @inlined
 def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     """How many walks of the present batch over rules make a group; 0 if none do.
@@ -203,13 +209,12 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
 def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> Any:
     """Counts walks of a batch that is walked in stretches; returns DONE if the update
     is due, PAUSED if signals should be heard before more walks, else GROW."""
-    limits, marks = task.job.view(np.int64), walk.marks
-    batch = batch_at(limits[BATCH], present_iteration(walk))
+    marks, batch = walk.marks, present_batch(task, walk)
     marks[WALK] = min(marks[WALK] + num_walks, batch)
     if marks[WALK] == batch:
         return np.int64(DONE if is_due(task, walk, num_players) else GROW)
     visited = walk.cursor[NODES_TOUCHED] + marks[TOUCHED]
-    return np.int64(PAUSED if visited >= limits[PAUSE_LIMIT] else GROW)
+    return np.int64(PAUSED if visited >= np.int64(task.job[PAUSE_LIMIT]) else GROW)
 
 
 @pasted

@@ -19,18 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.kernels import passes
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.passes import (
-    DOWNWARD,
-    IN_TOP,
-    ROOT,
-    THE_TOP,
-    WAY,
-    add_rows,
-    fill_plan_at,
-    go_down,
-    go_up,
-)
 from mccfr_spiel.kernels.tables import DONE, Blocks, Passes
 from mccfr_spiel.kernels.teams import take_pieces
 
@@ -66,16 +56,16 @@ class Evaluation(NamedTuple):
 def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     """Evaluates a policy for all players.
 
-    `compiled.teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
+    `teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
     """
     if not leads:
         take_pieces(evaluate_piece, work, desk, False)
         return DONE
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
-    go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    passes.go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     _read_leaves(work, 0, num_players)
-    go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    passes.go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
 
 
@@ -83,18 +73,18 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
 def evaluate_piece(work, desk, piece):
     """Goes the leader's way through a block, or through the top."""
     blocks = work.blocks
-    if desk[WAY] == DOWNWARD:
-        if piece == THE_TOP:
+    if desk[passes.WAY] == passes.DOWNWARD:
+        if piece == passes.THE_TOP:
             for infoset in blocks.top:
                 if infoset >= 0:
-                    fill_plan_at(
+                    passes.fill_plan_at(
                         work.infosets, work.policy, work.plan, np.int64(infoset)
                     )
         else:
             for infoset in range(blocks.ends[piece], blocks.ends[piece + 1]):
-                if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
-                    fill_plan_at(work.infosets, work.policy, work.plan, infoset)
-    elif piece == THE_TOP:
+                if len(blocks.kinds) == 0 or blocks.kinds[infoset] != passes.IN_TOP:
+                    passes.fill_plan_at(work.infosets, work.policy, work.plan, infoset)
+    elif piece == passes.THE_TOP:
         for visit in range(len(blocks.top) - 1, -1, -1):
             infoset = blocks.top[visit]
             # A number below 0 is the root of a block, which has been done: `~infoset`.
@@ -117,8 +107,8 @@ def evaluate_piece(work, desk, piece):
             stop = last["first_sequence"] + last["num_actions"]
             _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
         for infoset in range(end - 1, begin - 1, -1):
-            if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
-                is_root = len(blocks.kinds) > 0 and blocks.kinds[infoset] == ROOT
+            if len(blocks.kinds) == 0 or blocks.kinds[infoset] != passes.IN_TOP:
+                is_root = len(blocks.kinds) > 0 and blocks.kinds[infoset] == passes.ROOT
                 _respond(work, infoset, is_root)
 
 
@@ -127,7 +117,7 @@ def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
     """Writes what the leaves right after the sequences `start .. stop - 1` pay."""
     num_others = work.passes.others.shape[1]
     for s in range(start, stop):
-        paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
+        paid = passes.add_rows(work.passes, work.plan, s, num_others, 0.0)
         work.got[s] = work.best[s] = paid
 
 

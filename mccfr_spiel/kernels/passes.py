@@ -270,16 +270,6 @@ def move_plans(
 
 
 @inlined
-def keep_policy(tables: Tables, start: int, stop: int) -> float:
-    """Takes an infoset's gradient and moves nothing; returns <b, G>."""
-    value = 0.0
-    for s in range(start, stop):
-        value += tables.policy[s] * tables.gradient[s]
-        tables.gradient[s] = 0.0
-    return value
-
-
-@inlined
 def next_update(
     task: Task,
     tree: TreeArrays,
@@ -360,8 +350,11 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                 gradient[s] = add_rows(passes, plan, s, passes.others.shape[1], below)
                 if looks_ahead:
                     tables.ahead[s] += gradient[s] - below
+        value = 0.0
         if len(tables.locked) > 0 and tables.locked[infoset] != 0:
-            value = keep_policy(tables, start, stop)
+            for s in range(start, stop):  # the policy stays
+                value += tables.policy[s] * gradient[s]
+                gradient[s] = 0.0
         else:
             numbers = task.parameters
             value = update(tables, infoset, parent, start, stop, numbers, rates)

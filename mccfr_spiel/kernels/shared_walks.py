@@ -32,17 +32,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numba.core import types
 
-from mccfr_spiel.kernels.apply import (
-    after_stretch,
-    batch_at,
-    begin_update,
-    end_update,
-    is_at_end,
-    make_move,
-    pay_met,
-    present_iteration,
-    walk_number,
-)
+from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
@@ -234,32 +224,52 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
+def make_part_of_batch(walk_on: Any) -> Any:
+    """Makes `walk_part`, which makes the walks `first` to `stop - 1` of a batch.
+
+    `walk` says which batch it is; `stack` is the thread's own. It returns a status, and
+    what `walk_on` counts: infosets met, nodes touched, forks and leaves.
+    """
+
+    @inlined
+    def walk_part(
+        task, tree, game, known, path, rules, tables, walk, stack, log,
+        first, stop, is_large,
+    ):  # fmt: skip
+        given, iteration = np.int64(task.job[BATCH]), apply.present_iteration(walk)
+        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
+        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
+        forks, leaves, nth = np.int64(0), np.int64(0), first
+        while nth < stop and status == DONE:
+            number = apply.walk_number(given, iteration, nth)
+            stream = stream_key(task.job[SEED], number, player, num_players)
+            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
+            status, top, num_met, touched, forks, leaves = walk_on(
+                task, tree, game, known, path, rules, tables, stack, log,
+                stream, player, top, num_met, touched, forks, leaves,
+                np.int64(0), np.int64(2**62), is_large,
+            )  # fmt: skip
+            nth += 1
+        return status, num_met, touched, forks, leaves
+
+    return walk_part
+
+
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
     """Makes what a thread does for one ticket of each stage."""
-    walk_top = make_walk(sampled, rule, STORED, TOP_PART)
+    walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, TOP_PART))
     walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
-    move = make_move(rule, skips=False)
+    move = apply.make_move(rule, skips=False)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
-        limits, counts = task.job.view(np.int64), slots.counts[row]
-        log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
-        iteration = present_iteration(walk)
-        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
-        events, forks, leaves = np.int64(0), np.int64(0), np.int64(0)
-        touched, status, is_large = np.int64(0), np.int64(DONE), len(tree.nodes) > LARGE
-        nth = first
-        while nth < stop and status == DONE:
-            number = walk_number(limits[BATCH], iteration, nth)
-            stream = stream_key(task.job[SEED], number, player, num_players)
-            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
-            status, top, events, touched, forks, leaves = walk_top(
-                task, tree, None, None, None, None, tables, stack, log,
-                stream, player, top, events, touched, forks, leaves,
-                np.int64(0), np.int64(2**62), is_large,
-            )  # fmt: skip
-            nth += 1
+        counts, log = slots.counts[row], log_of(cut, slots, row)
+        stack, is_large = stack_of(walk, slots, row, walk.met), len(tree.nodes) > LARGE
+        status, events, touched, forks, leaves = walk_part(
+            task, tree, None, None, None, None, tables, walk, stack, log,
+            first, stop, is_large,
+        )  # fmt: skip
         counts[EVENTS], counts[FORKS], counts[LEAVES] = events, forks, leaves
         counts[NODES], counts[STATUS] = touched, status
         sort_forks(slots, row, len(cut.num_met))
@@ -311,7 +321,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         """
         infosets, first = tree.infosets, cut.ends[block]
         stop = first + cut.num_met[block]
-        pay_met(infosets, tables, cut.met, first, stop)
+        apply.pay_met(infosets, tables, cut.met, first, stop)
         for visit in range(stop - 1, first - 1, -1):
             infoset = cut.met[visit]
             start = infosets[infoset]["first_sequence"]
@@ -374,7 +384,7 @@ def open_stage(desk: np.ndarray, stage: int, first: int, end: int) -> None:
 def make_leader(rule: Rule) -> Any:
     """Makes what the leader does when all tickets of a stage are finished."""
     rates, discounts = rule.rates, rule.discounts
-    move = make_move(rule, skips=False)
+    move = apply.make_move(rule, skips=False)
 
     @inlined
     def apply_top(task, tree, tables, walk, cut):
@@ -396,11 +406,11 @@ def make_leader(rule: Rule) -> Any:
         """Begins the update: the iteration, the average at empty sequences, the debts
         of the top; then opens the tickets of all blocks."""
         marks = walk.marks
-        begin_update(task, tables, walk, rates, discounts)
+        apply.begin_update(task, tables, walk, rates, discounts)
         for visit in range(marks[NUM_MET]):
             start = tree.infosets[cut.top[visit]]["first_sequence"]
             if cut.home[start] < 0:
-                pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
+                apply.pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[PLAYER]]
         open_stage(desk, APPLYING, first, cut.player_ends[marks[WALKER] + 1])
 
@@ -409,10 +419,10 @@ def make_leader(rule: Rule) -> Any:
         """Opens the tickets of the next stretch of walks, or ends the call."""
         marks = walk.marks
         is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
-        if is_first and is_at_end(task, walk):
+        if is_first and apply.is_at_end(task, walk):
             close(desk, DONE)
             return
-        batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
+        batch = apply.present_batch(task, walk)
         slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
         desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
         open_stage(desk, IN_TOP, 0, desk[NUM_SLICES_NOW])
@@ -435,13 +445,13 @@ def make_leader(rule: Rule) -> Any:
                 for block in range(mine, mine_end):
                     walk.marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
                 walks = slices * plan[WALKS_OF_SLICE]
-                status = after_stretch(task, walk, walks, num_players)
+                status = apply.after_stretch(task, walk, walks, num_players)
                 if status == DONE and plan[PURPOSE] != GATHER:
                     begin_applying(task, tree, tables, walk, cut, desk)
                     return
         else:
             apply_top(task, tree, tables, walk, cut)
-            end_update(task, tables, walk, num_players)
+            apply.end_update(task, tables, walk, num_players)
             if plan[PURPOSE] == APPLY:
                 status = np.int64(DONE)
         if status == GROW:
@@ -482,10 +492,8 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     def do_piece(what, desk, piece):
         task, tree, tables, walk, cut, slots, plan = what
         if desk[STAGE] == IN_TOP:
-            given = np.int64(task.job[BATCH])
-            iteration = present_iteration(walk)
             nth = walk.marks[WALK] + piece * plan[WALKS_OF_SLICE]
-            stop = min(nth + plan[WALKS_OF_SLICE], batch_at(given, iteration))
+            stop = min(nth + plan[WALKS_OF_SLICE], apply.present_batch(task, walk))
             walk_slice(task, tree, tables, walk, cut, slots, piece, nth, stop)
         elif desk[STAGE] == IN_BLOCKS:
             slices = desk[NUM_SLICES_NOW]

@@ -112,7 +112,7 @@ STORED = Source(
 
 
 @for_rule
-def make_iterate(rule: Rule, sampled: Sampled, forgets: bool = False) -> Any:
+def make_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Makes `iterate(frame)` for walks over stored trees.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
@@ -123,11 +123,8 @@ def make_iterate(rule: Rule, sampled: Sampled, forgets: bool = False) -> Any:
     Args:
         rule: the local rule.
         sampled: what a walk samples.
-        forgets: whether players forget, see apply.py; for regret matching and
-            regret matching+ only. Then there are walks even if nothing is sampled.
     """
-    go_on = make_loop(sampled, rule, STORED, forgets)
-    start_tables = make_start(rule)
+    go_on, start_tables = make_loop(sampled, rule, STORED), make_start(rule)
 
     @jit(views_only=True)
     def iterate(frame):

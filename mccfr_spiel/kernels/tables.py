@@ -284,7 +284,7 @@ class Blocks(NamedTuple):
         ends: block b has the infosets `ends[b] .. ends[b + 1] - 1`.
         starts: of these, player p's are `members[starts[k] : starts[k + 1]]` for the
             piece k = p B + b.
-        kinds: see blocks.INNER; empty if there is one block.
+        kinds: see passes.INNER; empty if there is one block.
         top: the infosets in the top, and the roots as `~i`, player by player, ancestors
             first.
         top_ends: player p has `top[top_ends[p] : top_ends[p + 1]]`.

@@ -128,10 +128,13 @@ class Sampled(NamedTuple):
         sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
             loop reads in `Task.settings`.
         batched: whether an iteration makes several walks for each player.
+        forgets: whether players forget, see apply.py; for regret matching and regret
+            matching+ only. Then there are walks even if nothing is sampled.
     """
 
     sampling: Sampling
     batched: bool
+    forgets: bool = False
 
     @property
     def skips(self) -> bool:
@@ -369,18 +372,12 @@ def draw_own(
     return chosen, float(tables.balance[start + chosen])
 
 
-def make_walk(
-    sampled: Sampled,
-    rule: Rule,
-    source: Source,
-    part: int = ALONE,
-    forgets: Any = False,
-) -> Any:
+def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
     Its counts are passed and returned one by one, so that they stay in registers. In
     the top, `log` is a Log, and `num_met`, `noted` and `leaf` count its entries. Where
-    players `forgets`, `sequence` is a slot, and `num_met` counts visits.
+    players forget, `sequence` is a slot, and `num_met` counts visits.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
     sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
@@ -388,8 +385,8 @@ def make_walk(
     explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
     draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
+    begin, forgets = make_start(rule), sampled.forgets
     carries, once = part == ALONE and not forgets, once and not in_block
-    start_tables = make_start(rule)
     enter, acting_at, pay, arrive, keep = source[:5]
     place_at, policy_at, descend, stop, start_new, fetch = source[5:]
 
@@ -458,9 +455,7 @@ def make_walk(
                         walk.debt[top - 1] = debt
                     break
                 if acting >= 0:
-                    start_new(
-                        tree, game, known, path, rules, tables, walk, start_tables, task
-                    )
+                    start_new(tree, game, known, path, rules, tables, walk, begin, task)
                     own = place_at(tree, game, known, path, rules, infoset)
                 if in_top and acting == player:
                     num_met, noted, status = log_infoset(
@@ -547,16 +542,14 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     return weight_of(task, weight, iteration)
 
 
-def make_loop(
-    sampled: Sampled, rule: Rule, source: Source, forgets: bool = False
-) -> Any:
+def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
-    update. It is told whether players `forgets`."""
-    walk_on = make_walk(sampled, rule, source, forgets=forgets)
+    update."""
+    walk_on = make_walk(sampled, rule, source)
     floored = rule is RULES["regret_matching_plus"]
     skips, batched = sampled.skips, sampled.batched
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
-    once, branches = sampled.meets_once, sampled.branches
+    once, branches, forgets = sampled.meets_once, sampled.branches, sampled.forgets
     rates, discounts = rule.rates, rule.discounts
     apply = make_apply(rule, skips=skips, met_once=once, carried=True)
 

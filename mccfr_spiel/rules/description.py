@@ -118,15 +118,30 @@ def declared_by(game: pyspiel.Game) -> Declared:
     )
 
 
+def is_of_pyspiel(game: pyspiel.Game) -> bool:
+    """Whether a game's class is a C++ one, and not one that Python code has made."""
+    return type(game).__module__.partition(".")[0] == "pyspiel"
+
+
+def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
+    """Makes the game that another game's parameter describes; None if it does not."""
+    name = parameters.get("name")
+    if name not in pyspiel.registered_names():
+        return None
+    others = {key: value for key, value in parameters.items() if key != "name"}
+    try:
+        return pyspiel.load_game(name, others)
+    except Exception:  # games raise what they like, and code may have made this one
+        return None
+
+
 def _is_openspiels(game: pyspiel.Game) -> bool:
     """Whether a game is one of OpenSpiel's own in C++, be it inside its wrappers."""
-    inner = game.get_parameters().get("game")
-    if isinstance(inner, dict):
-        try:
-            return _is_openspiels(pyspiel.load_game(inner.pop("name"), inner))
-        except Exception:  # games raise what they like, and code may have made this one
-            return False
-    return type(game).__module__.partition(".")[0] == "pyspiel"
+    parameters = game.get_parameters().get("game")
+    if not isinstance(parameters, dict):
+        return is_of_pyspiel(game)
+    inner = inner_game(parameters)
+    return inner is not None and _is_openspiels(inner)
 
 
 def returns_of(state: Any) -> tuple[float, ...]:

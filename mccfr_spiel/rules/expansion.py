@@ -27,30 +27,8 @@ from mccfr_spiel.kernels.tables import (
     STACK_FULL,
     TreeArrays,
 )
+from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
-from mccfr_spiel.rules.kernel import (
-    ROW,
-    SLOT,
-    RowTable,
-    new_row_table,
-    number_row,
-    row_hash,
-    with_room,
-)
-from mccfr_spiel.rules.played import (
-    BROKEN,
-    LEVEL,
-    Game,
-    Known,
-    Path,
-    arrive,
-    end_game,
-    free_level,
-    go_to,
-    save,
-    stacked,
-    who_acts,
-)
 from mccfr_spiel.rules.store import RuleStore, resize
 
 WHOLE = "the whole tree"
@@ -63,7 +41,7 @@ _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
 
 
 class Whole(NamedTuple):
-    """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
+    """What an expansion fills besides nodes and infosets; D is that of `played.Path`.
 
     Rows are kept as in `kernel.RowTable`; their values are the bits of doubles.
 
@@ -83,14 +61,14 @@ class Whole(NamedTuple):
     trail: Annotated[np.ndarray, Entry(INT, "[D, 3]")]
     cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
     chances: Annotated[np.ndarray, Entry(LONG, "[C]")]
-    chance_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
-    chance_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    chance_rows: Annotated[np.ndarray, Entry(kernel.ROW, "[R + 1]")]
+    chance_table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
     outcomes: Annotated[np.ndarray, Entry(LONG, "[U]")]
-    outcome_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
-    outcome_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    outcome_rows: Annotated[np.ndarray, Entry(kernel.ROW, "[R + 1]")]
+    outcome_table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
 
 
-_LAYOUT = Layout(TreeArrays, Game, Known, Path, Whole)
+_LAYOUT = Layout(TreeArrays, played.Game, played.Known, played.Path, Whole)
 _views = _LAYOUT.viewer()
 
 
@@ -108,7 +86,7 @@ class Expansion(NamedTuple):
     chance_probs: np.ndarray
     chance_cdf: np.ndarray
     chance_starts: np.ndarray
-    keys: RowTable = new_row_table(np.uint16, 0)
+    keys: kernel.RowTable = kernel.new_row_table(np.uint16, 0)
 
     @property
     def nbytes(self) -> int:
@@ -121,9 +99,9 @@ class Expansion(NamedTuple):
 def _number_outcome(whole, returns):
     """The row of a vector of returns; -1 if there must be more room first."""
     count, bits = whole.counts[_OUTCOMES], returns.view(np.int64)
-    hashed = row_hash(bits, len(bits))
+    hashed = kernel.row_hash(bits, len(bits))
     rows = whole.outcomes, whole.outcome_rows, whole.outcome_table
-    number = number_row(*rows, count, hashed, bits, len(bits))
+    number = kernel.number_row(*rows, count, hashed, bits, len(bits))
     whole.counts[_OUTCOMES] += int(number == count)
     return number
 
@@ -132,9 +110,9 @@ def _number_outcome(whole, returns):
 def _start_of_chances(whole, probs, cdf, length):
     """Where a distribution begins; -1 if there must be more room first."""
     count, bits = whole.counts[_CHANCES], probs.view(np.int64)
-    hashed = row_hash(bits, length)
+    hashed = kernel.row_hash(bits, length)
     rows = whole.chances, whole.chance_rows, whole.chance_table
-    number = number_row(*rows, count, hashed, bits, length)
+    number = kernel.number_row(*rows, count, hashed, bits, length)
     if number < 0:
         return number
     start = whole.chance_rows[number]["start"]
@@ -157,28 +135,28 @@ def expand(frame, rules):
     Args:
         frame: of `_LAYOUT`; of `nodes` and infosets there is room to spare, and of
             chance and returns in TreeArrays there are those of one node.
-        rules: of `calls.callable_rules`.
+        rules: of `kernel.callable_rules`.
 
     Returns:
         DONE, GROW if there must be more room for infosets or rows, STACK_FULL for
         nodes, or BROKEN + a status of rules/kernel.py.
     """
-    tree, game = _views(frame, TreeArrays), _views(frame, Game)
-    known, path = _views(frame, Known), _views(frame, Path)
+    tree, game = _views(frame, TreeArrays), _views(frame, played.Game)
+    known, path = _views(frame, played.Known), _views(frame, played.Path)
     whole = _views(frame, Whole)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
-        acting = who_acts(rules, game, path)
+        acting = played.who_acts(rules, game, path)
         if acting == TERMINAL:
             first = 0
-            status = end_game(rules, game, path, tree.utilities)
+            status = played.end_game(rules, game, path, tree.utilities)
             start = np.int64(0)
             if status == DONE:
                 start = _number_outcome(whole, tree.utilities[0])
         else:
             free = len(nodes) - first
-            status, count, infoset = arrive(
+            status, count, infoset = played.arrive(
                 rules, game, path, tree, known, acting, free
             )
             start = np.int64(0)
@@ -194,11 +172,11 @@ def expand(frame, rules):
         nodes[node]["infoset"] = infoset
         nodes[node]["num_children"] = count
         nodes[node]["player"] = acting
-        level = path.position[LEVEL]
+        level = path.position[played.LEVEL]
         if count > 0:
             counts[_NODES] += count
-            level = free_level(path)
-            save(path, level, acting, start, count)
+            level = played.free_level(path)
+            played.save(path, level, acting, start, count)
             trail[level, _FIRST], trail[level, _COUNT] = first, count
             trail[level, _NEXT] = 0
         while level >= 0 and trail[level, _NEXT] == trail[level, _COUNT]:
@@ -208,7 +186,7 @@ def expand(frame, rules):
         child = trail[level, _NEXT]
         trail[level, _NEXT] = child + 1
         counts[_NODE] = trail[level, _FIRST] + child
-        go_to(rules, game, path, stacked(level) + 1 + child)
+        played.go_to(rules, game, path, played.stacked(level) + 1 + child)
 
 
 def expand_rules(
@@ -233,7 +211,7 @@ def expand_rules(
         if status == DONE:
             break
         if status not in (GROW, STACK_FULL):
-            growing.store.raise_broken(status - BROKEN, growing.path)
+            growing.store.raise_broken(status - played.BROKEN, growing.path)
         try:
             growing.make_room(for_nodes=status == STACK_FULL)
         except MemoryBudgetError as error:
@@ -268,8 +246,8 @@ class _Growing:
         most, players = rules.sizes.max_children, rules.num_players
         self._nodes = np.zeros(min(_FEW + most, max_nodes), NODE)
         self._one = self.store.node_arrays()
-        self._chances = new_row_table(np.int64, most)
-        self._outcomes = new_row_table(np.int64, players)
+        self._chances = kernel.new_row_table(np.int64, most)
+        self._outcomes = kernel.new_row_table(np.int64, players)
         self._cdf = np.zeros(most)
         self._counts = np.array([0, 1, 0, 0])
         self._trail = np.zeros((len(self.path.history), 3), np.int32)
@@ -307,8 +285,8 @@ class _Growing:
         self.store.grow()
         most, players = self._rules.sizes.max_children, self._rules.num_players
         counts = self._counts.tolist()
-        self._chances = with_room(self._chances, counts[_CHANCES], most)
-        self._outcomes = with_room(self._outcomes, counts[_OUTCOMES], players)
+        self._chances = kernel.with_room(self._chances, counts[_CHANCES], most)
+        self._outcomes = kernel.with_room(self._outcomes, counts[_OUTCOMES], players)
         self._cdf = reserve(self._cdf, len(self._chances.values))
 
     def full(self, budget: Budget | None) -> MemoryBudgetError:

@@ -16,24 +16,10 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.sampling import draw_action
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.kernels.walk import Source
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.kernel import OTHER_ACTIONS, SPELL, call, row_hash, sum_up
-from mccfr_spiel.rules.played import (
-    BROKEN,
-    PLAYED,
-    Game,
-    Known,
-    Path,
-    end_game,
-    free_level,
-    go_to,
-    look_around,
-    move_on,
-    p_arrive,
-    stacked,
-    who_acts,
-)
 
-LAYOUT = Layout(TreeArrays, Game, Known, Path)
+LAYOUT = Layout(TreeArrays, played.Game, played.Known, played.Path)
 """What a frame of `play` holds."""
 
 _views = LAYOUT.viewer()
@@ -42,7 +28,7 @@ _views = LAYOUT.viewer()
 @inlined
 def acting_at(tree, game, known, path, rules, node):
     """Who acts: chance for a player who follows a policy."""
-    acting = who_acts(rules, game, path)
+    acting = played.who_acts(rules, game, path)
     follows = acting >= 0 and acting != game.player[0]
     return np.int64(CHANCE_NODE if follows else acting)
 
@@ -50,8 +36,8 @@ def acting_at(tree, game, known, path, rules, node):
 @inlined
 def ask_policy(
     rules: Any,
-    game: Game,
-    path: Path,
+    game: played.Game,
+    path: played.Path,
     tree: TreeArrays,
     acting: int,
     count: int,
@@ -85,44 +71,44 @@ def ask_policy(
 @inlined
 def list_chances(
     rules: Any,
-    game: Game,
-    path: Path,
+    game: played.Game,
+    path: played.Path,
     tree: TreeArrays,
-    known: Known,
+    known: played.Known,
     acting: int,
     free: int,
 ) -> tuple[Any, Any]:
     """Writes the moves of chance, or of a player who follows a policy, and their
     distribution; returns a status and how many they are."""
-    status, count, length, hashed = look_around(
+    status, count, length, hashed = played.look_around(
         rules, game, path, tree, known, acting, free
     )
     asks = status == DONE and acting != CHANCE_NODE
     if asks and not ask_policy(rules, game, path, tree, acting, count, length, hashed):
-        status = np.int64(BROKEN + OTHER_ACTIONS)
+        status = np.int64(played.BROKEN + OTHER_ACTIONS)
     return status, count
 
 
 @inlined
 def arrive(tree, game, known, path, rules, node, acting, free):
     """As for any walk, unless chance acts or somebody who follows a policy."""
-    mover = who_acts(rules, game, path)
+    mover = played.who_acts(rules, game, path)
     if mover == game.player[0]:
-        return p_arrive(tree, game, known, path, rules, node, acting, free)
+        return played.p_arrive(tree, game, known, path, rules, node, acting, free)
     status, count = list_chances(rules, game, path, tree, known, mover, free)
-    first = np.int64(stacked(free_level(path)) + 1)
+    first = np.int64(played.stacked(played.free_level(path)) + 1)
     return status, first, np.int64(0), count, np.int64(-1)
 
 
-FACED: Source = PLAYED._replace(acting_at=acting_at, arrive=arrive)
+FACED: Source = played.PLAYED._replace(acting_at=acting_at, arrive=arrive)
 
 
 @inlined
 def play_one(rules, game, path, tree, known, draws, at, returns):
     """Makes one play by the draws from `at` on; returns a status and where the next
     play's begin."""
-    go_to(rules, game, path, stacked(0))
-    acting = who_acts(rules, game, path)
+    played.go_to(rules, game, path, played.stacked(0))
+    acting = played.who_acts(rules, game, path)
     while acting != TERMINAL:
         status, count = list_chances(
             rules, game, path, tree, known, acting, MAX_CHILDREN
@@ -130,10 +116,10 @@ def play_one(rules, game, path, tree, known, draws, at, returns):
         if status != DONE:
             return status, at
         chosen = draw_action(tree.chance_probs, 0, count, draws[at])
-        move_on(rules, game, path, path.moves[chosen])
+        played.move_on(rules, game, path, path.moves[chosen])
         at += 1
-        acting = who_acts(rules, game, path)
-    return np.int64(end_game(rules, game, path, returns)), at
+        acting = played.who_acts(rules, game, path)
+    return np.int64(played.end_game(rules, game, path, returns)), at
 
 
 @jit(views_only=True)
@@ -150,8 +136,8 @@ def play(frame, rules, draws, cursor, results):
     Returns:
         DONE, GROW if draws are short, or what is wrong.
     """
-    tree, game = _views(frame, TreeArrays), _views(frame, Game)
-    known, path = _views(frame, Known), _views(frame, Path)
+    tree, game = _views(frame, TreeArrays), _views(frame, played.Game)
+    known, path = _views(frame, played.Known), _views(frame, played.Path)
     while cursor[0] < len(results):
         if cursor[1] + len(path.history) > len(draws):
             return np.int64(GROW)

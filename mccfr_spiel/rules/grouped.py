@@ -25,23 +25,19 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.kernels.apply import (
     NUM_GROUPS,
     after_stretch,
-    batch_at,
     begin_update,
     end_update,
     is_at_end,
     make_apply,
-    present_iteration,
-    walk_number,
+    present_batch,
     walks_of_group,
 )
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
-from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.sampling import push
+from mccfr_spiel.kernels.shared_walks import make_part_of_batch
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
-    BATCH,
     DONE,
     FLOAT,
     GROW,
@@ -52,7 +48,6 @@ from mccfr_spiel.kernels.tables import (
     NUM_MET,
     PAUSED,
     PLAYER,
-    SEED,
     TOUCHED,
     WALK,
     WALKER,
@@ -244,14 +239,6 @@ GROUPED: Source = PLAYED._replace(
 
 
 # --- walking, packing and merging --------------------------------------------------
-
-
-@inlined
-def forget_own(groups: Groups, row: int) -> None:
-    """Empties a group's store."""
-    groups.sizes[row, INFOSETS] = groups.sizes[row, SEQUENCES] = 0
-    groups.rows[row, 0]["start"] = 0
-    groups.table[row, :] = 0
 
 
 @inlined
@@ -469,8 +456,7 @@ def begin_stretch(
     if is_first and (size == 0 or is_at_end(task, walk)):
         close(desk, DONE if is_at_end(task, walk) else NEEDS_ONE_THREAD)
         return
-    batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
-    left = batch - marks[WALK]
+    left = present_batch(task, walk) - marks[WALK]
     plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
     plan[MERGED], plan[WALKED], desk[SIZE] = 0, min(-(-left // size), NUM_GROUPS), size
     open_tickets(desk, 0, plan[WALKED])
@@ -495,7 +481,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         rule: the local rule; a user's own must be compiled.
         sampled: what a walk samples, batched.
     """
-    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
+    walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
     apply = make_apply(rule, skips=False, met_once=False, carried=False)
     rates, discounts, start_tables = rule.rates, rule.discounts, make_start(rule)
 
@@ -504,26 +490,18 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         """Walks the walks of a group, and packs what they find."""
         task, game, known, rules, walk, groups, plan, _, mine = what
         tree, tables, path, stack = mine
-        limits, counts = task.job.view(np.int64), groups.counts[row]
+        counts, batch = groups.counts[row], present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
-        forget_own(groups, row)
-        iteration = present_iteration(walk)
-        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
-        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
-        nth, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
-        stop = min(nth + desk[SIZE], batch_at(limits[BATCH], iteration))
-        while nth < stop and status == DONE:
-            number = walk_number(limits[BATCH], iteration, nth)
-            stream = stream_key(task.job[SEED], number, player, num_players)
-            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
-            status, top, num_met, touched, _, _ = walk_on(
-                task, tree, game, both, path, rules, tables, stack, None,
-                stream, player, top, num_met, touched,
-                np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
-            )  # fmt: skip
-            nth += 1
+        both.own_counts[INFOSETS] = both.own_counts[SEQUENCES] = 0
+        both.own_rows[0]["start"] = 0
+        both.own_table[:] = 0
+        first, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
+        status, num_met, touched, _, _ = walk_part(
+            task, tree, game, both, path, rules, tables, walk, stack, None,
+            first, min(first + desk[SIZE], batch), is_large,
+        )  # fmt: skip
         packed = pack(tree.infosets, both, tables, stack, num_met, groups, row)
-        for p in range(num_players):
+        for p in range(tree.utilities.shape[1]):
             tables.gradient[p] = 0.0
         counts[NODES], counts[STATUS] = touched, max(status, packed)
 

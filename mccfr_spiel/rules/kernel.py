@@ -60,7 +60,7 @@ DONE = 0
 ) = range(1, 12)
 
 INFOSETS, SEQUENCES, CURSOR_SIZE = range(3)
-"""How many infosets and sequences have been met: the entries of `walks.Known.counts`.
+"""How many infosets and sequences have been met: the entries of `played.Known.counts`.
 """
 
 ROW = np.dtype([("hash", "<u8"), ("start", "<i8")])

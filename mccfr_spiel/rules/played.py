@@ -96,7 +96,7 @@ NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
 level of the node that was saved last on the way there."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
-"""The entries of `Game.returns`, see `declared.limits_of`."""
+"""The entries of `Game.returns`, see `description.limits_of`."""
 
 _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOAT))
 

@@ -32,13 +32,6 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.tables import (
-    LAST_ITERATION,
-    NODE_LIMIT,
-    PAUSE_LIMIT,
-    PAUSED,
-    TOUCHED,
-)
 from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.preparing import sampled_by
@@ -47,6 +40,8 @@ from mccfr_spiel.solving.sharing import (
     batch_of,
     is_between_updates,
     nodes_of_walk,
+    sequences_at,
+    spans,
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
@@ -102,12 +97,12 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
     _, tree, tables, walk = records
     sharing.drop(tables, walk)
     plan = np.array([0, shared_walks.GATHER, share, num_shares])
-    while (status := sharing.run(*records, plan)) == PAUSED:
+    while (status := sharing.run(*records, plan)) == layout.PAUSED:
         pass
     cut = sharing.get_ready()
-    counts, touched = cut.num_met.copy(), int(walk.marks[TOUCHED])
-    met = cut.met[_spans(cut.ends[:-1], counts)]
-    gradient = tables.gradient[_sequences(tree.infosets, met)]
+    counts, touched = cut.num_met.copy(), int(walk.marks[layout.TOUCHED])
+    met = cut.met[spans(cut.ends[:-1], counts)]
+    gradient = tables.gradient[sequences_at(tree.infosets, met)]
     return Pack(status, touched, counts, met, gradient)
 
 
@@ -125,10 +120,10 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
     # One pass takes over the blocks of a share. The lists come first, since they say
     # what is to be cleared should Ctrl-C come in between.
     for pack in packs:
-        cut.met[_spans(cut.ends[:-1], pack.counts)] = pack.met
+        cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
-        tables.gradient[_sequences(tree.infosets, pack.met)] = pack.gradient
-    walk.marks[TOUCHED] = touched
+        tables.gradient[sequences_at(tree.infosets, pack.met)] = pack.gradient
+    walk.marks[layout.TOUCHED] = touched
     sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
 
 
@@ -136,17 +131,6 @@ def sharing_of(state: SolverState) -> SharedWalks:
     """What runs walks by blocks, which states made with `splits` have."""
     assert state.sharing is not None
     return state.sharing
-
-
-def _spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers `first .. first + count - 1` of each pair, one after another."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
-
-
-def _sequences(infosets: np.ndarray, met: np.ndarray) -> np.ndarray:
-    """The sequences that end at some infosets."""
-    return _spans(infosets["first_sequence"][met], infosets["num_actions"][met])
 
 
 class Recipe(NamedTuple):
@@ -194,7 +178,7 @@ class Worker:
         tree = files.tree_of(contents, tree, None, None, twin).expand_all()
         state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
         files.check_rules(contents, tree, state, None)
-        for limit in LAST_ITERATION, NODE_LIMIT, PAUSE_LIMIT:
+        for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
             state.job[limit] = _ENDLESS  # the driver says when to stop
         sharing_of(state).get_ready()
         self.state = state

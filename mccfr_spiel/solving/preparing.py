@@ -96,7 +96,11 @@ def prepare_tree(
                 f"This tree of {brief(tree.source)} keeps worlds or infosets only. "
                 "Give the solver the game instead of the tree."
             )
-        _check_takes_worlds(algorithm)
+        if not can_take_worlds(algorithm):
+            raise ValueError(
+                f"store='worlds' is for algorithms that sample and prune nothing, and "
+                f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
+            )
         tree.find_worlds(store)
     elif store == "none":
         tree.walk_rules()
@@ -136,12 +140,12 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
         return make_passes(rule, estimated=True)
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))
+    sampled = sampled_by(algorithm)._replace(forgets=tree.abstraction is not None)
     if tree.rule_store is not None:
         source = FACED if tree.rule_store.rules.faced else PLAYED
-        return make_rule_iterate(rule, sampled_by(algorithm), source)
-    forgets = tree.abstraction is not None
-    if forgets or sampling.is_sampled or sampling.prune:
-        return make_iterate(rule, sampled_by(algorithm), forgets)
+        return make_rule_iterate(rule, sampled, source)
+    if sampled.forgets or sampling.is_sampled or sampling.prune:
+        return make_iterate(rule, sampled)
     return make_passes(rule)
 
 
@@ -154,14 +158,6 @@ def _check_store(store: Any, algorithm: Algorithm) -> None:
         raise ValueError(
             f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
             "store='tree', or external or outcome sampling."
-        )
-
-
-def _check_takes_worlds(algorithm: Algorithm) -> None:
-    if not can_take_worlds(algorithm):
-        raise ValueError(
-            f"store='worlds' is for algorithms that sample and prune nothing, and "
-            f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
         )
 
 

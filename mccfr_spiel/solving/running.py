@@ -19,19 +19,10 @@ from tqdm import tqdm
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import html_table, text_table
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.passes import NUM_NOTES
-from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
-    DONE,
-    ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
-    NODES_TOUCHED,
-    PAUSED,
-    PLAYER,
-)
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -266,9 +257,10 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     if isinstance(metrics, str) or callable(metrics):
         metrics = (metrics,)
     try:
-        pairs = list(
-            metrics.items() if isinstance(metrics, Mapping) else _pairs(metrics)
-        )
+        if isinstance(metrics, Mapping):
+            pairs = list(metrics.items())
+        else:
+            pairs = [(_name_of(metric), metric) for metric in metrics]
     except TypeError:
         pairs = [("", metrics)]
     found: dict[str, Any] = {}
@@ -294,13 +286,10 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     return found
 
 
-def _pairs(metrics: Iterable[str | Metric]) -> Iterator[tuple[str, str | Metric]]:
-    for metric in metrics:
-        name = type(metric).__name__
-        yield (
-            (metric if isinstance(metric, str) else getattr(metric, "__name__", name)),
-            metric,
-        )
+def _name_of(metric: str | Metric) -> str:
+    if isinstance(metric, str):
+        return metric
+    return getattr(metric, "__name__", type(metric).__name__)
 
 
 def measured(label: str, metric: Metric, solver: Any) -> float:
@@ -345,8 +334,8 @@ def update(
     """
     players = _next_players(tree, state)
     if not players:
-        return DONE
-    iteration = state.counts[ITERATION] + (state.counts[PLAYER] == 0)
+        return layout.DONE
+    iteration = state.counts[layout.ITERATION] + (state.counts[layout.PLAYER] == 0)
     policy = state.tables.policy[: tree.num_sequences].copy()
     policy.flags.writeable = False
     total, nodes = np.zeros_like(policy), 0
@@ -370,7 +359,7 @@ def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -
     """
     players = _next_players(tree, state)
     if not players:
-        return DONE
+        return layout.DONE
     passing = state.over_histories
     if passing is None:
         assert tree.start_pass is not None
@@ -379,7 +368,7 @@ def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -
         passing = tree.start_pass(plan, players.start, players.stop)
         state.over_histories = passing
     if not passing.go_on():
-        return PAUSED
+        return layout.PAUSED
     state.over_histories = None
     return _apply(kernel, state, passing.walk.gradient, passing.num_nodes, frame)
 
@@ -387,10 +376,15 @@ def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -
 def _next_players(tree: GameTree, state: SolverState) -> range:
     """Who is updated next; nobody if the job's limits allow no update."""
     counts, job = state.counts, state.job
-    player, is_last = counts[PLAYER], counts[ITERATION] == job[LAST_ITERATION]
-    if player == 0 and (is_last or counts[NODES_TOUCHED] >= job[NODE_LIMIT]):
+    player, is_last = (
+        counts[layout.PLAYER],
+        counts[layout.ITERATION] == job[layout.LAST_ITERATION],
+    )
+    if player == 0 and (
+        is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
+    ):
         return range(0)
-    return range(player, player + 1 if job[ALTERNATING] else tree.num_players)
+    return range(player, player + 1 if job[layout.ALTERNATING] else tree.num_players)
 
 
 def _apply(
@@ -404,7 +398,7 @@ def _apply(
         status = teams.run(
             kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
         )
-        state.counts[NODES_TOUCHED] += nodes
+        state.counts[layout.NODES_TOUCHED] += nodes
     return status
 
 

@@ -84,6 +84,17 @@ def is_between_updates(walk: layout.Walk) -> bool:
     return bool(is_first and not marks[list(names)].any())
 
 
+def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers `first .. first + count - 1` of each pair, one after another."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
+
+
+def sequences_at(infosets: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The sequences that end at the infosets of some numbers."""
+    return spans(infosets["first_sequence"][numbers], infosets["num_actions"][numbers])
+
+
 class SharedWalks:
     """Runs the walks of one solver on a complete tree in several threads, where they
     are long enough.
@@ -344,12 +355,10 @@ class GroupedWalks:
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
-        marks, infosets = walk.marks, self._store.infosets
-        for infoset in walk.met[: marks[layout.NUM_MET]].tolist():
-            start = infosets[infoset]["first_sequence"]
-            count = infosets[infoset]["num_actions"]
-            tables.is_met[infoset] = 0
-            tables.gradient[start : start + count] = 0
+        marks = walk.marks
+        met = walk.met[: marks[layout.NUM_MET]]
+        tables.is_met[met] = 0
+        tables.gradient[sequences_at(self._store.infosets, met)] = 0
         tables.gradient[: self._tree.num_players] = 0
         for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
             marks[name] = 0

@@ -39,7 +39,12 @@ from mccfr_spiel.solving.preparing import (
     locked_rows,
     sampled_by,
 )
-from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
+from mccfr_spiel.solving.sharing import (
+    LEAST_TREE,
+    GroupedWalks,
+    SharedWalks,
+    sequences_at,
+)
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
@@ -331,10 +336,7 @@ class SolverState:
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of the infosets whose policy stays what it is."""
-        rows = self._tree.infosets[np.flatnonzero(self.tables.locked)]
-        first, counts = rows["first_sequence"], rows["num_actions"]
-        ends = np.cumsum(counts)
-        return np.arange(counts.sum()) + np.repeat(first - ends + counts, counts)
+        return sequences_at(self._tree.infosets, np.flatnonzero(self.tables.locked))
 
     @reads
     def start_infosets(self) -> None:

@@ -17,18 +17,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.rules.description import (
-    Declared,
-    GameError,
-    check_actions,
-    check_distinct_outcomes,
-    check_probs,
-    check_returns,
-    declared_by,
-    returns_of,
-    rules_of,
-    tell_history,
-)
+from mccfr_spiel.rules import description
+from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.game import PlainRules, View
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
@@ -99,7 +89,7 @@ def check_game(
         played += 1
         if played == 1:  # rules are compiled in the first history
             until = time.monotonic() + seconds
-    rules = rules_of(check.game) or known_twin(check.game)
+    rules = description.rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
@@ -120,12 +110,12 @@ class _Check:
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
-        self.declared: Declared = declared_by(game)
+        self.declared: description.Declared = description.declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
         # (player, information state) -> its actions, its past, its first history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
-        rules = rules_of(game)
+        rules = description.rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
         # the string of compiled rules -> its key
         self.keys: dict[str, tuple[int, ...]] = {}
@@ -163,7 +153,7 @@ class _Check:
                     self.rules.apply(move)
             self._check_again(state, views)
         except Exception as error:
-            tell_history(error, state, move)
+            description.tell_history(error, state, move)
             raise
         self.states += len(views)
         self.longest = max(self.longest, moves)
@@ -187,7 +177,7 @@ class _Check:
                     f"{name} has a terminal state with the legal actions "
                     f"{state.legal_actions()}."
                 )
-            return View(int(player), (), (), returns_of(state))
+            return View(int(player), (), (), description.returns_of(state))
         if player == CHANCE_NODE:
             outcomes = tuple((move, prob) for move, prob in state.chance_outcomes())
             return View(int(player), outcomes, (), ())
@@ -208,7 +198,7 @@ class _Check:
         """Checks a state against what the game declares, and against earlier states."""
         name = self.declared.name
         if view.player == TERMINAL:
-            self.declared = check_returns(self.declared, view.returns)
+            self.declared = description.check_returns(self.declared, view.returns)
             return
         if view.player == CHANCE_NODE:
             self._check_chance(view.moves)
@@ -220,7 +210,7 @@ class _Check:
                     "which is no string."
                 )
         string = view.told[view.player] if self.has_strings else str(state)
-        check_actions(self.declared, view.player, string, view.moves)
+        description.check_actions(self.declared, view.player, string, view.moves)
         if not self.has_strings:
             return
         history = list(state.history())
@@ -261,8 +251,8 @@ class _Check:
 
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
-        check_probs(name, [prob for _, prob in outcomes])
-        check_distinct_outcomes(name, outcomes)
+        description.check_probs(name, [prob for _, prob in outcomes])
+        description.check_distinct_outcomes(name, outcomes)
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
         if min(numbers) < 0 or max(numbers) >= most:

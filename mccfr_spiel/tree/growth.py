@@ -24,16 +24,8 @@ from mccfr_spiel.common.limits import (
     exceeds,
     resident,
 )
-from mccfr_spiel.kernels.tables import (
-    ITERATION,
-    NODE_TO_GROW,
-    TOUCHED,
-    TOUCHED_BEFORE,
-    WALK,
-    WALKER,
-    Tables,
-    Walk,
-)
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
@@ -171,7 +163,15 @@ class Growth:
         except TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
-                raise (self._full() if is_bytes else self._too_large("more")) from error
+                # Either the walk is too large, or the infosets met before it fill the
+                # budget.
+                budget = self._tree.budget
+                nodes = budget.held(NODES) + budget.held(UNCOUNTED)
+                if not is_bytes:
+                    raise self._too_large("more") from error
+                if nodes + budget.left > budget.limit // 2:
+                    raise self._too_large("more than fit") from error
+                raise infosets_fill(self._tree) from error
             self._tree.forget_nodes()
             if is_bytes:
                 self._tree.give_back()
@@ -201,7 +201,7 @@ class Growth:
         tree, marks = self._tree, walk.marks
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
+        player, node = marks.item(layout.WALKER), marks.item(layout.NODE_TO_GROW)
         draws = self._draws[player]
 
         def look(state: pyspiel.State) -> int:
@@ -372,17 +372,6 @@ class Growth:
             f"meets {size}, {why}. {advice}{larger}."
         )
 
-    def _full(self) -> TreeFullError:
-        """The error for a walk that does not fit although all nodes were dropped.
-
-        Either the walk is too large, or the infosets met before it fill the budget.
-        """
-        tree, budget = self._tree, self._tree.budget
-        nodes = budget.held(NODES) + budget.held(UNCOUNTED)
-        if nodes + budget.left > budget.limit // 2:
-            return self._too_large("more than fit")
-        return infosets_fill(tree)
-
 
 def infosets_fill(tree: GameTree) -> MemoryBudgetError:
     """The error for a walk that does not fit, as the infosets met take the budget."""
@@ -398,8 +387,8 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
     """What tells a walk from all others of its solver: the iterations begun, the player
     for whom it is, and its number in its batch."""
     marks = walk.marks
-    iteration = walk.cursor.item(ITERATION)
-    return iteration, marks.item(WALKER), marks.item(WALK)
+    iteration = walk.cursor.item(layout.ITERATION)
+    return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)
 
 
 # --- walks over compiled rules, which keep no nodes -----------------------------------
@@ -452,13 +441,13 @@ class RuleGrowth(Growth):
         visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
-        if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
+        if limit is not None and visited > limit and walk.cursor[layout.ITERATION] == 0:
             raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
         self._measure(tables, walk)
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(WALKER)
+        tree, player = self._tree, walk.marks.item(layout.WALKER)
         tree.note_met()
         if self._surely_meets_more(_MOST_NODES, tables, player, _PROBES):
             self._is_forecast = False
@@ -488,7 +477,7 @@ class RuleGrowth(Growth):
             return
         self._is_measured, budget = True, tree.budget
         tree.note_met()
-        player, rates = walk.marks.item(WALKER), store.least_rates()
+        player, rates = walk.marks.item(layout.WALKER), store.least_rates()
         probes = _PROBES_OF_INFOSETS
         if self._surely_meets_more(most, tables, player, probes, rates):
             self._is_measured = False
@@ -546,7 +535,7 @@ class RuleGrowth(Growth):
 def _visited(walk: Walk) -> int:
     """The nodes that the present walk has visited."""
     marks = walk.marks
-    return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)
+    return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
 
 
 def _hopeless(tree: GameTree, how: str) -> WalkTooLargeError:

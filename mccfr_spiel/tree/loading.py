@@ -28,7 +28,7 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.rules.description import GameError, rules_of
+from mccfr_spiel.rules.description import GameError, inner_game, is_of_pyspiel, rules_of
 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """What helps if a game is not registered."""
@@ -124,9 +124,8 @@ def may_be_python(game: pyspiel.Game) -> bool:
 
     Such games are checked more closely, since their authors may be our users.
     """
-    is_openspiels = type(game).__module__.split(".")[0] == "pyspiel"
     is_wrapper = str(game).count("(") > 1 or "python_" in str(game)
-    return not is_openspiels or is_wrapper
+    return is_wrapper or not is_of_pyspiel(game)
 
 
 def _similar_names(name: str) -> str:
@@ -190,18 +189,6 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return False
 
 
-def _inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
-    """Makes the game that another game's parameter describes; None if it does not."""
-    name = parameters.get("name")
-    if name not in pyspiel.registered_names():
-        return None
-    others = {key: value for key, value in parameters.items() if key != "name"}
-    try:
-        return pyspiel.load_game(name, others)
-    except Exception:  # games raise what they like
-        return None
-
-
 # --- within a process --------------------------------------------------------
 
 
@@ -220,7 +207,7 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
     if rules is not None and others is not None:
         same_rules = rules.description is others.description
         return same_rules and rules.parameters == others.parameters
-    if _is_of_pyspiel(one):
+    if is_of_pyspiel(one):
         return told_by_string(one) and told_by_string(other)
     try:
         return str(one) == str(other) and bool(vars(one) == vars(other))
@@ -237,17 +224,12 @@ def told_by_string(game: pyspiel.Game) -> bool:
     """
     kind = game.get_type()
     return (
-        _is_of_pyspiel(game)
+        is_of_pyspiel(game)
         and not isinstance(game, pyspiel.NormalFormGame)
         and kind.short_name not in _FILE_KINDS
         and kind.short_name in pyspiel.registered_names()
         and all(map(_is_told, game.get_parameters().values()))
     )
-
-
-def _is_of_pyspiel(game: pyspiel.Game) -> bool:
-    """Whether a game's class is a C++ one, and not one that Python code has made."""
-    return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
 def _is_told(value: Any) -> bool:
@@ -256,7 +238,7 @@ def _is_told(value: Any) -> bool:
     The name of a file does not, nor does a game that its own string does not determine.
     """
     if isinstance(value, dict):
-        inner = _inner_game(value)
+        inner = inner_game(value)
         return inner is not None and told_by_string(inner)
     if not isinstance(value, str) or not value:
         return True

@@ -119,34 +119,6 @@ class TreeDescription(NamedTuple):
         return rows
 
 
-def describe(
-    game: pyspiel.Game, nodes: np.ndarray, infosets: np.ndarray, memory: int
-) -> TreeDescription:
-    """Counts what a tree consists of.
-
-    Args:
-        game: the tree's.
-        nodes: `[N]` of dtype NODE.
-        infosets: `[I]` of dtype INFOSET.
-        memory: the bytes that it has taken.
-    """
-    players = range(game.num_players())
-    acting = nodes["player"]
-    owners, sizes = infosets["player"], infosets["num_actions"]
-    return TreeDescription(
-        game=title(game),
-        num_nodes=len(nodes),
-        decision_nodes=int((acting >= 0).sum()),
-        chance_nodes=int((acting == CHANCE_NODE).sum()),
-        terminal_nodes=int((acting == TERMINAL).sum()),
-        unexpanded_nodes=int((acting == UNEXPANDED).sum()),
-        depth=depth_of(nodes),
-        infosets=tuple(int((owners == player).sum()) for player in players),
-        sequences=tuple(1 + int(sizes[owners == player].sum()) for player in players),
-        memory=memory,
-    )
-
-
 # --- what a tree tells about itself: its parts, its arrays, its limits ----------------
 
 
@@ -284,8 +256,21 @@ class ReadableTree:
         """The tree in numbers: nodes by kind, depth, each player's infosets and
         sequences, memory. It takes about a tenth of a second for a million nodes.
         """
-        taken = self.budget.taken
-        return describe(self.source, self.nodes, self.infosets, taken)
+        nodes, infosets = self.nodes, self.infosets
+        players, acting = range(self.num_players), nodes["player"]
+        owners, sizes = infosets["player"], infosets["num_actions"]
+        return TreeDescription(
+            game=title(self.source),
+            num_nodes=len(nodes),
+            decision_nodes=int((acting >= 0).sum()),
+            chance_nodes=int((acting == CHANCE_NODE).sum()),
+            terminal_nodes=int((acting == TERMINAL).sum()),
+            unexpanded_nodes=int((acting == UNEXPANDED).sum()),
+            depth=depth_of(nodes),
+            infosets=tuple(int((owners == p).sum()) for p in players),
+            sequences=tuple(1 + int(sizes[owners == p].sum()) for p in players),
+            memory=self.budget.taken,
+        )
 
     # --- what is known -----------------------------------------------------
 

@@ -260,11 +260,6 @@ def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
     number."""
     kinds = np.zeros(len(infosets), np.uint8)
     mark_kinds(infosets, _owners(infosets, len(passes.member_ends) - 1), ends, kinds)
-    return _blocks_of(passes, ends, kinds)
-
-
-def _blocks_of(passes: Passes, ends: np.ndarray, kinds: np.ndarray) -> Blocks:
-    """The blocks with these ends and kinds of infosets."""
     starts = [np.zeros(1, np.int64)]
     for first, last in itertools.pairwise(passes.member_ends):
         starts.append(first + np.searchsorted(passes.members[first:last], ends[1:]))
