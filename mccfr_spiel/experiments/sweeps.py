@@ -42,7 +42,6 @@ import pyspiel
 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import SETTINGS, read_table, write_file, write_json
 from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import (
     NO_METRICS,
@@ -351,7 +350,7 @@ def on_ray(
                 continue
             if rows is not None:
                 ending = FINISHED if outcome.error is None else UNFINISHED
-                write_file(task.path(ending), rows)
+                folders.write_file(task.path(ending), rows)
             yield outcome
     finally:
         ray.shutdown()
@@ -438,7 +437,7 @@ def run_sweep(
             raise ValueError(f"{name}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     with folders.held(folder):
-        _write_table(folder / SETTINGS, settings)
+        _write_table(folder / folders.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
         how = tuple(imports), trees, checkpoint_every, tuple(metrics.items())
         tasks = [
@@ -465,7 +464,7 @@ def _check_rows_have(
 ) -> None:
     """Refuses finished rows that lack a metric, which nobody can measure any more."""
     for path in (folder / (name + FINISHED) for name in keys):
-        columns = read_table(path).columns
+        columns = folders.read_table(path).columns
         for label in metrics:
             if columns and label not in columns:
                 raise ValueError(
@@ -493,7 +492,7 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
             raise ValueError(f"{path} is no table of settings: {error}") from error
     elif rows:
         raise ValueError(
-            f"{path.parent} has rows ({rows[0]}) but no {SETTINGS} that says which "
+            f"{path.parent} has rows ({rows[0]}) but no {path.name} that says which "
             "settings they are of. Choose another output folder, or delete the rows."
         )
     for name, one in settings.items():
@@ -504,4 +503,4 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
                 f"{path.parent} holds a sweep with other settings of {name}. Choose "
                 "another output folder, or delete it."
             )
-    write_json(path, table)
+    folders.write_json(path, table)
