@@ -126,6 +126,35 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
         assert table(copy, ["one"]) == table(whole, ["one"])
 
 
+DEADLY = """
+import os, pathlib
+marks = pathlib.Path(__file__).parent / "marks"
+marks.mkdir(exist_ok=True)
+if len([*marks.iterdir()]) < DEATHS:
+    (marks / str(os.getpid())).touch()
+    os._exit(9)
+"""
+
+
+@pytest.mark.parametrize(("deaths", "attempts"), [(1, 1), (9, 0)])
+def test_a_worker_that_dies_is_replaced_but_not_for_ever(
+    deaths, attempts, tmp_path, monkeypatch
+):
+    (tmp_path / "deadly.py").write_text(DEADLY.replace("DEATHS", str(deaths)))
+    monkeypatch.setattr(sweeps, "_ATTEMPTS", attempts)
+    sweep = {"one": Settings("kuhn_poker", iterations=5, evaluate="none")}
+    executor = functools.partial(sweeps.local, workers=1, run_main=False)
+    imports = [str(tmp_path / "deadly.py")]
+    failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
+    if deaths == 1:
+        assert failures == []
+        assert table(tmp_path, sweep)["one"][-1]["iteration"] == "5"
+    else:
+        ((name, error),) = failures
+        assert name == "one"
+        assert "Workers were killed again and again" in str(error)
+
+
 # --- threads -----------------------------------------------------------------
 
 
