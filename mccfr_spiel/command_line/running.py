@@ -218,6 +218,9 @@ def _recording(
         folders.write_json(folder / folders.SETTINGS, about)
         if isinstance(solver, Solver):
             solver.save(checkpoint)
+    # matplotlib is imported now, because importing it later would delay Ctrl-C, and
+    # before the time is taken that passes between checkpoints.
+    load_plotting()
     every = FLAGS.checkpoint_every
     return Recording(rows, checkpoint, settings, solver, kept, checkpoint_every=every)
 
@@ -238,8 +241,6 @@ _SOON_WRITTEN = 50_000
 def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
     """Runs the solver and writes what it finds; returns the exit code."""
     settings, solver = recording.settings, recording.solver
-    # matplotlib is imported now, because importing it later would delay Ctrl-C.
-    plotting = load_plotting()
     print(_described(solver, settings), flush=True)
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
@@ -268,7 +269,7 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     signals.wait = False  # all that took long is on disk
     if error is None and signals.received is None:
         _evaluate(recording, folder)
-    if plotting is not None:
+    if (plotting := load_plotting()) is not None:
         _draw(settings, folder, plotting)
     else:
         show("No picture: matplotlib is not installed (pip install matplotlib).")

@@ -35,7 +35,6 @@ import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, NamedTuple
 
 import pyspiel
@@ -205,12 +204,12 @@ def local(
     # their checkpoints.
     while left and attempts <= _ATTEMPTS:
         attempts += 1
-        with _pool(workers, run_main=run_main) as pool:
+        pickled = [_pickled(task) for task in left.values()]
+        hidden = contextlib.nullcontext() if run_main else _hidden_main()
+        with _pool(workers) as pool:
             futures = []
-            with contextlib.suppress(BrokenProcessPool):  # it may be broken by now
-                futures += [
-                    pool.submit(_run_pickled, _pickled(task)) for task in left.values()
-                ]
+            with contextlib.suppress(BrokenProcessPool), hidden:  # broken by now, maybe
+                futures += [pool.submit(_run_pickled, task) for task in pickled]
             for future in concurrent.futures.as_completed(futures):
                 with contextlib.suppress(BrokenProcessPool):
                     outcome = future.result()
@@ -250,10 +249,8 @@ def _with_most_threads(task: Task, most: int) -> Task:
 
 
 @contextlib.contextmanager
-def _pool(
-    workers: int, *, run_main: bool
-) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn") if run_main else _WithoutMain()
+def _pool(workers: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(
         workers, context, initializer=_start_worker, initargs=(os.getpid(),)
     )
@@ -267,27 +264,19 @@ def _pool(
         pool.shutdown(cancel_futures=True)
 
 
-class _ProcessWithoutMain(SpawnProcess):
-    """A process that does not know the main script.
+@contextlib.contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Has processes that are started in the block know nothing of the main script.
 
     Python's own run it again, under another name. A script whose calls do not stand
     below `if __name__ == "__main__"` would then start a sweep in each of its workers.
     """
-
-    def start(self) -> None:
-        """Starts the process, which is told of an empty main module."""
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            super().start()
-        finally:
-            sys.modules["__main__"] = main
-
-
-class _WithoutMain(SpawnContext):
-    """Starts such processes."""
-
-    Process = _ProcessWithoutMain
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _start_worker(parent: int) -> None:
