@@ -33,8 +33,8 @@ def table(folder, names=SWEEP):
     """All rows but for their seconds."""
     rows = {}
     for name in names:
-        with (folder / f"{name}.csv").open(newline="") as file:
-            rows[name] = [row | {"seconds": ""} for row in csv.DictReader(file)]
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        rows[name] = [row | {"seconds": ""} for row in csv.DictReader(lines)]
     return rows
 
 
@@ -146,13 +146,9 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
     executor = functools.partial(sweeps.local, workers=1, run_main=False)
     imports = [str(tmp_path / "deadly.py")]
     failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
-    if deaths == 1:
-        assert failures == []
-        assert table(tmp_path, sweep)["one"][-1]["iteration"] == "5"
-    else:
-        ((name, error),) = failures
-        assert name == "one"
-        assert "Workers were killed again and again" in str(error)
+    words = [str(error).partition(";")[0] for _, error in failures]
+    assert words == ["Workers were killed again and again"] * (deaths > 1)
+    assert (tmp_path / "one.csv").exists() == (deaths == 1)
 
 
 # --- threads -----------------------------------------------------------------
