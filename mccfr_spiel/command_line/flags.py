@@ -1,7 +1,7 @@
 """The program's flags, as absl defines them.
 
 Those that say what is run are made from the table of settings, see
-`experiments.flags.SETTINGS`; the others are in this file. The module that calls
+`experiments.settings.SETTINGS`; the others are in this file. The module that calls
 `define_flags` owns the flags, so its --help lists them.
 """
 

@@ -4,8 +4,7 @@ arrays.py          how nodes, infosets and sequences are numbered, and their rec
 refusals.py        checks of arguments that public functions share
 limits.py          the budget of bytes, and forecasts of what a task needs
 display.py         how objects look: a line, a table of text, a table in a notebook
-folders.py         atomic writes, locks, rows
+folders.py         atomic writes, locks, the files of a run, tables of rows
 checkpoint.py      the format of saved objects
-results_folder.py  the names of the files of a run
 facade.py          public names, each imported when it is first asked for
 """
