@@ -91,7 +91,7 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
 def define_flags() -> None:
     """Defines the flags; called once, by the program that parses them."""
     define(SETTINGS.values())
-    define(_PROGRAM.values())
+    define(table_of(_Program).values())
     check_formats(flags.FLAGS)
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
@@ -166,6 +166,3 @@ class _Program:
     ray_address: str | None = None
     tree_cache: str | None = None
     quiet: bool = False
-
-
-_PROGRAM = table_of(_Program)
