@@ -12,15 +12,9 @@ from absl import flags
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.command_line.terminal import show
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import load_string
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    Forecast,
-    TreeFullError,
-    forecast,
-    in_words,
-)
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
@@ -51,7 +45,7 @@ class Size(NamedTuple):
     """
 
     is_counted: bool
-    forecast: Forecast
+    forecast: limits.Forecast
     seconds: float
     fits: bool
 
@@ -107,7 +101,7 @@ def _words_of_kind(game: pyspiel.Game) -> Iterator[str]:
 
 
 def _size(tree: GameTree) -> Size:
-    found = forecast(
+    found = limits.forecast(
         tree.new_state,
         longest=tree.longest_history,
         per_infoset=tree.budget.per_infoset,
@@ -117,12 +111,12 @@ def _size(tree: GameTree) -> Size:
         tree.check_length(found.endless)
     most = _COUNTED * (10 if tree.offers_rules else 1)
     nodes = statistics.fmean(found.nodes)
-    fits = nodes * NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
+    fits = nodes * limits.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
     began = time.perf_counter()
     tried = most if nodes < 3 * most else _TRIED
     try:
         tree.expand_all(most=tried)
-    except TreeFullError:
+    except limits.TreeFullError:
         took = time.perf_counter() - began
         return Size(False, found, took / tried * max(nodes, tried), fits)
     return Size(True, found, time.perf_counter() - began, True)
@@ -144,10 +138,10 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
         yield "", f"{tree.num_sequences:,} sequences"
         note = ", compilation included" if tree.offers_rules else ""
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
-    yield "memory", f"{in_words(tree.budget.limit)} may be taken"
+    yield "memory", f"{limits.in_words(tree.budget.limit)} may be taken"
     if size.is_counted:
         solver = Solver(tree, CFR_PLUS)
-        yield "", f"{in_words(solver.tree.budget.taken)} for the tree and CFR+"
+        yield "", f"{limits.in_words(solver.tree.budget.taken)} for the tree and CFR+"
 
 
 # --- algorithms ------------------------------------------------------------------

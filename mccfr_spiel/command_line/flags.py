@@ -1,7 +1,7 @@
 """The program's flags, as absl defines them.
 
 Those that say what is run are made from the table of settings, see
-`experiments.flags.SETTINGS`; the others are in this file. The module that calls
+`experiments.settings.SETTINGS`; the others are in this file. The module that calls
 `define_flags` owns the flags, so its --help lists them.
 """
 
@@ -91,7 +91,7 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
 def define_flags() -> None:
     """Defines the flags; called once, by the program that parses them."""
     define(SETTINGS.values())
-    define(_PROGRAM.values())
+    define(table_of(_Program).values())
     check_formats(flags.FLAGS)
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
@@ -166,6 +166,3 @@ class _Program:
     ray_address: str | None = None
     tree_cache: str | None = None
     quiet: bool = False
-
-
-_PROGRAM = table_of(_Program)

@@ -265,14 +265,11 @@ def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
         text += f" Default: {shown}."
     column = 28
     name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
-    wrapped = textwrap.wrap(text, width - column) or [""]
-    first = f"  {name:<{column - 2}}"
+    first, rest = f"  {name:<{column - 2}}", " " * column
     if len(name) > column - 4:
         yield f"  {name}"
-        first = " " * column
-    yield first + wrapped[0]
-    for line in wrapped[1:]:
-        yield " " * column + line
+        first = rest
+    yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest)
 
 
 def _first_sentence(text: str) -> str:

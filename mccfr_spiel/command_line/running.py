@@ -27,18 +27,6 @@ from mccfr_spiel.command_line.terminal import Signals, guarded, has_bars, show, 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
-from mccfr_spiel.common.folders import (
-    ALL_FILES,
-    CHECKPOINT,
-    EVALUATION,
-    PICTURE,
-    PROGRAM,
-    RESULTS,
-    SOLUTION,
-    kept_policies,
-    write_json,
-)
-from mccfr_spiel.common.folders import SETTINGS as SETTINGS_FILE
 from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
@@ -119,7 +107,7 @@ def solve(signals: Signals) -> int:
     else:
         fresh = not (overwrite or resume)
         folder = runs.default_folder(named_settings(**told), fresh=fresh)
-    names = SETTINGS_FILE, CHECKPOINT, CHECKPOINT + PREVIOUS
+    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + PREVIOUS
     goes_on = resume and any((folder / name).exists() for name in names)
     if goes_on:
         given = {name: one for name, one in told.items() if FLAGS[name].present}
@@ -146,7 +134,7 @@ def solve(signals: Signals) -> int:
                 try:
                     return _record(recording, folder, signals)
                 except (OSError, KeyboardInterrupt) as error:
-                    if (folder / CHECKPOINT).exists():
+                    if (folder / folders.CHECKPOINT).exists():
                         error.add_note(
                             f"The newest checkpoint in {folder} is good: --resume goes "
                             "on from it."
@@ -199,7 +187,8 @@ def _recording(
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
     print(f"Preparing {brief(settings.game)}{whole * is_whole} ...", flush=True)
-    kept, checkpoint, solver = [], folder / CHECKPOINT, None
+    rows, checkpoint = folder / folders.RESULTS, folder / folders.CHECKPOINT
+    kept, solver = [], None
     if goes_on:
         try:
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
@@ -211,26 +200,29 @@ def _recording(
                 "begin again."
             ) from error
     if solver is not None:
-        write_json(folder / SETTINGS_FILE, about)
+        folders.write_json(folder / folders.SETTINGS, about)
         print(f"Resumed after {solver.num_iterations:,} iterations.")
-        kept, is_missing = runs.read_rows(folder / RESULTS, settings, solver)
+        kept, is_missing = runs.read_rows(rows, settings, solver)
         if is_missing:
             warn(
-                f"{folder / RESULTS} lacks rows from before the checkpoint. The run "
-                "goes on without them."
+                f"{rows} lacks rows from before the checkpoint. The run goes on "
+                "without them."
             )
     else:
         solver = runs.make_solver(settings, cluster=cluster)
         # The new run is possible, so that the files of an older one may go, with what
         # a kill has left of a policy.
-        for path in [*map(folder.joinpath, ALL_FILES), *kept_policies(folder).values()]:
+        old = [folder / name for name in folders.ALL_FILES]
+        for path in [*old, *folders.kept_policies(folder).values()]:
             path.unlink(missing_ok=True)
-        write_json(folder / SETTINGS_FILE, about)
+        folders.write_json(folder / folders.SETTINGS, about)
         if isinstance(solver, Solver):
             solver.save(checkpoint)
+    # matplotlib is imported now, because importing it later would delay Ctrl-C, and
+    # before the time is taken that passes between checkpoints.
+    load_plotting()
     every = FLAGS.checkpoint_every
-    paths = folder / RESULTS, checkpoint
-    return Recording(*paths, settings, solver, kept, checkpoint_every=every)
+    return Recording(rows, checkpoint, settings, solver, kept, checkpoint_every=every)
 
 
 # --- a single run: its course -----------------------------------------------------
@@ -249,8 +241,6 @@ _SOON_WRITTEN = 50_000
 def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
     """Runs the solver and writes what it finds; returns the exit code."""
     settings, solver = recording.settings, recording.solver
-    # matplotlib is imported now, because importing it later would delay Ctrl-C.
-    plotting = load_plotting()
     print(_described(solver, settings), flush=True)
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
@@ -279,7 +269,7 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     signals.wait = False  # all that took long is on disk
     if error is None and signals.received is None:
         _evaluate(recording, folder)
-    if plotting is not None:
+    if (plotting := load_plotting()) is not None:
         _draw(settings, folder, plotting)
     else:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
@@ -352,7 +342,7 @@ def _show_rows(
                     bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
         except LinearProgramError as error:
             # Other solvers of linear programs may finish what HiGHS did not.
-            path, game = folder / PROGRAM, error.form.tree.game
+            path, game = folder / folders.PROGRAM, error.form.tree.game
             write_program(error.program, path, game.get_type().short_name)
             raise ValueError(f"{error} The program is in {path}.") from error
         except OSError:
@@ -399,7 +389,7 @@ def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
     settings, solver = recording.settings, recording.solver
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
-        write_json(folder / SOLUTION, summary)
+        folders.write_json(folder / folders.SOLUTION, summary)
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
@@ -432,7 +422,7 @@ def _evaluate_by_play(
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         raise ValueError(f"The policy could not be played: {error}") from error
-    write_json(folder / EVALUATION, result)
+    folders.write_json(folder / folders.EVALUATION, result)
     for player, estimates in enumerate(result["players"]):
         show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
@@ -450,13 +440,13 @@ def _evaluate_by_play(
 def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the rows if they make a curve, or what was estimated by playing."""
     for one in FLAGS.figure_format or ("png",):
-        picture = (folder / PICTURE).with_suffix(f".{one}")
+        picture = (folder / folders.PICTURE).with_suffix(f".{one}")
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)
             plotting.save_figure(figure, picture)
-        elif (folder / EVALUATION).exists():
-            result = json.loads((folder / EVALUATION).read_text())
+        elif (folder / folders.EVALUATION).exists():
+            result = json.loads((folder / folders.EVALUATION).read_text())
             plotting.save_estimates(result, picture, brief(settings.game))
 
 

@@ -367,13 +367,10 @@ def make_method(given: Mapping[str, Any]) -> Method:
 
 def _algorithm(base: Algorithm, parts: dict[str, Any]) -> Algorithm:
     """The algorithm with other parts; raises ValueError."""
+    tables = {"sampling": SAMPLINGS, "minimizer": MINIMIZERS, "averaging": AVERAGINGS}
     changes: dict[str, Any] = {
         name: named(name, parts[name], values)
-        for name, values in (
-            ("sampling", SAMPLINGS),
-            ("minimizer", MINIMIZERS),
-            ("averaging", AVERAGINGS),
-        )
+        for name, values in tables.items()
         if name in parts
     }
     changes |= {name: parts[name] for name in ("alternating", "batch") if name in parts}

@@ -10,7 +10,7 @@ import importlib
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyspiel
@@ -31,7 +31,6 @@ from mccfr_spiel.experiments.sweeps import (
 )
 from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.loading import content_print, load_game
 
 if TYPE_CHECKING:
@@ -115,11 +114,13 @@ def compare(
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
     limit = _limit(nodes, iterations, methods)
+    # All metrics that have names take the whole tree.
+    is_exact = any(one in METRICS.values() for one in measures.values())
     common = Settings(
         **limit,
         rows_per_decade=rows_per_decade,
         rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
-        evaluate=_evaluate(measures),
+        evaluate="exact" if is_exact else "none",
         max_memory=max_memory,
         twin=twin,
         threads=threads,
@@ -135,25 +136,31 @@ def compare(
     modules = _modules_of(chosen.values())
     if executor is None:
         executor = _executor(workers, table, modules)
-    with (
-        _folder(folder) as place,
-        tqdm(
-            total=100.0,
-            bar_format=BAR,
-            disable=None if progress is None else not progress,
-        ) as bar,
-    ):
+    kept = f"The rows of the others are in {folder}; the same call goes on from there."
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            kept = "Give a folder, in which the rows of the others are kept."
+            scratch = tempfile.TemporaryDirectory(
+                prefix="mccfr_spiel-", ignore_cleanup_errors=True
+            )
+            folder = stack.enter_context(scratch)
+        hidden = None if progress is None else not progress
+        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
         failures = run_sweep(
             table,
-            place,
+            pathlib.Path(folder),
             executor,
             lambda share: bar.update(100 * share - bar.n),
             imports=[*imports, *modules - {"__main__"}],
             metrics=measures,
         )
         if failures:
-            raise ComparisonError(_words_of_failures(failures, table, folder))
-        return tables.read_comparison(runs, place, list(measures))
+            key, error = failures[0]
+            raise ComparisonError(
+                f"{len(failures)} of {len(table)} runs failed, first {key}: {error}\n"
+                f"{kept}"
+            )
+        return tables.read_comparison(runs, pathlib.Path(folder), list(measures))
 
 
 # --- what is compared ------------------------------------------------------------
@@ -191,17 +198,13 @@ def _checked_game(game: str | pyspiel.Game) -> pyspiel.Game:
 
 
 def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
-    if isinstance(algorithms, Mapping):
-        found = {str(label): checked(one) for label, one in algorithms.items()}
-    elif isinstance(algorithms, str | Algorithm | OfflineMethod):
-        method = checked(algorithms)
-        found = {name_of(method): method}
-    else:
-        methods = [checked(one) for one in algorithms]
-        found = {name_of(method): method for method in methods}
-    if not found:
+    if isinstance(algorithms, str | Algorithm | OfflineMethod):
+        algorithms = [algorithms]
+    if not isinstance(algorithms, Mapping):
+        algorithms = {name_of(one): one for one in map(checked, algorithms)}
+    if not algorithms:
         raise ValueError("There are no algorithms to compare.")
-    return found
+    return {str(label): checked(one) for label, one in algorithms.items()}
 
 
 def _limit(
@@ -219,12 +222,6 @@ def _limit(
             "nodes; say in iterations how long all runs are, such as iterations=1000."
         )
     return {"until_nodes_touched": int(nodes)}
-
-
-def _evaluate(measures: Mapping[str, Metric]) -> str:
-    """Whether runs take the whole tree, which all metrics with names do."""
-    named = any(one in METRICS.values() for one in measures.values())
-    return "exact" if named else "none"
 
 
 def _draws(method: Method) -> bool:
@@ -266,30 +263,3 @@ def _executor(
     if workers == 1 or "__main__" in modules:
         return in_this_process
     return functools.partial(local, workers=workers, run_main=False)
-
-
-@contextlib.contextmanager
-def _folder(folder: str | os.PathLike[str] | None) -> Iterator[pathlib.Path]:
-    """The folder for the rows: the user's, or one that is deleted in the end."""
-    if folder is not None:
-        yield pathlib.Path(folder)
-        return
-    with tempfile.TemporaryDirectory(
-        prefix="mccfr_spiel-", ignore_cleanup_errors=True
-    ) as place:
-        yield pathlib.Path(place)
-
-
-def _words_of_failures(
-    failures: list[Any], table: Mapping[str, Settings], folder: Any
-) -> str:
-    first = failures[0]
-    kept = (
-        f"The rows of the others are in {folder}; the same call goes on from there."
-        if folder is not None
-        else "Give a folder, in which the rows of the others are kept."
-    )
-    return (
-        f"{len(failures)} of {len(table)} runs failed, first {first.key}: "
-        f"{first.error}\n{kept}"
-    )

@@ -82,7 +82,8 @@ class Comparison(pd.DataFrame):
         if y is None:
             y = next(iter(self.metrics), "")
         if x is None:
-            x = self._measure()
+            by_iterations = bool((self["due"] == self["iteration"]).all())
+            x = "iteration" if by_iterations else "nodes_touched"
         for name in (x, y):
             if name not in self.columns:
                 raise ValueError(
@@ -107,11 +108,6 @@ class Comparison(pd.DataFrame):
         if path is not None:
             save_figure(figure, path)
         return figure
-
-    def _measure(self) -> str:
-        """The column by which rows were due."""
-        by_iterations = bool((self["due"] == self["iteration"]).all())
-        return "iteration" if by_iterations else "nodes_touched"
 
     def final(self) -> pd.DataFrame:
         """The metrics at the end of the runs: mean and standard deviation over seeds.

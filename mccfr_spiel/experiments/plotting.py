@@ -454,7 +454,7 @@ def convergence_figure(
 def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
-    """Draws what `playing.evaluation` has estimated, with its intervals."""
+    """Draws what `runs.evaluation` has estimated, with its intervals."""
     with styled("paper"):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []

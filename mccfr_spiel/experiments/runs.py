@@ -26,16 +26,8 @@ import numpy as np
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
+from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import (
-    LOCK,
-    SETTINGS,
-    csv_text,
-    naming,
-    policy_after,
-    read_table,
-    write_file,
-)
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
@@ -290,7 +282,7 @@ def open_folder(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        taken = {path.name for path in folder.iterdir()} - {LOCK}
+        taken = {path.name for path in folder.iterdir()} - {folders.LOCK}
         if taken and not overwrite:
             raise ValueError(
                 f"{folder} is not empty and has no run to resume. Choose another "
@@ -323,7 +315,7 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
         ValueError: a flag is given that may not change and is not as it was, or
             settings.json is damaged.
     """
-    path = folder / SETTINGS
+    path = folder / folders.SETTINGS
     if not path.exists():
         return flags
     try:
@@ -401,7 +393,7 @@ def read_rows(
         DamagedError: a line cannot be read, or lacks one of the metrics.
     """
     try:
-        found = [_row(line, metrics) for line in read_table(path).rows]
+        found = [_row(line, metrics) for line in folders.read_table(path).rows]
     except (ValueError, KeyError) as error:
         raise DamagedError(
             f"{path} is damaged ({error}). Delete it, and the run goes on without its "
@@ -482,7 +474,8 @@ class Recording:
         self._path, self._checkpoint = path, checkpoint
         self._metrics, self._every = metrics, checkpoint_every
         self._columns = (*COLUMNS, *metrics)
-        write_file(path, csv_text(self._columns, kept, header=True).encode())
+        text = folders.csv_text(self._columns, kept, header=True)
+        folders.write_file(path, text.encode())
         self._file = path.open("ab", buffering=0)
         keep = settings.keep_policies
         dues = log_spaced(1, settings.last, keep) if keep is not None else ()
@@ -508,15 +501,15 @@ class Recording:
 
     def add(self, row: dict[str, Any]) -> None:
         """Writes a row, and the solver's policy beside it if that is due."""
-        with naming(self._path):
+        with folders.naming(self._path):
             self._check_in_place()
-            rest = memoryview(csv_text(self._columns, [row]).encode())
+            rest = memoryview(folders.csv_text(self._columns, [row]).encode())
             while rest:  # the system may take only a part of it in one call
                 rest = rest[self._file.write(rest) :]
         self._has_new_row = True
         before, self._reached = self._reached, row[measure(self.settings)]
         if any(before < due <= self._reached for due in self._policy_dues):
-            path = self._path.with_name(policy_after(row["iteration"]))
+            path = self._path.with_name(folders.policy_after(row["iteration"]))
             self.solver.average_policy().save(path)
 
     def save_if_due(self) -> None:
@@ -546,7 +539,7 @@ class Recording:
 
     def sync(self) -> None:
         """Makes the rows last through a power cut."""
-        with naming(self._path):
+        with folders.naming(self._path):
             self._check_in_place()
             os.fsync(self._file.fileno())
 

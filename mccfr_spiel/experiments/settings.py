@@ -27,15 +27,8 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string
-from mccfr_spiel.common.limits import (
-    Budget,
-    MaxMemory,
-    free_memory,
-    in_words,
-    parse_bytes,
-    resident,
-)
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import (
     METHODS,
@@ -162,7 +155,7 @@ class Settings:
             method = SCHEDULES[method](self.iterations)
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
-            parse_bytes(self.max_memory)
+            limits.parse_bytes(self.max_memory)
         for words in itertools.chain(self._wrong_values(), self._contradictions()):
             raise ValueError(words)
 
@@ -326,7 +319,7 @@ def check(settings: Settings, *, splits: bool = False) -> None:
             raise ValueError(f"bounds=True cannot be had. {error}") from error
 
 
-def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
+def new_tree(settings: Settings, max_memory: limits.MaxMemory = None) -> GameTree:
     """The tree of the settings' game; nothing of it is expanded yet."""
     return GameTree(
         settings.game,
@@ -350,7 +343,7 @@ def measure(settings: Settings) -> str:
     return "iteration" if settings.until_nodes_touched is None else "nodes_touched"
 
 
-def budget_of(settings: Settings) -> Budget:
+def budget_of(settings: Settings) -> limits.Budget:
     """The memory that the run's tree and tables may take.
 
     `max_memory` is for the whole process, so what the process has taken already is
@@ -360,19 +353,19 @@ def budget_of(settings: Settings) -> Budget:
         ValueError: the process has already taken more than the settings allow.
     """
     if settings.max_memory is None:
-        limit, note = free_memory() // 2, ", of the memory that was free"
+        limit, note = limits.free_memory() // 2, ", of the memory that was free"
     else:
-        whole, taken = parse_bytes(settings.max_memory), resident()
+        whole, taken = limits.parse_bytes(settings.max_memory), limits.resident()
         limit = whole - taken
-        note = f", of the {in_words(whole)} that the process may take"
+        note = f", of the {limits.in_words(whole)} that the process may take"
         if limit < _LEAST_MEMORY:
             raise ValueError(
                 f"max_memory={settings.max_memory} is not enough: the program itself "
-                f"takes {in_words(taken)} before it begins."
+                f"takes {limits.in_words(taken)} before it begins."
             )
     if settings.evaluate != "exact":
         limit = limit * 3 // 4
-    return Budget(max(limit, 1), note=note)
+    return limits.Budget(max(limit, 1), note=note)
 
 
 # --- names <-> Settings: the only place where names become values ---------------------

@@ -35,14 +35,12 @@ import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, NamedTuple
 
 import pyspiel
 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import SETTINGS, read_table, write_file, write_json
 from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import (
     NO_METRICS,
@@ -206,12 +204,12 @@ def local(
     # their checkpoints.
     while left and attempts <= _ATTEMPTS:
         attempts += 1
-        with _pool(workers, run_main=run_main) as pool:
+        pickled = [_pickled(task) for task in left.values()]
+        hidden = contextlib.nullcontext() if run_main else _hidden_main()
+        with _pool(workers) as pool:
             futures = []
-            with contextlib.suppress(BrokenProcessPool):  # it may be broken by now
-                futures += [
-                    pool.submit(_run_pickled, _pickled(task)) for task in left.values()
-                ]
+            with contextlib.suppress(BrokenProcessPool), hidden:  # broken by now, maybe
+                futures += [pool.submit(_run_pickled, task) for task in pickled]
             for future in concurrent.futures.as_completed(futures):
                 with contextlib.suppress(BrokenProcessPool):
                     outcome = future.result()
@@ -251,10 +249,8 @@ def _with_most_threads(task: Task, most: int) -> Task:
 
 
 @contextlib.contextmanager
-def _pool(
-    workers: int, *, run_main: bool
-) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn") if run_main else _WithoutMain()
+def _pool(workers: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(
         workers, context, initializer=_start_worker, initargs=(os.getpid(),)
     )
@@ -268,27 +264,19 @@ def _pool(
         pool.shutdown(cancel_futures=True)
 
 
-class _ProcessWithoutMain(SpawnProcess):
-    """A process that does not know the main script.
+@contextlib.contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Has processes that are started in the block know nothing of the main script.
 
     Python's own run it again, under another name. A script whose calls do not stand
     below `if __name__ == "__main__"` would then start a sweep in each of its workers.
     """
-
-    def start(self) -> None:
-        """Starts the process, which is told of an empty main module."""
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            super().start()
-        finally:
-            sys.modules["__main__"] = main
-
-
-class _WithoutMain(SpawnContext):
-    """Starts such processes."""
-
-    Process = _ProcessWithoutMain
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _start_worker(parent: int) -> None:
@@ -351,7 +339,7 @@ def on_ray(
                 continue
             if rows is not None:
                 ending = FINISHED if outcome.error is None else UNFINISHED
-                write_file(task.path(ending), rows)
+                folders.write_file(task.path(ending), rows)
             yield outcome
     finally:
         ray.shutdown()
@@ -438,7 +426,7 @@ def run_sweep(
             raise ValueError(f"{name}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     with folders.held(folder):
-        _write_table(folder / SETTINGS, settings)
+        _write_table(folder / folders.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
         how = tuple(imports), trees, checkpoint_every, tuple(metrics.items())
         tasks = [
@@ -465,7 +453,7 @@ def _check_rows_have(
 ) -> None:
     """Refuses finished rows that lack a metric, which nobody can measure any more."""
     for path in (folder / (name + FINISHED) for name in keys):
-        columns = read_table(path).columns
+        columns = folders.read_table(path).columns
         for label in metrics:
             if columns and label not in columns:
                 raise ValueError(
@@ -493,7 +481,7 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
             raise ValueError(f"{path} is no table of settings: {error}") from error
     elif rows:
         raise ValueError(
-            f"{path.parent} has rows ({rows[0]}) but no {SETTINGS} that says which "
+            f"{path.parent} has rows ({rows[0]}) but no {path.name} that says which "
             "settings they are of. Choose another output folder, or delete the rows."
         )
     for name, one in settings.items():
@@ -504,4 +492,4 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
                 f"{path.parent} holds a sweep with other settings of {name}. Choose "
                 "another output folder, or delete it."
             )
-    write_json(path, table)
+    folders.write_json(path, table)

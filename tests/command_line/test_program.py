@@ -45,13 +45,8 @@ def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
 
 
 def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
-    code, out, _ = program(
-        "solve",
-        "--iterations=40",
-        "kuhn_poker",
-        "--output_dir=a",
-        "--figure_format=svg,pdf",
-    )
+    more = "--output_dir=a", "--figure_format=svg,pdf"
+    code, out, _ = program("solve", "--iterations=40", "kuhn_poker", *more)
     assert code == 0
     assert "Results are in a" in out
     names = {path.name for path in (tmp_path / "a").iterdir()}
@@ -97,10 +92,7 @@ def test_whole_numbers_may_be_written_with_an_exponent(text, number):
     assert isinstance(read, int)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["1.5", "nan", "three", "1e999999999"],
-)
+@pytest.mark.parametrize("text", ["1.5", "nan", "three", "1e999999999"])
 def test_other_numbers_are_not_whole(text):
     with pytest.raises(ValueError, match="is not a whole number"):
         WholeNumberParser().parse(text)
@@ -171,13 +163,8 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.py").write_text(OWN.replace("NAME", name))
     given = f"below/{name}.py" if by_path else name
-    code, out, message = program(
-        "solve",
-        f"python_{name}",
-        f"--import={given}",
-        "--iterations=2",
-        "--output_dir=a",
-    )
+    more = f"--import={given}", "--iterations=2", "--output_dir=a"
+    code, out, message = program("solve", f"python_{name}", *more)
     assert code == 0, message
     assert f"python_{name}" in out
 

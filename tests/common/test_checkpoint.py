@@ -334,10 +334,9 @@ def test_keys_of_odd_shapes_are_refused():
     contents = run(KUHN, ms.EXTERNAL_SAMPLING, 10, store="none").contents()
     for name, table in contents.arrays.items():
         for odd in (table[:, None], table[None]):
+            arrays = contents.arrays | {name: odd}
             with pytest.raises(CheckpointError):
-                Solver.from_contents(
-                    contents._replace(arrays=contents.arrays | {name: odd})
-                )
+                Solver.from_contents(contents._replace(arrays=arrays))
 
 
 class Touch:

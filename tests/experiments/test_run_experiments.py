@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import psutil
 import pytest
@@ -26,12 +26,8 @@ COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
 QUICK = ["--game=kuhn_poker", "--iterations=300"]
 
 
-class Ended(NamedTuple):
-    """How a program ended: its exit code and what it printed."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+Ended = subprocess.CompletedProcess[str]
+"""How a program ended: its exit code and what it printed."""
 
 
 def run(*args: str) -> Ended:
@@ -39,18 +35,12 @@ def run(*args: str) -> Ended:
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = main(["solve", *args])
-    return Ended(code, out.getvalue(), errors.getvalue())
+    return Ended(args, code, out.getvalue(), errors.getvalue())
 
 
 def run_script(*args: str, **environment: str) -> Ended:
-    done = subprocess.run(
-        [*COMMAND, *args],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=120,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120}
+    return subprocess.run([*COMMAND, *args], env=os.environ | environment, **how)
 
 
 def refused(*args: str, by: Callable[..., Ended] = run) -> str:
@@ -63,8 +53,7 @@ def refused(*args: str, by: Callable[..., Ended] = run) -> str:
 
 
 def read_rows(folder: pathlib.Path) -> list[dict[str, str]]:
-    with (folder / "results.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader((folder / "results.csv").read_text().splitlines()))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Settings: what names mean, what is refused, and what is written down."""
 
-import importlib
 import itertools
 import json
 import re
@@ -27,9 +26,6 @@ from mccfr_spiel.experiments.settings import (
     read_settings,
 )
 from mccfr_spiel.offline import methods as offline
-
-importlib.import_module("mccfr_spiel.games")  # registers them
-
 
 # --- names -----------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ def table(folder, names=SWEEP):
     """All rows but for their seconds."""
     rows = {}
     for name in names:
-        with (folder / f"{name}.csv").open(newline="") as file:
-            rows[name] = [row | {"seconds": ""} for row in csv.DictReader(file)]
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        rows[name] = [row | {"seconds": ""} for row in csv.DictReader(lines)]
     return rows
 
 
@@ -124,6 +124,31 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
     for copy in copies:
         assert run_task(task._replace(folder=copy)).error is None
         assert table(copy, ["one"]) == table(whole, ["one"])
+
+
+DEADLY = """
+import os, pathlib
+marks = pathlib.Path(__file__).parent / "marks"
+marks.mkdir(exist_ok=True)
+if len([*marks.iterdir()]) < DEATHS:
+    (marks / str(os.getpid())).touch()
+    os._exit(9)
+"""
+
+
+@pytest.mark.parametrize(("deaths", "attempts"), [(1, 1), (9, 0)])
+def test_a_worker_that_dies_is_replaced_but_not_for_ever(
+    deaths, attempts, tmp_path, monkeypatch
+):
+    (tmp_path / "deadly.py").write_text(DEADLY.replace("DEATHS", str(deaths)))
+    monkeypatch.setattr(sweeps, "_ATTEMPTS", attempts)
+    sweep = {"one": Settings("kuhn_poker", iterations=5, evaluate="none")}
+    executor = functools.partial(sweeps.local, workers=1, run_main=False)
+    imports = [str(tmp_path / "deadly.py")]
+    failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
+    words = [str(error).partition(";")[0] for _, error in failures]
+    assert words == ["Workers were killed again and again"] * (deaths > 1)
+    assert (tmp_path / "one.csv").exists() == (deaths == 1)
 
 
 # --- threads -----------------------------------------------------------------
