@@ -375,9 +375,11 @@ Flags = Mapping[str, Any]
 """What a run is told, by names in SETTINGS; what is missing or None has its default."""
 
 
-_ALGORITHM = f"""What to run: {", ".join([*METHODS, *SCHEDULES])}. Or the repr of an
-algorithm, as "Algorithm(outcome(0.4), ftrl(0.5))". Sampling, minimizer, averaging and
-alternating replace parts of it, except in offline methods, which have none."""
+_ALGORITHM = (
+    f"What to run: {', '.join([*METHODS, *SCHEDULES])}. Or the repr of an algorithm, "
+    'as "Algorithm(outcome(0.4), ftrl(0.5))". Sampling, minimizer, averaging and '
+    "alternating replace parts of it, except in offline methods, which have none."
+)
 
 SETTINGS: dict[str, Setting] = {
     "game": FIELDS["game"],
