@@ -89,6 +89,13 @@ def in_words(size: float) -> str:
 # --- the machine ----------------------------------------------------------------
 
 
+def num_cores() -> int:
+    """The cores that this process may use."""
+    with contextlib.suppress(AttributeError, OSError):  # not on every system
+        return max(len(os.sched_getaffinity(0)), 1)
+    return os.cpu_count() or 1
+
+
 def free_memory() -> int:
     """The bytes that this process may still take.
 

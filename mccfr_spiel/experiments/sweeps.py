@@ -41,6 +41,7 @@ import pyspiel
 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import (
     NO_METRICS,
@@ -51,7 +52,6 @@ from mccfr_spiel.experiments.runs import (
     words_of_error,
 )
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
-from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree

@@ -37,6 +37,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.jit import PASTED, inlined, pasted
 
@@ -250,13 +251,6 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
 
 
 # --- threads of Python --------------------------------------------------------------
-
-
-def num_cores() -> int:
-    """The cores that this process may use."""
-    with contextlib.suppress(AttributeError, OSError):  # not on every system
-        return max(len(os.sched_getaffinity(0)), 1)
-    return os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=4)

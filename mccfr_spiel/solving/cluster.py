@@ -29,10 +29,10 @@ from mccfr_spiel.algorithms import Algorithm, OwnAveraging
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import Contents
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.preparing import sampled_by
 from mccfr_spiel.solving.sharing import (

@@ -23,6 +23,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import reserve
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
@@ -31,7 +32,6 @@ from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.rules import played
 from mccfr_spiel.solving.preparing import (
     Locks,

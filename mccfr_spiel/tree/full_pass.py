@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.limits import in_words
+from mccfr_spiel.common.limits import in_words, num_cores
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
@@ -218,7 +218,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     threads = checked_threads(threads)
     if tree.worlds is not None:
         most = tree.num_players * blocks_of(tree.worlds)
-        num_threads = min(threads or teams.num_cores(), most)
+        num_threads = min(threads or num_cores(), most)
         return WorldPass(tree, tree.worlds, num_threads)
     passes = tree.list_leaves()
     return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))

@@ -18,7 +18,7 @@ import pyspiel
 
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import UNEXPANDED
-from mccfr_spiel.common.limits import refusal, resident, too_many_nodes
+from mccfr_spiel.common.limits import num_cores, refusal, resident, too_many_nodes
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -31,7 +31,6 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.levels import members_of
 from mccfr_spiel.tree.outcomes import UNCOUNTED
