@@ -125,7 +125,9 @@ print(ms.GameTree("misere(game=python_search(turns=2))").num_players)
 def test_the_papers_games_load_in_a_process_that_has_not_imported_them(tmp_path):
     sources = (ROOT / "games").glob("*.py")
     text = "".join(path.read_text() for path in sources)
-    assert set(re.findall(r'short_name="(\w+)"', text)) == OUR_GAMES
+    assert (
+        set(re.findall(r'^ +(?:short_name=)?"(python_\w+)",', text, re.M)) == OUR_GAMES
+    )
     solver = solver_of("python_leduc_ranks")
     solver.save(tmp_path / "solver")
     write_policy(tmp_path, solver.average_policy())
