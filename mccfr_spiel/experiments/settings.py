@@ -266,7 +266,8 @@ class Settings:
             return self.until_nash_conv
         if not pot > 0:
             raise ValueError(
-                f"until_pot_percent={percent}, but {self.game} has no pot at the start."
+                f"until_pot_percent={percent}, but {self.game} has no pot at the "
+                "start, as subgames of poker have; use until_nash_conv or iterations."
             )
         return max(percent * pot / 50, self.until_nash_conv or 0.0)
 
