@@ -595,7 +595,7 @@ def evaluation(
 ) -> dict[str, Any]:
     """Plays the policy; returns the estimates in the form that is written as JSON.
 
-    The estimates are those of evaluation/sampled.py. For each player they are the value
+    The estimates are those of evaluation/plays.py. For each player they are the value
     of the policy against itself, its value against uniform players, and the value of a
     learned response to the others' policy. The gain of that response is a lower bound
     of what a best response gains. `iterations_of_learning` says how many iterations the
