@@ -38,19 +38,17 @@ _WIDTH = 3
 
 
 class Entry(NamedTuple):
-    """What a record says of one of its arrays.
+    """An array of a record, whose docstring says what the array holds.
 
     Attributes:
         dtype: of its elements.
         shape: in words, such as "[S]" or "[L P, P - 1]"; it has a comma if the array
             has two dimensions.
-        meaning: what the array holds, if the record's docstring does not say it.
         is_optional: whether the array has length 0 for those that do not need it.
     """
 
     dtype: np.dtype
     shape: str
-    meaning: str = ""
     is_optional: bool = False
 
     @property

@@ -66,10 +66,15 @@ _BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 
 class Histories(NamedTuple):
-    """What is kept of a game whose passes go over histories, besides its infosets."""
+    """What is kept of a game whose passes go over histories, besides its infosets.
 
-    size: Annotated[np.ndarray, Entry(LONG, "[2]", "how many nodes; how many are ends")]
-    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "least and largest returns")]
+    Attributes:
+        size: how many nodes; how many are ends.
+        payoffs: least and largest returns.
+    """
+
+    size: Annotated[np.ndarray, Entry(LONG, "[2]")]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[2, P]")]
 
 
 class Pass(NamedTuple):
@@ -78,20 +83,34 @@ class Pass(NamedTuple):
     D is one more than the longest history, A the most moves, n the length of a state.
     `noted` has how many moves lead to a state of each infoset, and which, if they are
     wanted.
+
+    Attributes:
+        states: the states.
+        last: each player's last sequence.
+        chance: the probability of all chance.
+        nodes: see _NEXT.
+        moves: of chance.
+        probs: of these.
+        cache: infosets, by their slots.
+        noted: histories of infosets.
+        plan: all plans; none to find infosets.
+        gradient: of those who get one.
+        bounds: as `Histories.payoffs`.
+        at: see _LEVEL.
     """
 
-    states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the states")]
-    last: Annotated[np.ndarray, Entry(INT, "[D, P]", "each player's last sequence")]
-    chance: Annotated[np.ndarray, Entry(FLOAT, "[D]", "the probability of all chance")]
-    nodes: Annotated[np.ndarray, Entry(LONG, "[D, 4]", "see _NEXT")]
-    moves: Annotated[np.ndarray, Entry(LONG, "[D, A]", "of chance")]
-    probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]", "of these")]
-    cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]", "infosets, by their slots")]
-    noted: Annotated[np.ndarray, Entry(SHORT, "[I, D]", "histories of infosets")]
-    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
-    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
-    bounds: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "as `Histories.payoffs`")]
-    at: Annotated[np.ndarray, Entry(LONG, "[5]", "see _LEVEL")]
+    states: Annotated[np.ndarray, Entry(LONG, "[D, n]")]
+    last: Annotated[np.ndarray, Entry(INT, "[D, P]")]
+    chance: Annotated[np.ndarray, Entry(FLOAT, "[D]")]
+    nodes: Annotated[np.ndarray, Entry(LONG, "[D, 4]")]
+    moves: Annotated[np.ndarray, Entry(LONG, "[D, A]")]
+    probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]")]
+    cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]")]
+    noted: Annotated[np.ndarray, Entry(SHORT, "[I, D]")]
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    bounds: Annotated[np.ndarray, Entry(FLOAT, "[2, P]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[5]")]
 
 
 class _Spot(NamedTuple):

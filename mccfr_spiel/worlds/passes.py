@@ -44,15 +44,24 @@ class Worlds(NamedTuple):
     """The worlds of a game, depth first; those where the game ends are edges only.
 
     An edge's steps are the mover's sequences along it.
+
+    Attributes:
+        steps: sequences along the edges.
+        lengths: how many steps an edge has.
+        ends: whether the game ends there.
+        returns: the returns if it does.
+        actors: who acts at a world.
+        edges: how many edges it has.
+        height: the most worlds on a path.
     """
 
-    steps: Annotated[np.ndarray, Entry(INT, "[T]", "sequences along the edges")]
-    lengths: Annotated[np.ndarray, Entry(INT, "[E]", "how many steps an edge has")]
-    ends: Annotated[np.ndarray, Entry(FLAG, "[E]", "whether the game ends there")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[E, 2]", "the returns if it does")]
-    actors: Annotated[np.ndarray, Entry(FLAG, "[W]", "who acts at a world")]
-    edges: Annotated[np.ndarray, Entry(FLAG, "[W]", "how many edges it has")]
-    height: Annotated[np.ndarray, Entry(LONG, "[1]", "the most worlds on a path")]
+    steps: Annotated[np.ndarray, Entry(INT, "[T]")]
+    lengths: Annotated[np.ndarray, Entry(INT, "[E]")]
+    ends: Annotated[np.ndarray, Entry(FLAG, "[E]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[E, 2]")]
+    actors: Annotated[np.ndarray, Entry(FLAG, "[W]")]
+    edges: Annotated[np.ndarray, Entry(FLAG, "[W]")]
+    height: Annotated[np.ndarray, Entry(LONG, "[1]")]
 
     @property
     def num_worlds(self) -> int:
@@ -70,14 +79,22 @@ class Leaves(NamedTuple):
 
     Of each world player 0's entries come first, and of its pairs of classes those of
     player 0's first class.
+
+    Attributes:
+        steps: the last sequences of the entries.
+        classes: the classes of the entries.
+        weights: how chance deals the entries.
+        lengths: the players' entries there.
+        sizes: one more than their classes.
+        returns: what pairs of classes pay.
     """
 
-    steps: Annotated[np.ndarray, Entry(INT, "[T]", "the last sequences of the entries")]
-    classes: Annotated[np.ndarray, Entry(FLAG, "[T]", "the classes of the entries")]
-    weights: Annotated[np.ndarray, Entry(FLOAT, "[T]", "how chance deals the entries")]
-    lengths: Annotated[np.ndarray, Entry(INT, "[Z, 2]", "the players' entries there")]
-    sizes: Annotated[np.ndarray, Entry(INT, "[Z, 2]", "one more than their classes")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[R, 2]", "what pairs of classes pay")]
+    steps: Annotated[np.ndarray, Entry(INT, "[T]")]
+    classes: Annotated[np.ndarray, Entry(FLAG, "[T]")]
+    weights: Annotated[np.ndarray, Entry(FLOAT, "[T]")]
+    lengths: Annotated[np.ndarray, Entry(INT, "[Z, 2]")]
+    sizes: Annotated[np.ndarray, Entry(INT, "[Z, 2]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[R, 2]")]
 
     @property
     def num_worlds(self) -> int:
@@ -252,21 +269,36 @@ class Hands(NamedTuple):
     A hand that a player does not hold has weight 0. A *row* of places says for the
     hands of a list at which of a player's infosets at a decision each is; such a hand
     has any.
+
+    Attributes:
+        steps: where an entry pays.
+        pays: what an entry pays.
+        entry_ends: the entries of groups.
+        groups: see GROUP_SIZE.
+        group_ends: the groups of pieces.
+        cuts: the blocks' infosets.
+        list_ends: where lists of hands end.
+        levels: the strengths of hands.
+        cards: the cards of hands.
+        weights: the weights of hands.
+        places: rows of places, one by one.
+        num_cards: D.
+        payoffs: all returns, each once.
     """
 
-    steps: Annotated[np.ndarray, Entry(INT, "[E, 3]", "where an entry pays")]
-    pays: Annotated[np.ndarray, Entry(FLOAT, "[E, 4]", "what an entry pays")]
-    entry_ends: Annotated[np.ndarray, Entry(LONG, "[G + 1]", "the entries of groups")]
-    groups: Annotated[np.ndarray, Entry(INT, "[G, 5]", "see GROUP_SIZE")]
-    group_ends: Annotated[np.ndarray, Entry(LONG, "[2 B + 1]", "the groups of pieces")]
-    cuts: Annotated[np.ndarray, Entry(LONG, "[B + 1]", "the blocks' infosets")]
-    list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
-    levels: Annotated[np.ndarray, Entry(INT, "[T]", "the strengths of hands")]
-    cards: Annotated[np.ndarray, Entry(CARD, "[T, 2]", "the cards of hands")]
-    weights: Annotated[np.ndarray, Entry(FLOAT, "[2, T]", "the weights of hands")]
-    places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
-    num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
-    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
+    steps: Annotated[np.ndarray, Entry(INT, "[E, 3]")]
+    pays: Annotated[np.ndarray, Entry(FLOAT, "[E, 4]")]
+    entry_ends: Annotated[np.ndarray, Entry(LONG, "[G + 1]")]
+    groups: Annotated[np.ndarray, Entry(INT, "[G, 5]")]
+    group_ends: Annotated[np.ndarray, Entry(LONG, "[2 B + 1]")]
+    cuts: Annotated[np.ndarray, Entry(LONG, "[B + 1]")]
+    list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]")]
+    levels: Annotated[np.ndarray, Entry(INT, "[T]")]
+    cards: Annotated[np.ndarray, Entry(CARD, "[T, 2]")]
+    weights: Annotated[np.ndarray, Entry(FLOAT, "[2, T]")]
+    places: Annotated[np.ndarray, Entry(PLACE, "[R]")]
+    num_cards: Annotated[np.ndarray, Entry(LONG, "[1]")]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]")]
 
     @property
     def num_blocks(self) -> int:

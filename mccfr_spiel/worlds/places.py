@@ -57,18 +57,30 @@ class Places(NamedTuple):
     hear. `behind` has numbers from 1 on, and 0 where none is known; once all are, there
     is no `above`. An infoset's spot is the set of its actions and its first sequence,
     an edge the set of its actions and the place that it leads to.
+
+    Attributes:
+        behind: the infosets behind sequences.
+        above: the sequences before.
+        spots: the infosets behind.
+        places: see NUM_PLACE.
+        edges: actions and place behind.
+        returns: where the game ends.
+        values: the places' keys, see RowTable.
+        rows: of these, P + 1.
+        table: of these.
+        counts: see NUM_COUNTS.
     """
 
-    behind: Annotated[np.ndarray, Entry(INT, "[S, H]", "the infosets behind sequences")]
-    above: Annotated[np.ndarray, Entry(INT, "[S]", "the sequences before")]
-    spots: Annotated[np.ndarray, Entry(LONG, "[I, 2]", "the infosets behind")]
-    places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]", "see NUM_PLACE")]
-    edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]", "actions and place behind")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]", "where the game ends")]
-    values: Annotated[np.ndarray, Entry(LONG, "[V]", "the places' keys, see RowTable")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[R]", "of these, P + 1")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of these")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]", "see NUM_COUNTS")]
+    behind: Annotated[np.ndarray, Entry(INT, "[S, H]")]
+    above: Annotated[np.ndarray, Entry(INT, "[S]")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[I, 2]")]
+    places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]")]
+    edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]")]
+    values: Annotated[np.ndarray, Entry(LONG, "[V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[R]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
     @property
     def num_worlds(self) -> int:
@@ -99,24 +111,42 @@ class Way(NamedTuple):
     has behind the edge gone along is in block `level + 1` of `sequences`. The next edge
     is -1 until the edges are known. A player's reach is the sum of the plan over the
     other's list.
+
+    Attributes:
+        sequences: lists of last sequences.
+        firsts: where a player's list begins.
+        counts: how long it is.
+        spots: of the infosets of who acts.
+        entries: how many these are.
+        places: the places of the worlds.
+        next_edge: which edge comes next.
+        reach: of both players.
+        owed: what the last sequences get.
+        start: the first state.
+        pasts: own moves.
+        key: a buffer.
+        noted: as in `Pass`.
+        plan: all plans; none to find infosets.
+        gradient: of those who get one.
+        at: see NUM_AT.
     """
 
-    sequences: Annotated[np.ndarray, Entry(INT, "[D C]", "lists of last sequences")]
-    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "where a player's list begins")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how long it is")]
-    spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]", "of the infosets of who acts")]
-    entries: Annotated[np.ndarray, Entry(LONG, "[D]", "how many these are")]
-    places: Annotated[np.ndarray, Entry(LONG, "[D]", "the places of the worlds")]
-    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
-    reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "of both players")]
-    owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "what the last sequences get")]
-    start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
-    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]", "own moves")]
-    key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
-    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Pass`")]
-    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
-    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
-    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
+    sequences: Annotated[np.ndarray, Entry(INT, "[D C]")]
+    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]")]
+    entries: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    places: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
+    owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
+    start: Annotated[np.ndarray, Entry(LONG, "[n]")]
+    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]")]
 
 
 LEVEL, ROOM, FIRST, END, LISTED_EDGES, LISTED_STEPS, NUM_AT = range(7)

@@ -64,30 +64,54 @@ class Search(NamedTuple):
     hashes of their keys: of the few that one world leads to no two meet in 64 bits.
     `edge_actions` lead along the edges, and `leads` says along which: the edge of an
     action, by the other player's entry.
+
+    Attributes:
+        start: the first state.
+        pasts: own moves and deals.
+        lengths: how many they are.
+        sequences: the last own sequence.
+        weights: the probability of deals.
+        ways: how many deals lead there.
+        firsts: the row of the first entry.
+        counts: how many entries there are.
+        infosets: of the entries of who acts.
+        legal: the actions there, as sets.
+        worlds: the worlds.
+        owners: who sees each deal on the way.
+        acting: who acts.
+        next_edge: which edge comes next.
+        num_edges: how many there are.
+        behind: the worlds behind the edges.
+        edge_actions: sets of actions.
+        leads: by action and other entry.
+        marks: hashes of what a player knows.
+        noted: as in `Pass`.
+        key: a buffer.
+        at: see NUM_AT.
     """
 
-    start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
-    pasts: Annotated[np.ndarray, Entry(INT, "[2 D C, M]", "own moves and deals")]
-    lengths: Annotated[np.ndarray, Entry(INT, "[2 D C]", "how many they are")]
-    sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]", "the last own sequence")]
-    weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]", "the probability of deals")]
-    ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "how many deals lead there")]
-    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "the row of the first entry")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how many entries there are")]
-    infosets: Annotated[np.ndarray, Entry(INT, "[D C]", "of the entries of who acts")]
-    legal: Annotated[np.ndarray, Entry(LONG, "[D C]", "the actions there, as sets")]
-    worlds: Annotated[np.ndarray, Entry(LONG, "[D]", "the worlds")]
-    owners: Annotated[np.ndarray, Entry(LONG, "[D]", "who sees each deal on the way")]
-    acting: Annotated[np.ndarray, Entry(LONG, "[D]", "who acts")]
-    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
-    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]", "how many there are")]
-    behind: Annotated[np.ndarray, Entry(LONG, "[D E]", "the worlds behind the edges")]
-    edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]", "sets of actions")]
-    leads: Annotated[np.ndarray, Entry(INT, "[D A, C]", "by action and other entry")]
-    marks: Annotated[np.ndarray, Entry(LONG, "[C]", "hashes of what a player knows")]
-    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Pass`")]
-    key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
-    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
+    start: Annotated[np.ndarray, Entry(LONG, "[n]")]
+    pasts: Annotated[np.ndarray, Entry(INT, "[2 D C, M]")]
+    lengths: Annotated[np.ndarray, Entry(INT, "[2 D C]")]
+    sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]")]
+    weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]")]
+    ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]")]
+    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    infosets: Annotated[np.ndarray, Entry(INT, "[D C]")]
+    legal: Annotated[np.ndarray, Entry(LONG, "[D C]")]
+    worlds: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    owners: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    acting: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    behind: Annotated[np.ndarray, Entry(LONG, "[D E]")]
+    edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]")]
+    leads: Annotated[np.ndarray, Entry(INT, "[D A, C]")]
+    marks: Annotated[np.ndarray, Entry(LONG, "[C]")]
+    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]")]
 
 
 LEVEL, ENTERS, NUM_WORLDS, NUM_STEPS, NUM_LEAVES = range(5)
