@@ -9,7 +9,7 @@ An iteration updates every player once: one `run_iteration()` of pyspiel's solve
 and so does one `iteration()` of OpenSpiel's Python ones and one update of LiteEFG's
 graphs together with its average. The solvers take turns in short spells of processor
 time, so that a busy machine slows both; a ratio is made within one turn, and the least
-and the middle one of all turns are printed. Compiling is not timed (see startup.py).
+and the middle one of all turns are printed. Compiling is not timed.
 LiteEFG is left out where it is not installed (`pip install LiteEFG`).
 """
 
