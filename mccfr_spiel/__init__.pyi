@@ -1,11 +1,9 @@
 from typing import Any
 
 from mccfr_spiel import algorithms as algorithms
-from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
 from mccfr_spiel import offline as offline
-from mccfr_spiel import online_bot as online_bot
 from mccfr_spiel import poker as poker
 from mccfr_spiel import rules as rules
 from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
@@ -61,19 +59,6 @@ from mccfr_spiel.algorithms.rules import (
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
 from mccfr_spiel.common.limits import TreeFullError as TreeFullError
-from mccfr_spiel.drawing import draw_tree as draw_tree
-from mccfr_spiel.drop_in import AverageType as AverageType
-from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
-from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
-from mccfr_spiel.drop_in import CFRSolver as CFRSolver
-from mccfr_spiel.drop_in import DCFRSolver as DCFRSolver
-from mccfr_spiel.drop_in import (
-    ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver,
-)
-from mccfr_spiel.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
-from mccfr_spiel.drop_in import LCFRSolver as LCFRSolver
-from mccfr_spiel.drop_in import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver
-from mccfr_spiel.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
 from mccfr_spiel.evaluation import metrics as metrics
 from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.choosing import recommend as recommend
@@ -82,17 +67,34 @@ from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
 from mccfr_spiel.evaluation.reading import load_policy as load_policy
 from mccfr_spiel.experiments.comparing import compare as compare
+from mccfr_spiel.exploring.drawing import draw_tree as draw_tree
 from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
-from mccfr_spiel.online_bot import (
+from mccfr_spiel.policies import online_bot as online_bot
+from mccfr_spiel.policies.bot import bot as bot
+from mccfr_spiel.policies.online_bot import (
     OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot,
 )
-from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
 from mccfr_spiel.rules.description import GameError as GameError
-from mccfr_spiel.solver import Solver as Solver
 from mccfr_spiel.solving import cluster as cluster
+from mccfr_spiel.solving import drop_in as drop_in
+from mccfr_spiel.solving.drop_in import AverageType as AverageType
+from mccfr_spiel.solving.drop_in import CFRBRSolver as CFRBRSolver
+from mccfr_spiel.solving.drop_in import CFRPlusSolver as CFRPlusSolver
+from mccfr_spiel.solving.drop_in import CFRSolver as CFRSolver
+from mccfr_spiel.solving.drop_in import DCFRSolver as DCFRSolver
+from mccfr_spiel.solving.drop_in import (
+    ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver,
+)
+from mccfr_spiel.solving.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_spiel.solving.drop_in import LCFRSolver as LCFRSolver
+from mccfr_spiel.solving.drop_in import (
+    OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver,
+)
+from mccfr_spiel.solving.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
+from mccfr_spiel.solving.solver import Solver as Solver
 from mccfr_spiel.tree.cache import cached_tree as cached_tree
 from mccfr_spiel.tree.game_check import check_game as check_game
 from mccfr_spiel.tree.game_tree import GameTree as GameTree

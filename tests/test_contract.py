@@ -23,11 +23,11 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel import solver as solver_module
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
 from mccfr_spiel.solving import sharing
+from mccfr_spiel.solving import solver as solver_module
 from mccfr_spiel.solving import state as state_module
 from mccfr_spiel.solving.cluster import InThisProcess
 from mccfr_spiel.tree import whole

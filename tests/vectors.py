@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import mccfr_spiel as ms
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from tests.reference import EMPTY, Gradient, Policy, Textbook
 

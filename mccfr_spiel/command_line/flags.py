@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from absl import flags
 
 from mccfr_spiel.common.folders import PICTURES
+from mccfr_spiel.experiments import reproduction
 from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.papers import reproduction
 
 flags.disclaim_key_flags()
 

@@ -23,7 +23,7 @@ from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.policies.names import said_at, said_info_state
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, turn_based

@@ -31,7 +31,7 @@ from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.evaluation.reading import write_policy
-from mccfr_spiel.experiments import runs, sweeps
+from mccfr_spiel.experiments import panels, reproduction, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -46,10 +46,9 @@ from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.offline.methods import LinearProgramRun
-from mccfr_spiel.papers import figures, reproduction
 from mccfr_spiel.policies.policy import GameSolver
-from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster, Ray
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
 FLAGS = flags.FLAGS
@@ -469,7 +468,7 @@ def run_experiment(name: str) -> int:
     experiment = reproduction.EXPERIMENTS[name]
     table = {
         key: settings._replace(threads=FLAGS.threads)
-        for key, settings in figures.sweep(
+        for key, settings in panels.sweep(
             experiment, seeds=FLAGS.seeds, only=FLAGS.only
         ).items()
     }
@@ -488,12 +487,12 @@ def run_experiment(name: str) -> int:
             checkpoint_every=FLAGS.checkpoint_every,
         )
     if any(sweeps.is_finished(folder, key) for key in table):
-        summary = figures.summarize(experiment, folder)
+        summary = panels.summarize(experiment, folder)
         if load_plotting() is None:
             print("No figures: matplotlib is not installed (pip install matplotlib).")
         else:
             formats = FLAGS.figure_format or ("png", "svg")
-            figures.save_experiment(experiment, summary, formats=formats)
+            panels.save_experiment(experiment, summary, formats=formats)
     for key, error in failures:
         print(f"{key} failed: {error}", file=sys.stderr)
     print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")

@@ -18,7 +18,7 @@ from mccfr_spiel.common.folders import (
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import Abstraction
 from mccfr_spiel.tree.loading import has_name, load_game
 

@@ -52,7 +52,7 @@ from mccfr_spiel.evaluation.plays import (
 from mccfr_spiel.policies.bot import SeatBot
 from mccfr_spiel.policies.policy import Answers, of_each_player
 from mccfr_spiel.rules.description import BoundRules, GameError
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.loading import load_game, turn_based

@@ -5,9 +5,11 @@ runs.py            settings -> solver -> rows -> files, from which a run goes on
 sweeps.py          tables of settings, run by workers
 comparing.py       algorithms on games with seeds, as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
+panels.py          experiments of many panels -> a sweep -> a summary -> figures
+reproduction.py    the experiments of the papers, and Table 1 of Lanctot et al. 2009
 
-What users need of these files, and of mccfr_spiel/papers for experiments of many
-panels, can be read from this package, see `_HOMES`.
+What users need of these files can be read from this package, see `_HOMES`. Only the
+command line imports the last two.
 """
 
 import importlib
@@ -17,7 +19,7 @@ _HOMES = {
     "experiments.settings": ("Settings", "named_settings", "read_settings"),
     "experiments.runs": ("make_solver", "rows", "run"),
     "experiments.sweeps": ("local", "on_ray", "run_sweep"),
-    "papers.figures": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
+    "experiments.panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
 }
 """Where the public names of this package are defined. Each module is imported when one
 of its names is first asked for, so that nothing here depends on the papers."""

@@ -47,7 +47,6 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
-from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import (
     COUNTERS,
@@ -56,6 +55,7 @@ from mccfr_spiel.solving.running import (
     measured,
     reached,
 )
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of, turn_based
 

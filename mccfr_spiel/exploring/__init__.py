@@ -9,6 +9,7 @@
     answers.py      what the page asks, by name
     server.py       who may ask, and the server
     static/         the page itself
+    drawing.py      trees of small games as pictures, without the page
 
 Nothing here is computed before it is asked for, so that a tree of a hundred million
 nodes opens at once. What needs a pass over the whole tree is computed in a thread of

@@ -17,7 +17,7 @@ from mccfr_spiel.algorithms import CFR_PLUS, Algorithm
 from mccfr_spiel.kernels.evaluation import pass_up
 from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames

@@ -37,7 +37,7 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based

@@ -12,7 +12,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.exploring import numbers, views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
 # --- a game against a policy, in which the page knows what the player may know --------

@@ -23,5 +23,5 @@
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
 constants of the factories, so each combination compiles to its own code. No indexing
-error is checked; the shell (solver.py, evaluation/) passes arrays that fit.
+error is checked; the shell (solving/, evaluation/) passes arrays that fit.
 """

@@ -1,1 +1,1 @@
-"""Policies as vectors over sequences, and the files that they are saved in."""
+"""Policies as vectors over sequences, the files they are saved in, and bots."""

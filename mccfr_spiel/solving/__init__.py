@@ -1,1 +1,1 @@
-"""What a Solver is made of: its state, and the files that keep it."""
+"""Solver, what it is made of, its files, and OpenSpiel's solvers on top of it."""

@@ -15,7 +15,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.common import limits as budget
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from tests import small_games
 from tests.small_games import leaf, move, small_game

@@ -36,7 +36,7 @@ from mccfr_spiel.kernels import (
     walk,
 )
 from mccfr_spiel.kernels.tables import PLAYER, WALKER
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
 from tests.small_games import named

@@ -14,7 +14,10 @@ from open_spiel.python.algorithms import evaluate_bots
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.limits import MemoryBudgetError
-from mccfr_spiel.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
+from mccfr_spiel.policies.online_bot import (
+    MemoryBudgetWarning,
+    OnlineOutcomeSamplingBot,
+)
 
 KUHN = pyspiel.load_game("kuhn_poker")
 

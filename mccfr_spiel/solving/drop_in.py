@@ -24,7 +24,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import TabularPolicy
-from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
 

@@ -1,4 +1,4 @@
-"""The papers' experiments: their sizes, their summaries and their figures."""
+"""The papers' experiments: their sizes, their summaries and their panels."""
 
 import csv
 import functools
@@ -6,9 +6,16 @@ import functools
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, sweeps
+from mccfr_spiel.experiments import (
+    Curve,
+    Experiment,
+    Panel,
+    Settings,
+    panels,
+    reproduction,
+    sweeps,
+)
 from mccfr_spiel.experiments.sweeps import run_task
-from mccfr_spiel.papers import figures, reproduction
 from tests.vectors import LEDUC
 
 
@@ -25,12 +32,12 @@ def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees
         changed = base._replace(algorithm=ms.Algorithm(ms.EXTERNAL, ms.ftrl(step)))
         curves.append(Curve(f"step {step}", changed, "FTRL"))
     experiment = Experiment((Panel("Kuhn", tuple(curves), 58),), seeds=3)
-    sweep = figures.sweep(experiment)
+    sweep = panels.sweep(experiment)
     assert len(sweep) == 9
     in_line = functools.partial(map, run_task)
     assert sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees) == []
-    summary = figures.summarize(experiment, tmp_path)
-    rows = figures.read_summary(summary)["Kuhn"]["plain"]
+    summary = panels.summarize(experiment, tmp_path)
+    rows = panels.read_summary(summary)["Kuhn"]["plain"]
     assert [row["iteration"] for row in rows] == ["50.0", "100.0"]
     gaps = []
     for seed in range(3):
@@ -41,9 +48,9 @@ def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees
     assert float(rows[-1]["nash_conv"]) == pytest.approx(mean, abs=1e-12)
     spread = (sum((gap - mean) ** 2 for gap in gaps) / 2) ** 0.5
     assert float(rows[-1]["nash_conv_std"]) == pytest.approx(spread, abs=1e-12)
-    drawn = figures.best_of_families(figures.read_summary(summary)["Kuhn"])
+    drawn = panels.best_of_families(panels.read_summary(summary)["Kuhn"])
     assert list(drawn) == ["plain", "step 1.0"]
-    figures.save_experiment(experiment, summary)
+    panels.save_experiment(experiment, summary)
     for name in ("figure.png", "figure.svg", "appendix.png", "appendix.svg"):
         assert (tmp_path / name).stat().st_size > 1000
 
@@ -61,7 +68,7 @@ PANEL = Panel("Game", (BY_NODES,), 50)
 
 
 def summarized(folder, panel=PANEL):
-    path = figures.summarize(Experiment((panel,)), folder)
+    path = panels.summarize(Experiment((panel,)), folder)
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
@@ -85,18 +92,18 @@ def test_means_are_over_rows_of_the_same_budget(tmp_path):
 def test_curves_whose_files_would_be_the_same_are_refused():
     curves = (Curve("step 1", BY_NODES.settings), Curve("step: 1", BY_NODES.settings))
     with pytest.raises(ValueError, match="Two curves would share the files"):
-        figures.sweep(Experiment((Panel("Game", curves, 50),)))
+        panels.sweep(Experiment((Panel("Game", curves, 50),)))
 
 
 def test_the_papers_experiments_have_their_published_sizes():
     sizes = {
-        name: len(figures.sweep(experiment))
+        name: len(panels.sweep(experiment))
         for name, experiment in reproduction.EXPERIMENTS.items()
     }
     assert sizes["lanctot2009_figure1"] == 16
     assert sizes["farina2020_figure3"] == sizes["farina2020_figure4"] == 5 * 9 * 50
     with pytest.raises(ValueError, match="only='chess' is part of none of goofspiel"):
-        figures.sweep(reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess")
+        panels.sweep(reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess")
 
 
 def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
