@@ -17,7 +17,11 @@ attributes of this package:
 """
 
 import contextlib
+import importlib.abc
+import sys
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from mccfr_spiel.common import listed_names
@@ -30,6 +34,28 @@ __all__, NAMESPACES, _find = listed_names(__name__, __file__)
 _games = games_of_checkout()
 if _games is not None:  # in a clone, `mccfr_spiel.games` is a folder beside the package
     __path__.append(str(_games.parent))
+
+
+class _Namespaces(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Has `from mccfr_spiel.theory import ...` find a namespace in its folder."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        package, _, name = fullname.rpartition(".")
+        is_one = package == __name__ and name in NAMESPACES
+        return ModuleSpec(fullname, self) if is_one else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _find(spec.name.rpartition(".")[2])
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing but to undo what importing it by a second name has changed."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(_Namespaces())  # after those that look for files
 
 
 def __getattr__(name: str) -> Any:

@@ -48,6 +48,13 @@ print(games.owner)
 """
 
 
+@pytest.mark.parametrize("name", ms.NAMESPACES)
+def test_namespaces_are_imported_by_their_paths_wherever_their_files_lie(name):
+    module = importlib.import_module(f"mccfr_spiel.{name}")
+    assert module is getattr(ms, name)
+    assert module.__spec__ and module.__spec__.name == module.__name__
+
+
 @pytest.mark.parametrize("name", IN_NAMESPACES.split())
 def test_a_name_of_a_namespace_can_be_read_from_the_top(name):
     spaces = (getattr(ms, space) for space in ms.NAMESPACES)
