@@ -29,19 +29,16 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import RULES, make_start
-from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
+from mccfr_spiel.kernels.minimizers import RULES
+from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
     AVERAGE_WEIGHT,
-    DONE,
     FLOAT,
-    ITERATION,
     LONG,
-    NODES_TOUCHED,
-    PLAYER,
+    TOUCHED,
     Passes,
     Plans,
     Tables,
@@ -49,9 +46,8 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
     tree_in,
+    views,
 )
-
-_start_tables = make_start(RULES["regret_matching"])
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
@@ -74,25 +70,10 @@ class Ceilings(NamedTuple):
     height: Annotated[np.ndarray, Entry(LONG, "[1]")]
 
 
-class Stack(NamedTuple):
-    """The nodes that a walk visits later.
+LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
+"""What a frame of passes with pruning holds. The walk's stack must have room."""
 
-    Attributes:
-        node: the node.
-        sequence: the updated player's last one before it.
-        weight: the factor of all payoffs below it.
-    """
-
-    node: np.ndarray
-    sequence: np.ndarray
-    weight: np.ndarray
-
-
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Ceilings)
-"""What a frame of passes with pruning holds."""
-
-pruned_frame_of = LAYOUT.frame_of
-_views = LAYOUT.viewer()
+_ceilings_in = LAYOUT.viewer()
 
 
 @inlined
@@ -111,7 +92,7 @@ def meet_plans(
 
 @inlined
 def walk_followed(
-    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Stack, player: int
+    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Walk, player: int
 ) -> int:
     """Walks to all that a player's update needs to know: adds the leaves' payoffs to
     `gradient` and `known`, and the ceilings of what is skipped to `best`.
@@ -314,45 +295,33 @@ def move_player(
         decide(tree.infosets, tables, ceilings, infoset)
 
 
-@jit
-def iterate_pruned(frame):
-    """Runs CFR with regret-based pruning; otherwise as `passes.make_passes`."""
-    task = _views(frame, Task)
-    job = task.job
-    tree = tree_in(frame, job)
-    tables, walk = _views(frame, Tables), _views(frame, Walk)
-    passes, plan = _views(frame, Passes), _views(frame, Plans).plan
-    ceilings = _views(frame, Ceilings)
-    cursor, clock = walk.cursor, walk.clock
-    height = ceilings.height[0]
-    stack = Stack(
-        np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
-    )
-    _start_tables(task, tree, tables, walk.known)
-    iteration, player = cursor[ITERATION], cursor[PLAYER]
-    touched = cursor[NODES_TOUCHED]
+@jit(nogil=True, views_only=True)
+def do_player(frame, desk, player):
+    """Goes the leader's way through a player's infosets; see `passes.make_piece`."""
+    task, tables, walk = views(frame, Task), views(frame, Tables), views(frame, Walk)
+    tree, passes = tree_in(frame, task.job), views(frame, Passes)
+    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
+    if desk[WAY] == UPWARD:
+        walk.marks[TOUCHED] += update_player(tree, tables, passes, ceilings, player)
+    else:
+        weight = walk.clock[AVERAGE_WEIGHT]
+        move_player(tree, tables, passes, ceilings, plan, player, weight)
 
-    # One pass of this loop is the update of one player, or of both at the last one's
-    # turn if they are updated at once.
-    while True:
-        goes_on, iteration, player, touched = next_update(
-            task, tree, tables, clock, iteration, player, touched, 0
-        )
-        if not goes_on:
-            break
-        first, end = player if job[ALTERNATING] != 0 else 0, player + 1
-        for p in range(first, end):
-            meet_plans(tree.infosets, passes, tables, plan, 1 - p)
-            touched += walk_followed(tree, tables, ceilings, stack, p)
-        for p in range(first, end):
-            touched += update_player(tree, tables, passes, ceilings, p)
-        for p in range(first, end):
-            weight = clock[AVERAGE_WEIGHT]
-            move_player(tree, tables, passes, ceilings, plan, p, weight)
-        player = 1 - player
-    cursor[ITERATION], cursor[PLAYER] = iteration, player
-    cursor[NODES_TOUCHED] = touched
-    return DONE
+
+@inlined
+def deliver(frame, desk, tables, first, end):
+    """Walks for the players `first .. end - 1`; returns the nodes touched."""
+    tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
+    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
+    touched, stack = 0, views(frame, Walk)
+    for player in range(first, end):
+        meet_plans(tree.infosets, passes, tables, plan, 1 - player)
+        touched += walk_followed(tree, tables, ceilings, stack, player)
+    return touched
+
+
+iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
+"""CFR with regret-based pruning, in one thread; all infosets are in one block."""
 
 
 @jit
