@@ -47,13 +47,13 @@ from mccfr_spiel.kernels.jit import PASTED, inlined, pasted
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""
 
-OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, STATUS, _FREE = range(
-    0, 9 * _APART, _APART
+OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
+    0, 8 * _APART, _APART
 )
 """The places on a desk: the tickets opened, claimed and finished so far, those that
 others than the leader have claimed, whether there will be no more, whether a thread
-failed, so that its ticket is never finished, the piece of work that the first open
-ticket stands for, less that ticket's number, and what `close` was told."""
+failed, so that its ticket is never finished, and the piece of work that the first open
+ticket stands for, less that ticket's number."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -212,13 +212,6 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
 
 
 @inlined
-def close(desk: np.ndarray, status: int) -> None:
-    """Says that there will be no more tickets, and what the call is to return."""
-    desk[STATUS] = status
-    store(desk, CLOSED, 1)
-
-
-@inlined
 def is_idle(desk: np.ndarray) -> bool:
     """Whether all tickets that were opened are finished."""
     return load(desk, FINISHED) == load(desk, OPENED)
@@ -331,22 +324,6 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
             break
         do(what, desk, ticket + load(desk, FIRST))
         add_one(desk, FINISHED)
-
-
-@pasted
-def serve(do: Any, direct: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
-    """Does pieces of work by `do(what, desk, piece)` until the desk is closed.
-
-    Whenever all that are open are finished, the leader calls `direct(what, desk)`,
-    which opens more or closes the desk.
-    """
-    while not is_over(desk):
-        ticket = next_ticket(desk, leads)
-        if ticket >= 0:
-            do(what, desk, ticket + load(desk, FIRST))
-            add_one(desk, FINISHED)
-        elif leads and not is_over(desk):
-            direct(what, desk)
 
 
 @pasted

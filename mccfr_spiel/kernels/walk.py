@@ -81,8 +81,10 @@ from mccfr_spiel.kernels.sampling import (
     push_weighted_children,
 )
 from mccfr_spiel.kernels.tables import (
+    ALONE,
     AVERAGE_WEIGHT,
     BATCH,
+    BLOCK_PART,
     DONE,
     EPSILON,
     ITERATION,
@@ -101,6 +103,7 @@ from mccfr_spiel.kernels.tables import (
     STACK_FULL,
     TOO_UNLIKELY,
     TOP,
+    TOP_PART,
     TOUCHED,
     TOUCHED_BEFORE,
     WALK,
@@ -168,9 +171,6 @@ class Sampled(NamedTuple):
         everyone_else = self.sampling.chance and self.sampling.opponents
         return self.sampling.player != "all" or self.skips or not everyone_else
 
-
-ALONE, TOP_PART, BLOCK_PART = range(3)
-"""The parts of a walk; groups of walks over rules are walked as blocks are."""
 
 FORK = np.dtype(
     [
@@ -551,7 +551,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches, forgets = sampled.meets_once, sampled.branches, sampled.forgets
     rates, discounts = rule.rates, rule.discounts
-    apply = make_apply(rule, skips=skips, met_once=once, carried=True)
+    apply = make_apply(rule, met_once=once, carried=True, skips=skips)
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
@@ -608,7 +608,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
             if forgets:
                 apply_visits(tree, tables, walk, num_met, floored)
             else:
-                apply(task, tree, tables, walk, num_met)
+                apply(task, tree, tables, walk, walk.met, 0, num_met, None)
             if foresees:
                 learn(tables, walk, noted, task.settings, branches)
             marks[TOUCHED] = touched
