@@ -374,6 +374,16 @@ def make_loop(
     rates, looks_ahead, start_tables = rule.rates, rule.looks_ahead, make_start(rule)
 
     @inlined
+    def begin(task, tables, walk, num_players):
+        """Begins the next update; returns whether the job allows one."""
+        if is_at_end(task, walk):
+            return False
+        first, is_alone = walk.cursor[PLAYER], task.job[ALTERNATING] != 0
+        walk.marks[WALKER] = first if is_alone else num_players - 1
+        begin_update(task, tables, walk, rates, False)
+        return True
+
+    @inlined
     def loop(frame, task, tree, tables, walk, blocks, desk, leads):
         if not leads:
             take_pieces(do_piece, frame, desk, False)
@@ -385,11 +395,8 @@ def make_loop(
         # One pass of this loop is the update of one player, or of all players at once.
         # Before and after it, all plans are those of the policies, and the gradient is
         # 0.
-        while not is_at_end(task, walk):
-            first = cursor[PLAYER]
-            end = first + 1 if task.job[ALTERNATING] != 0 else num_players
-            walk.marks[WALKER] = end - 1
-            begin_update(task, tables, walk, rates, False)
+        while begin(task, tables, walk, num_players):
+            first, end = cursor[PLAYER], walk.marks[WALKER] + 1
             walk.marks[TOUCHED] += deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
@@ -484,7 +491,8 @@ def fill_plan_at(
 
 
 def _make_walk(of_leaves: bool) -> Any:
-    """Compiles `walk(tree, notes)`, which does its work where it meets a node.
+    """Compiles `walk(tree, notes, stack)`, which does its work where it meets a node;
+    returns whether the stack was high enough.
 
     The work at a node stands in the loop, since a call that hands over the arrays of
     the stack would count references and take as long as the rest.
@@ -497,19 +505,16 @@ def _make_walk(of_leaves: bool) -> Any:
     """
 
     @jit(nogil=True)
-    def walk(tree, notes):
+    def walk(tree, notes, stack):
         nodes, utilities = tree.nodes, tree.utilities
         chance_probs = tree.chance_probs
         if of_leaves:
             next_row, others, payoffs, fill = notes
         else:
-            plan, reach = notes
+            reach, plan = notes
         num_players = utilities.shape[1]
-        height = 1024
-        stack_node = np.empty(height, np.int32)
-        stack_prob = np.empty(height)
-        stack_sequences = np.empty((height, num_players), np.int32)
-        mine = np.empty(num_players, np.int32)
+        stack_node, stack_prob, stack_sequences = stack
+        mine = stack_sequences[len(stack_node)]
         stack_node[0] = 0
         stack_prob[0] = 1.0
         for player in range(num_players):
@@ -546,14 +551,8 @@ def _make_walk(of_leaves: bool) -> Any:
                 reach[record["infoset"]] += reached
             count = np.int64(record["num_children"])
             first = record["first_child"]
-            if top + count > height:
-                more = top + count
-                stack_node = np.concatenate((stack_node, np.empty(more, np.int32)))
-                stack_prob = np.concatenate((stack_prob, np.empty(more)))
-                stack_sequences = np.concatenate(
-                    (stack_sequences, np.empty((more, num_players), np.int32))
-                )
-                height += more
+            if top + count > len(stack_node):
+                return False
             for child in range(count - 1, -1, -1):
                 stack_node[top] = first + child
                 stack_prob[top] = prob
@@ -564,11 +563,28 @@ def _make_walk(of_leaves: bool) -> Any:
                 else:
                     stack_sequences[top, acting] = start + child
                 top += 1
+        return True
 
     return walk
 
 
 leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
+
+
+HEIGHT = 1024
+"""Of the stack at first."""
+
+
+def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) -> None:
+    """Walks a tree with notes, of which the first one counts or adds up."""
+    height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
+    while True:
+        sequences = np.empty((height + 1, num_players), np.int32)
+        stack = np.empty(height, np.int32), np.empty(height), sequences
+        if walk(tree, (changed, *notes), stack):
+            return
+        changed[:] = before
+        height *= 4
 
 
 def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
@@ -582,4 +598,4 @@ def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
         plan: `[S]` all players' realization plans.
         reach: `[I]` to which the reaches are added.
     """
-    reaches_walk(tree, (plan, reach))
+    walk_whole(reaches_walk, tree, reach, plan)
