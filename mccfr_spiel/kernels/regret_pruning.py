@@ -137,34 +137,38 @@ def walk_followed(
 
 
 @inlined
-def update_followed(
+def update_infoset(
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
     infoset: int,
     start: int,
     stop: int,
-) -> tuple[float, int]:
+) -> tuple[float, float, int]:
     """Moves the policy at an infoset, by regret matching over what is followed.
 
     The memory of an action that is skipped is a bound on its regret. If no regret is
-    above 0, the policy is uniform over the others.
+    above 0, the policy is uniform over the others. An infoset that is resumed starts
+    anew, as if its player had played the best response so far.
 
     Returns:
-        <b, G>, and the number of nodes touched.
+        <b, G>, the highest value of `best`, and the number of nodes touched.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     best, skips, got = tables.best, tables.skips, tables.got
-    value, touched = 0.0, 0
+    value, highest, touched = 0.0, -np.inf, 0
     for s in range(start, stop):
         if skips[s] == RESUMED:
             touched += ceilings.num_nodes[s]
             tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
         if skips[s] != SKIPPED:
-            value += policy[s] * gradient[s]  # of what is resumed both are 0
+            value += policy[s] * gradient[s]  # of what is resumed the gradient is 0
             best[s] = tables.known[s] + tables.below[s]
             tables.below[s] = 0.0
+        highest = max(highest, best[s])
     got[infoset] += value
+    if tables.is_met[infoset] == RESUMED:
+        got[infoset] = highest
     total, num_followed = 0.0, 0
     for s in range(start, stop):
         if skips[s] == FOLLOWED:
@@ -179,36 +183,7 @@ def update_followed(
             policy[s] = max(memory[s], 0.0) / total
         else:
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
-    return value, touched
-
-
-@inlined
-def make_good(
-    tables: Tables,
-    passes: Passes,
-    ceilings: Ceilings,
-    infoset: int,
-    start: int,
-    stop: int,
-) -> int:
-    """Starts an infoset anew, as if its player had played the best response so far.
-
-    Returns:
-        The number of nodes touched.
-    """
-    best, touched = tables.best, 0
-    highest = -np.inf
-    for s in range(start, stop):
-        touched += ceilings.num_nodes[s]
-        tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
-        best[s] = tables.known[s] + tables.below[s]
-        tables.below[s] = 0.0
-        highest = max(highest, best[s])
-    tables.got[infoset] = highest
-    for s in range(start, stop):
-        tables.memory[s] = best[s] - highest
-        tables.policy[s] = 1.0 / (stop - start)
-    return touched
+    return value, highest, touched
 
 
 @inlined
@@ -245,7 +220,7 @@ def update_player(
     Returns:
         The number of nodes touched to make good what was skipped.
     """
-    infosets, best, touched = tree.infosets, tables.best, 0
+    infosets, touched = tree.infosets, 0
     first, last = passes.member_ends[player], passes.member_ends[player + 1]
     for visit in range(last - 1, first - 1, -1):
         infoset = passes.members[visit]
@@ -254,17 +229,11 @@ def update_player(
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         parent = infosets[infoset]["parent"]
-        if tables.is_met[infoset] == RESUMED:
-            touched += make_good(tables, passes, ceilings, infoset, start, stop)
-        else:
-            value, more = update_followed(
-                tables, passes, ceilings, infoset, start, stop
-            )
-            tables.gradient[parent] += value
-            touched += more
-        highest = best[start]
-        for s in range(start + 1, stop):
-            highest = max(highest, best[s])
+        value, highest, more = update_infoset(
+            tables, passes, ceilings, infoset, start, stop
+        )
+        tables.gradient[parent] += value
+        touched += more
         tables.below[parent] += highest
     tables.gradient[player] = tables.below[player] = 0.0
     return touched
