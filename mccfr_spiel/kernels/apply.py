@@ -45,7 +45,6 @@ from mccfr_spiel.kernels.tables import (
     BLOCK_PART,
     DONE,
     GROW,
-    HAS_GROUPS,
     ITERATION,
     LAST_ITERATION,
     NODE_LIMIT,
@@ -157,12 +156,6 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     if groups < 2 or mean > most:
         return np.int64(0)
     return min(-(-batch // groups), max(np.int64(most / mean), 1))
-
-
-@inlined
-def is_for_groups(task: Task, walk: Walk, num_players: int) -> bool:
-    """Whether the walks of the next batch are left to groups."""
-    return task.job[HAS_GROUPS] != 0 and walks_of_group(task, walk, num_players) > 0
 
 
 # --- the update after some walks: the only writer of what a solver has learned --------

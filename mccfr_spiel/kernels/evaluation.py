@@ -145,28 +145,3 @@ def pass_up(
             mean += policy[s] * values[s]
             highest = max(highest, values[s])
         values[infosets[infoset]["parent"]] += mean if is_fixed[infoset] else highest
-
-
-# --- looking at policies ---------------------------------------------------------
-
-
-@jit(nogil=True)
-def are_distributions(infosets: np.ndarray, policy: np.ndarray, most: float) -> bool:
-    """Whether a policy `[S]`, all finite, is a distribution at each infoset.
-
-    Args:
-        infosets: of any tree.
-        policy: the policy.
-        most: how far from 1 a sum may be.
-    """
-    for number in range(len(infosets)):
-        infoset = np.uint64(number)  # see `add_rows`
-        start = np.uint64(infosets[infoset]["first_sequence"])
-        total, least = 0.0, 0.0
-        for action in range(np.uint64(infosets[infoset]["num_actions"])):
-            probability = policy[start + action]
-            total += probability
-            least = min(least, probability)
-        if not (abs(total - 1.0) < most and least >= 0.0):
-            return False
-    return True

@@ -212,18 +212,6 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
 
 
 @inlined
-def is_idle(desk: np.ndarray) -> bool:
-    """Whether all tickets that were opened are finished."""
-    return load(desk, FINISHED) == load(desk, OPENED)
-
-
-@inlined
-def is_over(desk: np.ndarray) -> bool:
-    """Whether there will be no more tickets, or none that could be finished."""
-    return load(desk, CLOSED) != 0 or load(desk, FAILED) != 0
-
-
-@inlined
 def next_ticket(desk: np.ndarray, leads: bool) -> Any:
     """Waits for an open ticket and claims it.
 
@@ -231,13 +219,13 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
         -1 when there is none to wait for: for a leader, when all that were opened are
         finished, for the others, when the desk is closed; for all, when one failed.
     """
-    while not is_over(desk):
+    while load(desk, CLOSED) == 0 and load(desk, FAILED) == 0:
         ticket = claim(desk)
         if ticket >= 0:
             if not leads:
                 add_one(desk, HELPED)
             return ticket
-        if leads and is_idle(desk):
+        if leads and load(desk, FINISHED) == load(desk, OPENED):
             return np.int64(-1)
         give_way()
     return np.int64(-1)

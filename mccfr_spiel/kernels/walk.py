@@ -47,11 +47,11 @@ from mccfr_spiel.kernels.apply import (
     free_slots,
     is_at_end,
     is_due,
-    is_for_groups,
     make_apply,
     note_visit,
     present_iteration,
     walk_number,
+    walks_of_group,
     weight_of,
 )
 from mccfr_spiel.kernels.averaging import average_weight
@@ -68,7 +68,6 @@ from mccfr_spiel.kernels.randomness import (
 from mccfr_spiel.kernels.sampling import (
     LOOK,
     SKIPPED,
-    Pick,
     Visit,
     draw_action,
     draw_chance,
@@ -87,6 +86,7 @@ from mccfr_spiel.kernels.tables import (
     BLOCK_PART,
     DONE,
     EPSILON,
+    HAS_GROUPS,
     ITERATION,
     LOG_FULL,
     NEEDS_GROUPS,
@@ -488,8 +488,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     if picks_own or (count > 1 and not draws_own):
                         keep(tree, game, known, path, rules, acting, start, count)
                     if picks_own:
-                        pick = Pick(settings, stream, own, chance)
-                        top = push_picked(tables, walk, top, at, pick)
+                        top = push_picked(
+                            tables, walk, top, at, settings, stream, own, chance
+                        )
                         break
                     if draws_own:
                         chosen, q = draw_own(
@@ -571,7 +572,8 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 if nth == 0 and walker == cursor[PLAYER]:
                     if is_at_end(task, walk):
                         break
-                    if batched and is_for_groups(task, walk, num_players):
+                    is_for_groups = batched and task.job[HAS_GROUPS] != 0
+                    if is_for_groups and walks_of_group(task, walk, num_players) > 0:
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):

@@ -13,7 +13,6 @@ from mccfr_spiel.kernels.teams import (
     FINISHED,
     OPENED,
     add_one,
-    is_over,
     load,
     next_ticket,
     store,
@@ -29,7 +28,7 @@ def count_tickets(done, rounds, desk, leads):
     while True:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
-            if not leads or opened == rounds or is_over(desk):
+            if not leads or opened == rounds or load(desk, FAILED) != 0:
                 return opened
             opened += 1
             store(desk, OPENED, opened * len(done))
