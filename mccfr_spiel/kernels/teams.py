@@ -74,13 +74,9 @@ def load(desk: np.ndarray, place: int) -> int:
     return int(desk[place])
 
 
-def store(desk: np.ndarray, place: int, number: int) -> None:
-    """Sets a number; who reads it sees all that was written before."""
-    desk[place] = number
-
-
 def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
-    """Sets a number that is still `old` to `new`; returns whether it was."""
+    """Sets a number that is still `old` to `new`; returns whether it was. Who reads the
+    new one sees all that was written before."""
     with _LOCK:
         if desk[place] != old:
             return False
@@ -93,13 +89,13 @@ def give_way() -> None:
     time.sleep(0)
 
 
-def _step(emit: Any, result: Any, num_numbers: int) -> Any:
-    """An intrinsic of a desk, a place and some numbers.
+def _step(emit: Any, result: Any, *, has_numbers: bool) -> Any:
+    """An intrinsic of a desk, a place and perhaps two numbers.
 
     Args:
         emit: `emit(builder, pointer, numbers)` gives the value to return.
         result: its type.
-        num_numbers: how many numbers there are.
+        has_numbers: whether there are numbers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -110,27 +106,19 @@ def _step(emit: Any, result: Any, num_numbers: int) -> Any:
             context.cast(builder, value, kind, types.int64)
             for value, kind in zip(arguments[2:], signature.args[2:], strict=True)
         ]
-        made = emit(builder, cgutils.gep(builder, data, at), numbers)
-        return context.get_dummy_value() if made is None else made
+        return emit(builder, cgutils.gep(builder, data, at), numbers)
 
     def of_none(context: Any, desk: Any, place: Any) -> Any:
         return result(desk, place), generate
 
-    def of_one(context: Any, desk: Any, place: Any, number: Any) -> Any:
-        return result(desk, place, number), generate
-
     def of_two(context: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
         return result(desk, place, old, new), generate
 
-    return intrinsic((of_none, of_one, of_two)[num_numbers])
+    return intrinsic(of_two if has_numbers else of_none)
 
 
 def _emit_load(builder: Any, pointer: Any, numbers: Any) -> Any:
     return builder.load_atomic(pointer, "seq_cst", 8)
-
-
-def _emit_store(builder: Any, pointer: Any, numbers: Any) -> None:
-    builder.store_atomic(numbers[0], pointer, "seq_cst", 8)
 
 
 def _emit_replace(builder: Any, pointer: Any, numbers: Any) -> Any:
@@ -139,19 +127,13 @@ def _emit_replace(builder: Any, pointer: Any, numbers: Any) -> Any:
     return builder.extract_value(pair, 1)
 
 
-_load = _step(_emit_load, types.int64, 0)
-_store = _step(_emit_store, types.void, 1)
-_replace = _step(_emit_replace, types.boolean, 2)
+_load = _step(_emit_load, types.int64, has_numbers=False)
+_replace = _step(_emit_replace, types.boolean, has_numbers=True)
 
 
 @overload(load, jit_options=PASTED)
 def _compiled_load(desk, place):
     return lambda desk, place: _load(desk, place)
-
-
-@overload(store, jit_options=PASTED)
-def _compiled_store(desk, place, number):
-    return lambda desk, place, number: _store(desk, place, number)
 
 
 @overload(replace, jit_options=PASTED)
@@ -207,8 +189,8 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
     """Opens a ticket for each of the pieces `first .. end - 1`; all earlier tickets are
     finished. A piece's number is its ticket's plus what is noted at FIRST."""
     opened = load(desk, OPENED)
-    store(desk, FIRST, first - opened)
-    store(desk, OPENED, opened + end - first)
+    desk[FIRST] = first - opened
+    replace(desk, OPENED, opened, opened + end - first)
 
 
 @inlined
@@ -310,7 +292,7 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
             break
-        do(what, desk, ticket + load(desk, FIRST))
+        do(what, desk, ticket + desk[FIRST])
         add_one(desk, FINISHED)
 
 
