@@ -16,7 +16,7 @@ from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import flags_of, named_settings
 from mccfr_spiel.kernels.randomness import (
-    plain_child_place,
+    child_place,
     plain_stream_key,
     plain_uniform,
 )
@@ -323,13 +323,13 @@ def walk(tree, policy, player, draw):
         if acting == player:
             probs = 0.4 * probs + 0.6 / count
         here = place if acting == CHANCE else int(tree.infosets["place"][infoset])
-        left, child = draw(here), -1
+        left, child = draw(int(here)), -1
         while left >= 0 and child < count - 1:
             child += 1
             left -= probs[child]
         if acting == player:
             weight, sequence = weight / probs[child], start + child
-        node, place = first + child, plain_child_place(place, child)
+        node, place = first + child, child_place(np.uint64(place), child)
 
 
 def with_our_draws(seed):

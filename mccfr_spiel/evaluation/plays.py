@@ -36,7 +36,6 @@ from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.evaluation.reading import load_policy
-from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
@@ -316,7 +315,8 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     if hashes is None:
         return None
     infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
-    if not are_distributions(infosets, probs, _MOST_OFF):
+    sums = np.add.reduceat(probs, infosets["first_sequence"])
+    if not ((abs(sums - 1) < _MOST_OFF).all() and (probs >= 0).all()):
         return None  # plays through pyspiel tell in words what is wrong
     return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
 

@@ -38,12 +38,13 @@ from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import (
+    ALONE,
     ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
+    BLOCK_PART,
     DONE,
     GROW,
-    HAS_GROUPS,
     ITERATION,
     LAST_ITERATION,
     NODE_LIMIT,
@@ -55,6 +56,7 @@ from mccfr_spiel.kernels.tables import (
     PAUSED,
     PLAYER,
     PRUNE_BELOW,
+    TOP_PART,
     TOUCHED,
     WALK,
     WALKER,
@@ -154,12 +156,6 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     if groups < 2 or mean > most:
         return np.int64(0)
     return min(-(-batch // groups), max(np.int64(most / mean), 1))
-
-
-@inlined
-def is_for_groups(task: Task, walk: Walk, num_players: int) -> bool:
-    """Whether the walks of the next batch are left to groups."""
-    return task.job[HAS_GROUPS] != 0 and walks_of_group(task, walk, num_players) > 0
 
 
 # --- the update after some walks: the only writer of what a solver has learned --------
@@ -262,63 +258,65 @@ def pay_met(
         pay_debt(tables, infoset, settled, start, end)
 
 
-def make_move(rule: Rule, *, skips: bool) -> Any:
-    """Makes `move(task, tree, tables, clock, infoset)`, which moves the policy at an
-    infoset, clears its gradient, and returns what goes up to its parent.
+def make_apply(
+    rule: Rule,
+    *,
+    met_once: bool = False,
+    carried: bool = False,
+    skips: bool = False,
+    part: int = ALONE,
+) -> Any:
+    """Makes `apply(task, tree, tables, walk, met, first, stop, home)`, the update
+    described above, of the infosets `met[first:stop]`.
+
+    At each it moves the policy, clears the gradient, and adds the value to the gradient
+    of the parent. Where threads share a batch (shared_walks.py), the root of a block's
+    subtree leaves its value in its own first sequence, from which the top takes it. The
+    top's debts must be paid before.
 
     Args:
         rule: the local rule.
-        skips: whether walks leave out actions of very negative regret.
-    """
-    update, discounts = rule.update, rule.discounts
-
-    @inlined
-    def move(task, tree, tables, clock, infoset):
-        infosets, parameters = tree.infosets, task.parameters
-        start = infosets[infoset]["first_sequence"]
-        stop = start + infosets[infoset]["num_actions"]
-        parent = infosets[infoset]["parent"]
-        rates = UNCHANGED
-        if discounts:
-            rates = rates_since(tables, clock, infoset)
-        if skips:
-            floor = FLOOR * task.settings[PRUNE_BELOW]
-            value = match_pruned(tables, start, stop, floor)
-        else:
-            value = update(tables, infoset, parent, start, stop, parameters, rates)
-        return value
-
-    return move
-
-
-def make_apply(rule: Rule, *, skips: bool, met_once: bool, carried: bool) -> Any:
-    """Makes `apply(task, tree, tables, walk, num_met)`, the update described above.
-
-    Args:
-        rule, skips: as in `make_move`.
         met_once: whether no walk comes to an infoset a second time, so that `is_met` is
             not used.
         carried: whether `Walk.settled` says what the average has before each infoset.
             Then each pays right before it moves, which is quicker. Paying by what its
             parent has paid just now means to wait for that at each level.
+        skips: whether walks leave out actions of very negative regret.
+        part: of a walk. `home` is that of a Log, and None for a walk alone.
     """
-    move = make_move(rule, skips=skips)
+    update, discounts = rule.update, rule.discounts
+    in_top, in_block = part == TOP_PART, part == BLOCK_PART
+    pays = not (carried or in_top)
 
     @inlined
-    def apply(task, tree, tables, walk, num_met):
-        infosets, gradient = tree.infosets, tables.gradient
-        if not carried:
-            pay_met(infosets, tables, walk.met, 0, num_met)
-        for visit in range(num_met - 1, -1, -1):
-            infoset = np.int64(walk.met[visit])
+    def apply(task, tree, tables, walk, met, first, stop, home):
+        infosets, gradient, parameters = tree.infosets, tables.gradient, task.parameters
+        if pays:
+            pay_met(infosets, tables, met, first, stop)
+        for visit in range(stop - 1, first - 1, -1):
+            infoset = np.int64(met[visit])
+            start = np.int64(infosets[infoset]["first_sequence"])
+            end = start + infosets[infoset]["num_actions"]
+            parent = np.int64(infosets[infoset]["parent"])
             if carried:
-                start = np.int64(infosets[infoset]["first_sequence"])
-                stop = start + infosets[infoset]["num_actions"]
-                pay_debt(tables, infoset, walk.settled[visit], start, stop)
+                pay_debt(tables, infoset, walk.settled[visit], start, end)
             if not met_once:
                 tables.is_met[infoset] = 0
-            value = move(task, tree, tables, walk.clock, infoset)
-            gradient[infosets[infoset]["parent"]] += value
+            if in_top and home[start] >= 0:
+                gradient[parent] += gradient[start]
+                gradient[start] = 0.0
+                continue
+            rates = UNCHANGED
+            if discounts:
+                rates = rates_since(tables, walk.clock, infoset)
+            if skips:
+                floor = FLOOR * task.settings[PRUNE_BELOW]
+                value = match_pruned(tables, start, end, floor)
+            else:
+                value = update(tables, infoset, parent, start, end, parameters, rates)
+            if in_block and home[start] & 1 != 0:
+                parent = start
+            gradient[parent] += value
 
     return apply
 

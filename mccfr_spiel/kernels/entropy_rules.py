@@ -8,6 +8,7 @@ The optimistic rules choose the policy as if the last gradient came a second tim
 what an infoset passes up differs from what it passes up for the gradients that did
 come, so there are two channels: `gradient` for these, and `Tables.ahead`, in which the
 pass has put the last payoffs of the leaves and the infosets below their own values.
+Other rules have no such table.
 """
 
 import math
@@ -16,6 +17,7 @@ import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.rates import STEP, TEMPERATURE
+from mccfr_spiel.kernels.tables import Tables
 
 
 @inlined
@@ -45,14 +47,20 @@ def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
         memory[s] += gradient[s]
         gradient[s] = 0.0
     after = log_sum_exp(memory, start, stop, scale)
-    for s in range(start, stop):
-        policy[s] = math.exp(scale * memory[s] - after)
+    if len(tables.ahead) > 0:
+        for s in range(start, stop):
+            tables.ahead[s] += memory[s]
+        play_ahead(tables, parent, start, stop, scale, scale, after)
+    else:
+        for s in range(start, stop):
+            policy[s] = math.exp(scale * memory[s] - after)
     return (after - before) / scale
 
 
 @inlined
 def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
-    """OMD; `memory` holds the policy's logarithm; the parameter is the step size.
+    """OMD; `memory` holds the policy's logarithm, or that of the policy from which an
+    optimistic one is one more step; the parameter is the step size.
 
     Returns:
         The same as `follow_leader`.
@@ -65,8 +73,42 @@ def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
     total = log_sum_exp(memory, start, stop, 1.0)
     for s in range(start, stop):
         memory[s] -= total
-        policy[s] = math.exp(memory[s])
+    if len(tables.ahead) > 0:
+        for s in range(start, stop):
+            tables.ahead[s] = memory[s] + scale * tables.ahead[s]
+        play_ahead(tables, parent, start, stop, 1.0, scale, 0.0)
+    else:
+        for s in range(start, stop):
+            policy[s] = math.exp(memory[s])
     return total / scale
+
+
+@inlined
+def play_ahead(
+    tables: Tables,
+    parent: int,
+    start: int,
+    stop: int,
+    factor: float,
+    scale: float,
+    now: float,
+) -> None:
+    """Plays softmax(factor * ahead), where `Tables.ahead` has what the memory would be
+    if the last gradient came again, and passes its value up in `ahead`.
+
+    Args:
+        tables: of which `policy` and `ahead` change.
+        parent, start, stop: as of the rule.
+        factor: of `ahead`.
+        scale: the infoset's.
+        now: the log sum exp of the memory as it is.
+    """
+    policy, ahead = tables.policy, tables.ahead
+    expected = log_sum_exp(ahead, start, stop, factor)
+    for s in range(start, stop):
+        policy[s] = math.exp(factor * ahead[s] - expected)
+        ahead[s] = 0.0
+    ahead[parent] += (expected - now) / scale
 
 
 @inlined
@@ -82,48 +124,6 @@ def start_logarithms(tables, infoset, start, stop, parameters, place, seed):
     start_sums(tables, infoset, start, stop, parameters, place, seed)
     for s in range(start, stop):
         tables.memory[s] = math.log(tables.policy[s])
-
-
-@inlined
-def follow_leader_ahead(tables, infoset, parent, start, stop, parameters, rates):
-    """Optimistic FTRL; `memory` and what is returned are those of `follow_leader`."""
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    ahead = tables.ahead
-    scale = parameters[0] / tables.weight[infoset]
-    before = log_sum_exp(memory, start, stop, scale)
-    for s in range(start, stop):
-        memory[s] += gradient[s]
-        gradient[s] = 0.0
-        ahead[s] += memory[s]
-    after = log_sum_exp(memory, start, stop, scale)
-    expected = log_sum_exp(ahead, start, stop, scale)
-    for s in range(start, stop):
-        policy[s] = math.exp(scale * ahead[s] - expected)
-        ahead[s] = 0.0
-    ahead[parent] += (expected - after) / scale
-    return (after - before) / scale
-
-
-@inlined
-def descend_mirror_ahead(tables, infoset, parent, start, stop, parameters, rates):
-    """Optimistic OMD; `memory` holds the logarithm of the policy that `descend_mirror`
-    would play, from which the policy is one more step."""
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    ahead = tables.ahead
-    scale = parameters[0] / tables.weight[infoset]
-    for s in range(start, stop):
-        memory[s] += scale * gradient[s]
-        gradient[s] = 0.0
-    total = log_sum_exp(memory, start, stop, 1.0)
-    for s in range(start, stop):
-        memory[s] -= total
-        ahead[s] = memory[s] + scale * ahead[s]
-    expected = log_sum_exp(ahead, start, stop, 1.0)
-    for s in range(start, stop):
-        policy[s] = math.exp(ahead[s] - expected)
-        ahead[s] = 0.0
-    ahead[parent] += expected / scale
-    return total / scale
 
 
 @inlined

@@ -72,44 +72,34 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
 @jit(nogil=True)
 def evaluate_piece(work, desk, piece):
     """Goes the leader's way through a block, or through the top."""
-    blocks = work.blocks
-    if desk[passes.WAY] == passes.DOWNWARD:
-        if piece == passes.THE_TOP:
-            for infoset in blocks.top:
-                if infoset >= 0:
-                    passes.fill_plan_at(
-                        work.infosets, work.policy, work.plan, np.int64(infoset)
-                    )
-        else:
-            for infoset in range(blocks.ends[piece], blocks.ends[piece + 1]):
-                if len(blocks.kinds) == 0 or blocks.kinds[infoset] != passes.IN_TOP:
-                    passes.fill_plan_at(work.infosets, work.policy, work.plan, infoset)
-    elif piece == passes.THE_TOP:
-        for visit in range(len(blocks.top) - 1, -1, -1):
-            infoset = blocks.top[visit]
-            # A number below 0 is the root of a block, which has been done: `~infoset`.
-            if infoset < 0:
-                start = work.infosets[~infoset]["first_sequence"]
-                parent = work.infosets[~infoset]["parent"]
-                work.got[parent] += work.got[start]
-                work.best[parent] += work.best[start]
-            else:
-                # False, but not as a constant: for that numba would compile `_respond`
-                # a second time.
-                is_root = infoset < 0
-                _respond(work, np.int64(infoset), is_root)
-    else:
+    blocks, is_top = work.blocks, piece == passes.THE_TOP
+    is_cut = not is_top and len(blocks.kinds) > 0
+    begin, end = np.int64(0), np.int64(len(blocks.top))
+    if not is_top:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
-        # Leaves are read forward, as they lie in memory. Those after sequences of the
-        # top lie among them.
-        if begin < end:
-            last = work.infosets[end - 1]
-            stop = last["first_sequence"] + last["num_actions"]
-            _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
-        for infoset in range(end - 1, begin - 1, -1):
-            if len(blocks.kinds) == 0 or blocks.kinds[infoset] != passes.IN_TOP:
-                is_root = len(blocks.kinds) > 0 and blocks.kinds[infoset] == passes.ROOT
-                _respond(work, infoset, is_root)
+    if desk[passes.WAY] == passes.DOWNWARD:
+        for visit in range(begin, end):
+            infoset = np.int64(blocks.top[visit]) if is_top else visit
+            if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == passes.IN_TOP):
+                passes.fill_plan_at(work.infosets, work.policy, work.plan, infoset)
+        return
+    # Leaves are read forward, as they lie in memory. Those after sequences of the top
+    # lie among them.
+    if not is_top and begin < end:
+        last = work.infosets[end - 1]
+        stop = last["first_sequence"] + last["num_actions"]
+        _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
+    for visit in range(end - 1, begin - 1, -1):
+        infoset = np.int64(blocks.top[visit]) if is_top else visit
+        if infoset < 0:  # the root of a block, which has been done
+            start = work.infosets[~infoset]["first_sequence"]
+            parent = work.infosets[~infoset]["parent"]
+            work.got[parent] += work.got[start]
+            work.best[parent] += work.best[start]
+            continue
+        kind = blocks.kinds[infoset] if is_cut else np.uint8(passes.INNER)
+        if kind != passes.IN_TOP:
+            _respond(work, infoset, kind == passes.ROOT)
 
 
 @inlined
@@ -155,28 +145,3 @@ def pass_up(
             mean += policy[s] * values[s]
             highest = max(highest, values[s])
         values[infosets[infoset]["parent"]] += mean if is_fixed[infoset] else highest
-
-
-# --- looking at policies ---------------------------------------------------------
-
-
-@jit(nogil=True)
-def are_distributions(infosets: np.ndarray, policy: np.ndarray, most: float) -> bool:
-    """Whether a policy `[S]`, all finite, is a distribution at each infoset.
-
-    Args:
-        infosets: of any tree.
-        policy: the policy.
-        most: how far from 1 a sum may be.
-    """
-    for number in range(len(infosets)):
-        infoset = np.uint64(number)  # see `add_rows`
-        start = np.uint64(infosets[infoset]["first_sequence"])
-        total, least = 0.0, 0.0
-        for action in range(np.uint64(infosets[infoset]["num_actions"])):
-            probability = policy[start + action]
-            total += probability
-            least = min(least, probability)
-        if not (abs(total - 1.0) < most and least >= 0.0):
-            return False
-    return True

@@ -91,12 +91,10 @@ RULES = {
     "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
     "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),
     "optimistic_ftrl": Rule(
-        entropy_rules.follow_leader_ahead, entropy_rules.start_sums, looks_ahead=True
+        entropy_rules.follow_leader, entropy_rules.start_sums, looks_ahead=True
     ),
     "optimistic_omd": Rule(
-        entropy_rules.descend_mirror_ahead,
-        entropy_rules.start_logarithms,
-        looks_ahead=True,
+        entropy_rules.descend_mirror, entropy_rules.start_logarithms, looks_ahead=True
     ),
     "mmd": Rule(
         entropy_rules.descend_to_magnet,

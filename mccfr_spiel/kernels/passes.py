@@ -40,7 +40,7 @@ import numpy as np
 from numba.core import types
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.apply import begin_update, end_update, is_at_end
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.tables import (
@@ -48,10 +48,10 @@ from mccfr_spiel.kernels.tables import (
     AVERAGE_WEIGHT,
     DONE,
     ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
-    NODES_TOUCHED,
+    NUM_NODES,
     PLAYER,
+    TOUCHED,
+    WALKER,
     Blocks,
     Passes,
     Plans,
@@ -148,10 +148,7 @@ def find_blocks(
     work: np.ndarray,
     most: int,
     owner: np.ndarray,
-    block_of: np.ndarray,
-    is_root: np.ndarray,
-    player_ends: np.ndarray,
-) -> None:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Finds blocks of whole subtrees, of one player each, for batches of walks.
 
     Where a subtree has little work it goes into a block as a whole, with its neighbours
@@ -163,13 +160,15 @@ def find_blocks(
         work: `[I]` of an infoset and all below it.
         most: subtrees of more work are cut.
         owner: `[S]` the infoset of each sequence, -1 for the empty ones.
-        block_of: `[I]` int32; gets the block, -1 for the top.
-        is_root: `[I]` bool, false at first; true where a block's subtree begins.
-        player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
-            next one.
+
+    Returns:
+        `[I]` the block of each infoset, -1 in the top; `[I]` whether a block's subtree
+        begins there; and `[P + 1]`, where player p has the blocks from its entry to the
+        next one.
     """
-    num_blocks = 0
-    player_ends[0] = 0
+    block_of = np.empty(len(infosets), np.int32)
+    is_root = np.zeros(len(infosets), np.bool_)
+    player_ends, num_blocks = np.zeros(len(member_ends), np.int64), 0
     for player in range(len(member_ends) - 1):
         room = 0
         for m in range(member_ends[player], member_ends[player + 1]):
@@ -187,16 +186,14 @@ def find_blocks(
                 block_of[infoset] = num_blocks - 1
                 is_root[infoset] = True
         player_ends[player + 1] = num_blocks
+    return block_of, is_root, player_ends
 
 
 # --- passes over a complete tree: the loop for algorithms that sample nothing ---------
 
 
-WAY, FIRST_PLAYER, END_PLAYER, ITERATION_NOW, _END = range(NOTES, NOTES + 5)
-"""The leader's notes: the way of the pass, and for which players and in which iteration
-it is made."""
-
-NUM_NOTES = _END - NOTES
+WAY, NUM_NOTES = NOTES, 1
+"""The leader's one note: the way of the pass."""
 
 UPWARD, DOWNWARD = range(2)
 """The ways."""
@@ -270,54 +267,6 @@ def move_plans(
 
 
 @inlined
-def next_update(
-    task: Task,
-    tree: TreeArrays,
-    tables: Tables,
-    clock: np.ndarray,
-    iteration: int,
-    player: int,
-    touched: int,
-    num_nodes: int,
-) -> tuple[bool, int, int, int]:
-    """Counts the next turn, and begins an iteration if that is the first player's.
-
-    If all players are updated at once, that is at the last one's turn, and the turns
-    before it are counted, too.
-
-    Args:
-        task: with the job's limits.
-        tree: the arrays of the tree.
-        tables: of which the average's weights at the empty sequences grow.
-        clock: which moves on to a new iteration.
-        iteration: the number of the last iteration begun.
-        player: whose turn comes.
-        touched: the nodes touched.
-        num_nodes: which a turn touches whatever it finds.
-
-    Returns:
-        Whether there is an update, False at the job's limits; then its iteration and
-        player, and the nodes touched with it.
-    """
-    job = task.job
-    last_player = tree.utilities.shape[1] - 1
-    # One pass of this loop counts one turn.
-    while True:
-        if player == 0:
-            is_last = iteration == np.int64(job[LAST_ITERATION])
-            if is_last or touched >= np.int64(job[NODE_LIMIT]):
-                return False, iteration, player, touched
-            iteration += 1
-            before = clock[AVERAGE_WEIGHT]
-            clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
-        tables.average[player] += clock[AVERAGE_WEIGHT]
-        touched += num_nodes
-        if job[ALTERNATING] != 0 or player == last_player:
-            return True, iteration, player, touched
-        player += 1
-
-
-@inlined
 def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
     """Adds the value that a block's root has left to its parent sequence's."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
@@ -366,15 +315,16 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         tree, tables = tree_in(frame, task.job), views(frame, Tables)
         passes, blocks = views(frame, Passes), views(frame, Blocks)
         plan, infosets = views(frame, Plans).plan, tree.infosets
+        walk = views(frame, Walk)
         if piece == THE_TOP:
             order, is_cut = blocks.top, False
-            begin = blocks.top_ends[desk[FIRST_PLAYER]]
-            end = blocks.top_ends[desk[END_PLAYER]]
+            begin = blocks.top_ends[walk.cursor[PLAYER]]
+            end = blocks.top_ends[walk.marks[WALKER] + 1]
         else:
             order, is_cut = passes.members, len(blocks.kinds) > 0
             begin, end = blocks.starts[piece], blocks.starts[piece + 1]
         if desk[WAY] == UPWARD:
-            rates = rates_at(task.parameters, desk[ITERATION_NOW])
+            rates = rates_at(task.parameters, walk.cursor[ITERATION])
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
                 if infoset < 0:  # a root, seen from the top
@@ -388,7 +338,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                     parent = infosets[infoset]["first_sequence"]
                 update_infoset(task, tree, tables, passes, plan, infoset, parent, rates)
         else:
-            weight = views(frame, Walk).clock[AVERAGE_WEIGHT]
+            weight = walk.clock[AVERAGE_WEIGHT]
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
@@ -398,99 +348,96 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     return do_piece
 
 
-@inlined
-def _has_rows(
-    frame: np.ndarray, desk: np.ndarray, tables: Tables, first: int, end: int
-) -> None:
-    """Delivers nothing, since pieces read the rows of leaves."""
-
-
-def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
-    """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
-
-    Before each update `deliver(frame, desk, tables, first, end)` may write into the
-    gradient what the leaves pay the players `first .. end - 1`. If `once`, a call makes
-    at most one update.
-    """
-    looks_ahead, start_tables = rule.looks_ahead, make_start(rule)
-
-    @inlined
-    def loop(frame, task, tree, tables, walk, passes, blocks, num_nodes, desk, leads):
-        if not leads:
-            take_pieces(do_piece, frame, desk, False)
-            return DONE
-        job, cursor, num_blocks = task.job, walk.cursor, len(blocks.ends) - 1
-        num_players = tree.utilities.shape[1]
-        start_tables(task, tree, tables, walk.known)
-        iteration, player = cursor[ITERATION], cursor[PLAYER]
-        touched = cursor[NODES_TOUCHED]
-
-        # One pass of this loop is the update of one player, or of all players at the
-        # last one's turn if they are updated at once. Before and after it, all plans
-        # are those of the policies, and the gradient is 0.
-        while load(desk, FAILED) == 0:
-            goes_on, iteration, player, touched = next_update(
-                task, tree, tables, walk.clock, iteration, player, touched, num_nodes
-            )
-            if not goes_on:
-                break
-            first, end = player if job[ALTERNATING] != 0 else 0, player + 1
-            desk[FIRST_PLAYER], desk[END_PLAYER] = first, end
-            desk[ITERATION_NOW] = iteration
-            deliver(frame, desk, tables, first, end)
-            begin_piece, end_piece = first * num_blocks, end * num_blocks
-            go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            for sequence in range(num_players):
-                tables.gradient[sequence] = 0.0
-                if looks_ahead:
-                    tables.ahead[sequence] = 0.0
-            player = end % num_players
-            if once:
-                break
-
-        if load(desk, FAILED) != 0:  # which raises in the thread's stead
-            return DONE
-        cursor[ITERATION] = iteration
-        cursor[PLAYER] = player
-        cursor[NODES_TOUCHED] = touched
-        return DONE
-
-    return loop
-
-
-@for_rule
-def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
+def make_loop(
+    rule: Rule,
+    do_piece: Any,
+    deliver: Any,
+    *,
+    once: bool = False,
+    views_only: bool = True,
+) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
-
-    If the gradients are `estimated`, a call makes one update, before which they have
-    been written into the tables, and counts no nodes.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
     job's limits. What the frame holds is said in tables.py. `teams.run` calls it in
     some threads, with NUM_NOTES notes; the leader returns DONE.
-    """
-    do_piece = make_piece(rule, has_rows=not estimated)
-    loop = make_loop(rule, do_piece, _has_rows, once=estimated)
 
-    @jit(nogil=True, views_only=True)
+    Args:
+        rule: the local rule.
+        do_piece: see `make_piece`.
+        deliver: `deliver(frame, desk, tables, first, end)` may write into the gradient,
+            before an update of the players `first .. end - 1`, what the leaves pay
+            them; returns how many nodes it touches.
+        once: whether a call makes at most one update.
+        views_only: see `jit`.
+    """
+    rates, looks_ahead, start_tables = rule.rates, rule.looks_ahead, make_start(rule)
+
+    @inlined
+    def begin(task, tables, walk, num_players):
+        """Begins the next update; returns whether the job allows one."""
+        if is_at_end(task, walk):
+            return False
+        first, is_alone = walk.cursor[PLAYER], task.job[ALTERNATING] != 0
+        walk.marks[WALKER] = first if is_alone else num_players - 1
+        begin_update(task, tables, walk, rates, False)
+        return True
+
+    @inlined
+    def loop(frame, task, tree, tables, walk, blocks, desk, leads):
+        if not leads:
+            take_pieces(do_piece, frame, desk, False)
+            return DONE
+        cursor, num_blocks = walk.cursor, len(blocks.ends) - 1
+        num_players = tree.utilities.shape[1]
+        start_tables(task, tree, tables, walk.known)
+
+        # One pass of this loop is the update of one player, or of all players at once.
+        # Before and after it, all plans are those of the policies, and the gradient is
+        # 0.
+        while begin(task, tables, walk, num_players):
+            first, end = cursor[PLAYER], walk.marks[WALKER] + 1
+            walk.marks[TOUCHED] += deliver(frame, desk, tables, first, end)
+            begin_piece, end_piece = first * num_blocks, end * num_blocks
+            go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
+            go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
+            if load(desk, FAILED) != 0:  # which raises in the thread's stead
+                break
+            end_update(task, tables, walk, num_players)
+            if looks_ahead:
+                for sequence in range(num_players):
+                    tables.ahead[sequence] = 0.0
+            if once:
+                break
+        return DONE
+
+    @jit(nogil=True, views_only=views_only)
     def iterate(frame, desk, leads):
-        task = views(frame, Task)
-        tree = tree_in(frame, task.job)
-        return loop(
-            frame,
-            task,
-            tree,
-            views(frame, Tables),
-            views(frame, Walk),
-            views(frame, Passes),
-            views(frame, Blocks),
-            0 if estimated else len(tree.nodes),
-            desk,
-            leads,
-        )
+        task, tables = views(frame, Task), views(frame, Tables)
+        tree, walk = tree_in(frame, task.job), views(frame, Walk)
+        blocks = views(frame, Blocks)
+        return loop(frame, task, tree, tables, walk, blocks, desk, leads)
 
     return iterate
+
+
+@for_rule
+def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
+    """Makes the loop of `make_loop` for passes over the rows of leaves.
+
+    If the gradients are `estimated`, a call makes one update, before which they have
+    been written into the tables, and counts no nodes.
+    """
+
+    @inlined
+    def count_nodes(frame, desk, tables, first, end):
+        """Delivers nothing, since pieces read the rows of leaves."""
+        if estimated:
+            return 0
+        return (end - first) * np.int64(views(frame, Task).job[NUM_NODES])
+
+    do_piece = make_piece(rule, has_rows=not estimated)
+    return make_loop(rule, do_piece, count_nodes, once=estimated)
 
 
 def compile_for_threads(kernel: Any) -> None:
@@ -544,7 +491,8 @@ def fill_plan_at(
 
 
 def _make_walk(of_leaves: bool) -> Any:
-    """Compiles `walk(tree, notes)`, which does its work where it meets a node.
+    """Compiles `walk(tree, notes, stack)`, which does its work where it meets a node;
+    returns whether the stack was high enough.
 
     The work at a node stands in the loop, since a call that hands over the arrays of
     the stack would count references and take as long as the rest.
@@ -557,19 +505,16 @@ def _make_walk(of_leaves: bool) -> Any:
     """
 
     @jit(nogil=True)
-    def walk(tree, notes):
+    def walk(tree, notes, stack):
         nodes, utilities = tree.nodes, tree.utilities
         chance_probs = tree.chance_probs
         if of_leaves:
             next_row, others, payoffs, fill = notes
         else:
-            plan, reach = notes
+            reach, plan = notes
         num_players = utilities.shape[1]
-        height = 1024
-        stack_node = np.empty(height, np.int32)
-        stack_prob = np.empty(height)
-        stack_sequences = np.empty((height, num_players), np.int32)
-        mine = np.empty(num_players, np.int32)
+        stack_node, stack_prob, stack_sequences = stack
+        mine = stack_sequences[len(stack_node)]
         stack_node[0] = 0
         stack_prob[0] = 1.0
         for player in range(num_players):
@@ -606,14 +551,8 @@ def _make_walk(of_leaves: bool) -> Any:
                 reach[record["infoset"]] += reached
             count = np.int64(record["num_children"])
             first = record["first_child"]
-            if top + count > height:
-                more = top + count
-                stack_node = np.concatenate((stack_node, np.empty(more, np.int32)))
-                stack_prob = np.concatenate((stack_prob, np.empty(more)))
-                stack_sequences = np.concatenate(
-                    (stack_sequences, np.empty((more, num_players), np.int32))
-                )
-                height += more
+            if top + count > len(stack_node):
+                return False
             for child in range(count - 1, -1, -1):
                 stack_node[top] = first + child
                 stack_prob[top] = prob
@@ -624,11 +563,28 @@ def _make_walk(of_leaves: bool) -> Any:
                 else:
                     stack_sequences[top, acting] = start + child
                 top += 1
+        return True
 
     return walk
 
 
 leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
+
+
+HEIGHT = 1024
+"""Of the stack at first."""
+
+
+def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) -> None:
+    """Walks a tree with notes, of which the first one counts or adds up."""
+    height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
+    while True:
+        sequences = np.empty((height + 1, num_players), np.int32)
+        stack = np.empty(height, np.int32), np.empty(height), sequences
+        if walk(tree, (changed, *notes), stack):
+            return
+        changed[:] = before
+        height *= 4
 
 
 def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
@@ -642,4 +598,4 @@ def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
         plan: `[S]` all players' realization plans.
         reach: `[I]` to which the reaches are added.
     """
-    reaches_walk(tree, (plan, reach))
+    walk_whole(reaches_walk, tree, reach, plan)

@@ -75,7 +75,7 @@ def infoset_place(player: int, info_state: str) -> int:
 
 _MASK = 2**64 - 1
 _PLAIN_FIRST, _PLAIN_SECOND = int(_FIRST), int(_SECOND)
-_PLAIN_PATH, _PLAIN_GOLDEN = int(_PATH), int(_GOLDEN)
+_PLAIN_GOLDEN = int(_GOLDEN)
 
 
 def _plain_mix(x: int) -> int:
@@ -94,8 +94,3 @@ def plain_stream_key(seed: int, iteration: int, player: int, num_players: int) -
 def plain_uniform(stream: int, place: int) -> float:
     """`uniform`."""
     return (_plain_mix(stream ^ place) >> 11) * _TO_UNIT
-
-
-def plain_child_place(place: int, child: int) -> int:
-    """`child_place`."""
-    return (place * _PLAIN_PATH + child + 1) & _MASK

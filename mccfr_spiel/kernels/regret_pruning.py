@@ -29,19 +29,16 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import RULES, make_start
-from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
+from mccfr_spiel.kernels.minimizers import RULES
+from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
     AVERAGE_WEIGHT,
-    DONE,
     FLOAT,
-    ITERATION,
     LONG,
-    NODES_TOUCHED,
-    PLAYER,
+    TOUCHED,
     Passes,
     Plans,
     Tables,
@@ -49,9 +46,8 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
     tree_in,
+    views,
 )
-
-_start_tables = make_start(RULES["regret_matching"])
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
@@ -74,25 +70,10 @@ class Ceilings(NamedTuple):
     height: Annotated[np.ndarray, Entry(LONG, "[1]")]
 
 
-class Stack(NamedTuple):
-    """The nodes that a walk visits later.
+LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
+"""What a frame of passes with pruning holds. The walk's stack must have room."""
 
-    Attributes:
-        node: the node.
-        sequence: the updated player's last one before it.
-        weight: the factor of all payoffs below it.
-    """
-
-    node: np.ndarray
-    sequence: np.ndarray
-    weight: np.ndarray
-
-
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Ceilings)
-"""What a frame of passes with pruning holds."""
-
-pruned_frame_of = LAYOUT.frame_of
-_views = LAYOUT.viewer()
+_ceilings_in = LAYOUT.viewer()
 
 
 @inlined
@@ -111,7 +92,7 @@ def meet_plans(
 
 @inlined
 def walk_followed(
-    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Stack, player: int
+    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Walk, player: int
 ) -> int:
     """Walks to all that a player's update needs to know: adds the leaves' payoffs to
     `gradient` and `known`, and the ceilings of what is skipped to `best`.
@@ -156,34 +137,38 @@ def walk_followed(
 
 
 @inlined
-def update_followed(
+def update_infoset(
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
     infoset: int,
     start: int,
     stop: int,
-) -> tuple[float, int]:
+) -> tuple[float, float, int]:
     """Moves the policy at an infoset, by regret matching over what is followed.
 
     The memory of an action that is skipped is a bound on its regret. If no regret is
-    above 0, the policy is uniform over the others.
+    above 0, the policy is uniform over the others. An infoset that is resumed starts
+    anew, as if its player had played the best response so far.
 
     Returns:
-        <b, G>, and the number of nodes touched.
+        <b, G>, the highest value of `best`, and the number of nodes touched.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     best, skips, got = tables.best, tables.skips, tables.got
-    value, touched = 0.0, 0
+    value, highest, touched = 0.0, -np.inf, 0
     for s in range(start, stop):
         if skips[s] == RESUMED:
             touched += ceilings.num_nodes[s]
             tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
         if skips[s] != SKIPPED:
-            value += policy[s] * gradient[s]  # of what is resumed both are 0
+            value += policy[s] * gradient[s]  # of what is resumed the gradient is 0
             best[s] = tables.known[s] + tables.below[s]
             tables.below[s] = 0.0
+        highest = max(highest, best[s])
     got[infoset] += value
+    if tables.is_met[infoset] == RESUMED:
+        got[infoset] = highest
     total, num_followed = 0.0, 0
     for s in range(start, stop):
         if skips[s] == FOLLOWED:
@@ -198,36 +183,7 @@ def update_followed(
             policy[s] = max(memory[s], 0.0) / total
         else:
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
-    return value, touched
-
-
-@inlined
-def make_good(
-    tables: Tables,
-    passes: Passes,
-    ceilings: Ceilings,
-    infoset: int,
-    start: int,
-    stop: int,
-) -> int:
-    """Starts an infoset anew, as if its player had played the best response so far.
-
-    Returns:
-        The number of nodes touched.
-    """
-    best, touched = tables.best, 0
-    highest = -np.inf
-    for s in range(start, stop):
-        touched += ceilings.num_nodes[s]
-        tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
-        best[s] = tables.known[s] + tables.below[s]
-        tables.below[s] = 0.0
-        highest = max(highest, best[s])
-    tables.got[infoset] = highest
-    for s in range(start, stop):
-        tables.memory[s] = best[s] - highest
-        tables.policy[s] = 1.0 / (stop - start)
-    return touched
+    return value, highest, touched
 
 
 @inlined
@@ -264,7 +220,7 @@ def update_player(
     Returns:
         The number of nodes touched to make good what was skipped.
     """
-    infosets, best, touched = tree.infosets, tables.best, 0
+    infosets, touched = tree.infosets, 0
     first, last = passes.member_ends[player], passes.member_ends[player + 1]
     for visit in range(last - 1, first - 1, -1):
         infoset = passes.members[visit]
@@ -273,17 +229,11 @@ def update_player(
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         parent = infosets[infoset]["parent"]
-        if tables.is_met[infoset] == RESUMED:
-            touched += make_good(tables, passes, ceilings, infoset, start, stop)
-        else:
-            value, more = update_followed(
-                tables, passes, ceilings, infoset, start, stop
-            )
-            tables.gradient[parent] += value
-            touched += more
-        highest = best[start]
-        for s in range(start + 1, stop):
-            highest = max(highest, best[s])
+        value, highest, more = update_infoset(
+            tables, passes, ceilings, infoset, start, stop
+        )
+        tables.gradient[parent] += value
+        touched += more
         tables.below[parent] += highest
     tables.gradient[player] = tables.below[player] = 0.0
     return touched
@@ -314,45 +264,33 @@ def move_player(
         decide(tree.infosets, tables, ceilings, infoset)
 
 
-@jit
-def iterate_pruned(frame):
-    """Runs CFR with regret-based pruning; otherwise as `passes.make_passes`."""
-    task = _views(frame, Task)
-    job = task.job
-    tree = tree_in(frame, job)
-    tables, walk = _views(frame, Tables), _views(frame, Walk)
-    passes, plan = _views(frame, Passes), _views(frame, Plans).plan
-    ceilings = _views(frame, Ceilings)
-    cursor, clock = walk.cursor, walk.clock
-    height = ceilings.height[0]
-    stack = Stack(
-        np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
-    )
-    _start_tables(task, tree, tables, walk.known)
-    iteration, player = cursor[ITERATION], cursor[PLAYER]
-    touched = cursor[NODES_TOUCHED]
+@jit(nogil=True, views_only=True)
+def do_player(frame, desk, player):
+    """Goes the leader's way through a player's infosets; see `passes.make_piece`."""
+    task, tables, walk = views(frame, Task), views(frame, Tables), views(frame, Walk)
+    tree, passes = tree_in(frame, task.job), views(frame, Passes)
+    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
+    if desk[WAY] == UPWARD:
+        walk.marks[TOUCHED] += update_player(tree, tables, passes, ceilings, player)
+    else:
+        weight = walk.clock[AVERAGE_WEIGHT]
+        move_player(tree, tables, passes, ceilings, plan, player, weight)
 
-    # One pass of this loop is the update of one player, or of both at the last one's
-    # turn if they are updated at once.
-    while True:
-        goes_on, iteration, player, touched = next_update(
-            task, tree, tables, clock, iteration, player, touched, 0
-        )
-        if not goes_on:
-            break
-        first, end = player if job[ALTERNATING] != 0 else 0, player + 1
-        for p in range(first, end):
-            meet_plans(tree.infosets, passes, tables, plan, 1 - p)
-            touched += walk_followed(tree, tables, ceilings, stack, p)
-        for p in range(first, end):
-            touched += update_player(tree, tables, passes, ceilings, p)
-        for p in range(first, end):
-            weight = clock[AVERAGE_WEIGHT]
-            move_player(tree, tables, passes, ceilings, plan, p, weight)
-        player = 1 - player
-    cursor[ITERATION], cursor[PLAYER] = iteration, player
-    cursor[NODES_TOUCHED] = touched
-    return DONE
+
+@inlined
+def deliver(frame, desk, tables, first, end):
+    """Walks for the players `first .. end - 1`; returns the nodes touched."""
+    tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
+    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
+    touched, stack = 0, views(frame, Walk)
+    for player in range(first, end):
+        meet_plans(tree.infosets, passes, tables, plan, 1 - player)
+        touched += walk_followed(tree, tables, ceilings, stack, player)
+    return touched
+
+
+iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
+"""CFR with regret-based pruning, in one thread; all infosets are in one block."""
 
 
 @jit

@@ -268,24 +268,17 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
     return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
 
 
-class Pick(NamedTuple):
-    """What picks a node's actions.
-
-    Attributes:
-        settings: see `tables.NUM_SETTINGS`.
-        stream: the key of the walk.
-        own_place: the infoset's place; that of an action's draw is below it.
-        placed: whether places of histories are asked; else they are not stacked.
-    """
-
-    settings: Any
-    stream: Any
-    own_place: Any
-    placed: bool
-
-
 @inlined
-def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> int:
+def push_picked(
+    tables: Tables,
+    walk: Walk,
+    top: int,
+    at: Visit,
+    settings: np.ndarray,
+    stream: int,
+    own: int,
+    placed: bool,
+) -> int:
     """Stacks the children that a walk follows after the player's move.
 
     The average is not paid before the update. What it will then have at a sequence
@@ -296,25 +289,28 @@ def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> 
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
-        pick: what picks the actions.
+        settings: see `tables.NUM_SETTINGS`.
+        stream: the key of the walk.
+        own: the infoset's place; that of an action's draw is below it.
+        placed: whether places of histories are asked; else they are not stacked.
 
     Returns:
         The new height.
     """
-    settings, total = pick.settings, 0.0
+    total = 0.0
     for s in range(at.start, at.start + at.num_moves):
         total += tables.average[s] + tables.policy[s] * at.debt
     for child in range(at.num_moves - 1, -1, -1):
         s = at.start + child
         played = tables.average[s] + tables.policy[s] * at.debt
         likelihood = follow_probability(settings, played, total)
-        if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
+        if uniform(stream, child_place(own, child)) >= likelihood:
             continue
         walk.node[top] = at.first + child
         walk.sequence[top] = s
         walk.weight[top] = at.weight / likelihood
         walk.debt[top] = at.debt
-        if pick.placed:
+        if placed:
             walk.place[top] = child_place(at.place, child)
         top += 1
     return top

@@ -41,14 +41,17 @@ from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
+    BLOCK_PART,
     DONE,
     FLOAT,
     GROW,
     INT,
     LONG,
+    NEEDS_ONE_THREAD,
     NUM_MET,
     PLAYER,
     SEED,
+    TOP_PART,
     TOUCHED,
     UNSIGNED,
     WALK,
@@ -59,18 +62,8 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.kernels.teams import NOTES, close, open_tickets, serve
-from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
-from mccfr_spiel.kernels.walk import (
-    BLOCK_PART,
-    FORK,
-    LARGE,
-    LEAF,
-    TOP_PART,
-    Log,
-    Sampled,
-    make_walk,
-)
+from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
+from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Log, Sampled, make_walk
 
 # --- what threads that share the walks of a batch write, besides the one gradient -----
 
@@ -256,10 +249,11 @@ def make_part_of_batch(walk_on: Any) -> Any:
 
 
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
-    """Makes what a thread does for one ticket of each stage."""
+    """Compiles `do_piece(what, desk, piece)`, what a thread does for one ticket of the
+    stage; `what` is a frame of SHARED_LAYOUT and a plan."""
     walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, TOP_PART))
     walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
-    move = apply.make_move(rule, skips=False)
+    apply_block = apply.make_apply(rule, part=BLOCK_PART)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
@@ -314,26 +308,29 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         counts[NODES], counts[STATUS] = touched, status
 
     @inlined
-    def apply_block(task, tree, tables, walk, cut, block):
-        """Pays the debts of a block and moves its policies, bottom up.
+    def do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece):
+        if desk[STAGE] == IN_TOP:
+            first = walk.marks[WALK] + piece * plan[WALKS_OF_SLICE]
+            stop = min(first + plan[WALKS_OF_SLICE], apply.present_batch(task, walk))
+            walk_slice(task, tree, tables, walk, cut, slots, piece, first, stop)
+        elif desk[STAGE] == IN_BLOCKS:
+            slices = desk[NUM_SLICES_NOW]
+            follow(task, tree, tables, walk, cut, slots, piece, slices)
+        else:
+            first = cut.ends[piece]
+            stop = first + cut.num_met[piece]
+            apply_block(task, tree, tables, walk, cut.met, first, stop, cut.home)
+            cut.num_met[piece] = 0
 
-        The root of a subtree leaves its value in its own first sequence, for the top.
-        """
-        infosets, first = tree.infosets, cut.ends[block]
-        stop = first + cut.num_met[block]
-        apply.pay_met(infosets, tables, cut.met, first, stop)
-        for visit in range(stop - 1, first - 1, -1):
-            infoset = cut.met[visit]
-            start = infosets[infoset]["first_sequence"]
-            tables.is_met[infoset] = 0
-            value = move(task, tree, tables, walk.clock, infoset)
-            if cut.home[start] & 1:
-                tables.gradient[start] = value
-            else:
-                tables.gradient[infosets[infoset]["parent"]] += value
-        cut.num_met[block] = 0
+    @jit(nogil=True)
+    def do_piece(what, desk, piece):
+        frame, plan = what
+        task, tables = shared_views(frame, Task), shared_views(frame, Tables)
+        tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
+        cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
+        do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece)
 
-    return walk_slice, follow, apply_block
+    return do_piece
 
 
 @inlined
@@ -357,12 +354,12 @@ def gather_top(
 
 
 @inlined
-def status_of(slots: Slots, first: int, stop: int) -> Any:
-    """DONE, or what kept the walks of some row from going on."""
+def status_of(desk: np.ndarray, slots: Slots, first: int, stop: int) -> Any:
+    """DONE, or what kept the walks of some row, or the thread of one, from going on."""
     for row in range(first, stop):
         if slots.counts[row, STATUS] != DONE:
             return np.int64(slots.counts[row, STATUS])
-    return np.int64(DONE)
+    return np.int64(DONE if load(desk, FAILED) == 0 else NEEDS_ONE_THREAD)
 
 
 @inlined
@@ -374,102 +371,6 @@ def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
     return mine, min(first + (share + 1) * (end - first) // shares, end)
 
 
-@inlined
-def open_stage(desk: np.ndarray, stage: int, first: int, end: int) -> None:
-    """Opens the tickets of a stage, for slices or blocks `first .. end - 1`."""
-    desk[STAGE] = stage
-    open_tickets(desk, first, end)
-
-
-def make_leader(rule: Rule) -> Any:
-    """Makes what the leader does when all tickets of a stage are finished."""
-    rates, discounts = rule.rates, rule.discounts
-    move = apply.make_move(rule, skips=False)
-
-    @inlined
-    def apply_top(task, tree, tables, walk, cut):
-        """Moves the policies of the top, bottom up, with the values of the blocks."""
-        infosets, gradient = tree.infosets, tables.gradient
-        for visit in range(walk.marks[NUM_MET] - 1, -1, -1):
-            infoset = cut.top[visit]
-            start = infosets[infoset]["first_sequence"]
-            tables.is_met[infoset] = 0
-            if cut.home[start] >= 0:
-                value = gradient[start]
-                gradient[start] = 0.0
-            else:
-                value = move(task, tree, tables, walk.clock, infoset)
-            gradient[infosets[infoset]["parent"]] += value
-
-    @inlined
-    def begin_applying(task, tree, tables, walk, cut, desk):
-        """Begins the update: the iteration, the average at empty sequences, the debts
-        of the top; then opens the tickets of all blocks."""
-        marks = walk.marks
-        apply.begin_update(task, tables, walk, rates, discounts)
-        for visit in range(marks[NUM_MET]):
-            start = tree.infosets[cut.top[visit]]["first_sequence"]
-            if cut.home[start] < 0:
-                apply.pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
-        first = cut.player_ends[walk.cursor[PLAYER]]
-        open_stage(desk, APPLYING, first, cut.player_ends[marks[WALKER] + 1])
-
-    @inlined
-    def begin_stretch(task, walk, plan, desk):
-        """Opens the tickets of the next stretch of walks, or ends the call."""
-        marks = walk.marks
-        is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
-        if is_first and apply.is_at_end(task, walk):
-            close(desk, DONE)
-            return
-        batch = apply.present_batch(task, walk)
-        slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
-        desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
-        open_stage(desk, IN_TOP, 0, desk[NUM_SLICES_NOW])
-
-    @inlined
-    def direct(what, desk):
-        task, tree, tables, walk, cut, slots, plan = what
-        num_players, slices = tree.utilities.shape[1], desk[NUM_SLICES_NOW]
-        mine, mine_end = share_of(plan, cut, walk.marks[WALKER])
-        status = np.int64(GROW)  # unless something is found, there are more walks
-        if desk[STAGE] == IN_TOP:
-            status = status_of(slots, 0, slices)
-            if status == DONE:
-                gather_top(tree, tables, walk, cut, slots, slices)
-                open_stage(desk, IN_BLOCKS, mine, mine_end)
-                return
-        elif desk[STAGE] == IN_BLOCKS:
-            status = status_of(slots, NUM_SLICES + mine, NUM_SLICES + mine_end)
-            if status == DONE:
-                for block in range(mine, mine_end):
-                    walk.marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
-                walks = slices * plan[WALKS_OF_SLICE]
-                status = apply.after_stretch(task, walk, walks, num_players)
-                if status == DONE and plan[PURPOSE] != GATHER:
-                    begin_applying(task, tree, tables, walk, cut, desk)
-                    return
-        else:
-            apply_top(task, tree, tables, walk, cut)
-            apply.end_update(task, tables, walk, num_players)
-            if plan[PURPOSE] == APPLY:
-                status = np.int64(DONE)
-        if status == GROW:
-            begin_stretch(task, walk, plan, desk)
-        else:
-            close(desk, status)
-
-    @inlined
-    def begin_call(what, desk):
-        task, tree, tables, walk, cut, _, plan = what
-        if plan[PURPOSE] == APPLY:
-            begin_applying(task, tree, tables, walk, cut, desk)
-        else:
-            begin_stretch(task, walk, plan, desk)
-
-    return begin_call, direct
-
-
 @for_rule
 def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
@@ -478,73 +379,89 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     No player forgets, and the walks are such that `can_be_shared`. `frame` is of
     SHARED_LAYOUT, and `PLAN_SIZE` says what the plan holds. It returns DONE, PAUSED,
     TOO_UNLIKELY, or, if the slots must be made larger first, STACK_FULL or LOG_FULL.
-    With the last three `drop_shared` must be called.
+    After the last three what was found must be thrown away.
 
     Args:
         rule: the local rule; a user's own must be compiled.
         sampled: what a walk samples, batched.
     """
-    walk_slice, follow, apply_block = make_stages(sampled, rule)
-    begin_call, direct = make_leader(rule)
-    start_tables = make_start(rule)
+    do_piece, start_tables = make_stages(sampled, rule), make_start(rule)
+    rates, discounts = rule.rates, rule.discounts
+    apply_top = apply.make_apply(rule, part=TOP_PART)
 
     @inlined
-    def do_piece(what, desk, piece):
-        task, tree, tables, walk, cut, slots, plan = what
-        if desk[STAGE] == IN_TOP:
-            nth = walk.marks[WALK] + piece * plan[WALKS_OF_SLICE]
-            stop = min(nth + plan[WALKS_OF_SLICE], apply.present_batch(task, walk))
-            walk_slice(task, tree, tables, walk, cut, slots, piece, nth, stop)
-        elif desk[STAGE] == IN_BLOCKS:
-            slices = desk[NUM_SLICES_NOW]
-            follow(task, tree, tables, walk, cut, slots, piece, slices)
-        else:
-            apply_block(task, tree, tables, walk, cut, piece)
+    def walk_stretch(task, tree, tables, walk, cut, slots, what, desk):
+        """Makes the next walks of the batch; returns as `apply.after_stretch`."""
+        marks, plan = walk.marks, what[1]
+        left = apply.present_batch(task, walk) - marks[WALK]
+        slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
+        desk[STAGE], desk[NUM_SLICES_NOW] = IN_TOP, slices
+        share(do_piece, what, desk, 0, slices)
+        status = status_of(desk, slots, 0, slices)
+        if status != DONE:
+            return status
+        gather_top(tree, tables, walk, cut, slots, slices)
+        first, end = share_of(plan, cut, marks[WALKER])
+        desk[STAGE] = IN_BLOCKS
+        share(do_piece, what, desk, first, end)
+        status = status_of(desk, slots, NUM_SLICES + first, NUM_SLICES + end)
+        if status != DONE:
+            return status
+        for block in range(first, end):
+            marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
+        walks = slices * plan[WALKS_OF_SLICE]
+        return apply.after_stretch(task, walk, walks, tree.utilities.shape[1])
 
     @inlined
-    def go_on(task, tree, tables, walk, cut, slots, plan, desk, leads):
-        what = task, tree, tables, walk, cut, slots, plan
-        if leads:
-            start_tables(task, tree, tables, walk.known)
-            begin_call(what, desk)
-        serve(do_piece, direct, what, desk, leads)
+    def update(task, tree, tables, walk, cut, what, desk):
+        """Applies what the walks of all players have found."""
+        marks, infosets = walk.marks, tree.infosets
+        apply.begin_update(task, tables, walk, rates, discounts)
+        for visit in range(marks[NUM_MET]):  # the debts of the top
+            if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
+                apply.pay_met(infosets, tables, cut.top, visit, visit + 1)
+        first, end = cut.player_ends[walk.cursor[PLAYER]], marks[WALKER] + 1
+        desk[STAGE] = APPLYING
+        share(do_piece, what, desk, first, cut.player_ends[end])
+        apply_top(task, tree, tables, walk, cut.top, 0, marks[NUM_MET], cut.home)
+        apply.end_update(task, tables, walk, tree.utilities.shape[1])
+
+    @inlined
+    def go_on(task, tree, tables, walk, cut, slots, what, desk, leads):
+        if not leads:
+            take_pieces(do_piece, what, desk, False)
+            return np.int64(DONE)
+        start_tables(task, tree, tables, walk.known)
+        marks, purpose = walk.marks, what[1][PURPOSE]
+        status = np.int64(DONE if purpose == APPLY else GROW)
+        # One pass makes a stretch of walks, or the update after the last one.
+        while load(desk, FAILED) == 0:
+            if status == GROW:
+                is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
+                if is_first and apply.is_at_end(task, walk):
+                    return np.int64(DONE)
+                status = walk_stretch(task, tree, tables, walk, cut, slots, what, desk)
+            elif status == DONE and purpose != GATHER:
+                update(task, tree, tables, walk, cut, what, desk)
+                if purpose == APPLY:
+                    break
+                status = np.int64(GROW)
+            else:
+                break
+        return status
 
     @jit(nogil=True)
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
-        cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
-        go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
-        return desk[STATUS_NOW]
+        cut, slots, what = (
+            shared_views(frame, Cut),
+            shared_views(frame, Slots),
+            (frame, plan),
+        )
+        return go_on(task, tree, tables, walk, cut, slots, what, desk, leads)
 
     if IS_COMPILED:  # before threads meet in it
         array = types.int64[::1]
         iterate.compile((array, array, array, types.boolean))
     return iterate
-
-
-@jit
-def drop_shared(
-    infosets: np.ndarray, tables: Tables, walk: Walk, cut: Cut, num_players: int
-) -> None:
-    """Throws away what the walks for the next update have found by blocks."""
-    for block in range(len(cut.num_met)):
-        first = cut.ends[block]
-        for visit in range(first, first + cut.num_met[block]):
-            clear(infosets, tables, cut.met[visit])
-        cut.num_met[block] = 0
-    for visit in range(walk.marks[NUM_MET]):
-        clear(infosets, tables, cut.top[visit])
-    for p in range(num_players):
-        tables.gradient[p] = 0.0
-    walk.marks[NUM_MET] = walk.marks[TOUCHED] = walk.marks[WALK] = 0
-    walk.marks[WALKER] = walk.cursor[PLAYER]
-
-
-@inlined
-def clear(infosets: np.ndarray, tables: Tables, infoset: int) -> None:
-    """Sets the gradient at an infoset to 0."""
-    tables.is_met[infoset] = 0
-    start = infosets[infoset]["first_sequence"]
-    for s in range(start, start + infosets[infoset]["num_actions"]):
-        tables.gradient[s] = 0.0

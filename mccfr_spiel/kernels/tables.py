@@ -125,6 +125,11 @@ the value of TOUCHED up to which the gradient has what the walk adds, since the 
 begun again; and the node of GROW."""
 
 
+ALONE, TOP_PART, BLOCK_PART = range(3)
+"""The parts of a walk, for each of which its body and the update are compiled apart;
+groups of walks over rules are walked as blocks are."""
+
+
 class Task(NamedTuple):
     """What is to be done, in numbers.
 

@@ -47,13 +47,13 @@ from mccfr_spiel.kernels.jit import PASTED, inlined, pasted
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""
 
-OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, STATUS, _FREE = range(
-    0, 9 * _APART, _APART
+OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
+    0, 8 * _APART, _APART
 )
 """The places on a desk: the tickets opened, claimed and finished so far, those that
 others than the leader have claimed, whether there will be no more, whether a thread
-failed, so that its ticket is never finished, the piece of work that the first open
-ticket stands for, less that ticket's number, and what `close` was told."""
+failed, so that its ticket is never finished, and the piece of work that the first open
+ticket stands for, less that ticket's number."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -74,13 +74,9 @@ def load(desk: np.ndarray, place: int) -> int:
     return int(desk[place])
 
 
-def store(desk: np.ndarray, place: int, number: int) -> None:
-    """Sets a number; who reads it sees all that was written before."""
-    desk[place] = number
-
-
 def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
-    """Sets a number that is still `old` to `new`; returns whether it was."""
+    """Sets a number that is still `old` to `new`; returns whether it was. Who reads the
+    new one sees all that was written before."""
     with _LOCK:
         if desk[place] != old:
             return False
@@ -93,13 +89,13 @@ def give_way() -> None:
     time.sleep(0)
 
 
-def _step(emit: Any, result: Any, num_numbers: int) -> Any:
-    """An intrinsic of a desk, a place and some numbers.
+def _step(emit: Any, result: Any, *, has_numbers: bool) -> Any:
+    """An intrinsic of a desk, a place and perhaps two numbers.
 
     Args:
         emit: `emit(builder, pointer, numbers)` gives the value to return.
         result: its type.
-        num_numbers: how many numbers there are.
+        has_numbers: whether there are numbers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -110,27 +106,19 @@ def _step(emit: Any, result: Any, num_numbers: int) -> Any:
             context.cast(builder, value, kind, types.int64)
             for value, kind in zip(arguments[2:], signature.args[2:], strict=True)
         ]
-        made = emit(builder, cgutils.gep(builder, data, at), numbers)
-        return context.get_dummy_value() if made is None else made
+        return emit(builder, cgutils.gep(builder, data, at), numbers)
 
     def of_none(context: Any, desk: Any, place: Any) -> Any:
         return result(desk, place), generate
 
-    def of_one(context: Any, desk: Any, place: Any, number: Any) -> Any:
-        return result(desk, place, number), generate
-
     def of_two(context: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
         return result(desk, place, old, new), generate
 
-    return intrinsic((of_none, of_one, of_two)[num_numbers])
+    return intrinsic(of_two if has_numbers else of_none)
 
 
 def _emit_load(builder: Any, pointer: Any, numbers: Any) -> Any:
     return builder.load_atomic(pointer, "seq_cst", 8)
-
-
-def _emit_store(builder: Any, pointer: Any, numbers: Any) -> None:
-    builder.store_atomic(numbers[0], pointer, "seq_cst", 8)
 
 
 def _emit_replace(builder: Any, pointer: Any, numbers: Any) -> Any:
@@ -139,19 +127,13 @@ def _emit_replace(builder: Any, pointer: Any, numbers: Any) -> Any:
     return builder.extract_value(pair, 1)
 
 
-_load = _step(_emit_load, types.int64, 0)
-_store = _step(_emit_store, types.void, 1)
-_replace = _step(_emit_replace, types.boolean, 2)
+_load = _step(_emit_load, types.int64, has_numbers=False)
+_replace = _step(_emit_replace, types.boolean, has_numbers=True)
 
 
 @overload(load, jit_options=PASTED)
 def _compiled_load(desk, place):
     return lambda desk, place: _load(desk, place)
-
-
-@overload(store, jit_options=PASTED)
-def _compiled_store(desk, place, number):
-    return lambda desk, place, number: _store(desk, place, number)
 
 
 @overload(replace, jit_options=PASTED)
@@ -207,27 +189,8 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
     """Opens a ticket for each of the pieces `first .. end - 1`; all earlier tickets are
     finished. A piece's number is its ticket's plus what is noted at FIRST."""
     opened = load(desk, OPENED)
-    store(desk, FIRST, first - opened)
-    store(desk, OPENED, opened + end - first)
-
-
-@inlined
-def close(desk: np.ndarray, status: int) -> None:
-    """Says that there will be no more tickets, and what the call is to return."""
-    desk[STATUS] = status
-    store(desk, CLOSED, 1)
-
-
-@inlined
-def is_idle(desk: np.ndarray) -> bool:
-    """Whether all tickets that were opened are finished."""
-    return load(desk, FINISHED) == load(desk, OPENED)
-
-
-@inlined
-def is_over(desk: np.ndarray) -> bool:
-    """Whether there will be no more tickets, or none that could be finished."""
-    return load(desk, CLOSED) != 0 or load(desk, FAILED) != 0
+    desk[FIRST] = first - opened
+    replace(desk, OPENED, opened, opened + end - first)
 
 
 @inlined
@@ -238,13 +201,13 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
         -1 when there is none to wait for: for a leader, when all that were opened are
         finished, for the others, when the desk is closed; for all, when one failed.
     """
-    while not is_over(desk):
+    while load(desk, CLOSED) == 0 and load(desk, FAILED) == 0:
         ticket = claim(desk)
         if ticket >= 0:
             if not leads:
                 add_one(desk, HELPED)
             return ticket
-        if leads and is_idle(desk):
+        if leads and load(desk, FINISHED) == load(desk, OPENED):
             return np.int64(-1)
         give_way()
     return np.int64(-1)
@@ -329,24 +292,8 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
             break
-        do(what, desk, ticket + load(desk, FIRST))
+        do(what, desk, ticket + desk[FIRST])
         add_one(desk, FINISHED)
-
-
-@pasted
-def serve(do: Any, direct: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
-    """Does pieces of work by `do(what, desk, piece)` until the desk is closed.
-
-    Whenever all that are open are finished, the leader calls `direct(what, desk)`,
-    which opens more or closes the desk.
-    """
-    while not is_over(desk):
-        ticket = next_ticket(desk, leads)
-        if ticket >= 0:
-            do(what, desk, ticket + load(desk, FIRST))
-            add_one(desk, FINISHED)
-        elif leads and not is_over(desk):
-            direct(what, desk)
 
 
 @pasted

@@ -47,11 +47,11 @@ from mccfr_spiel.kernels.apply import (
     free_slots,
     is_at_end,
     is_due,
-    is_for_groups,
     make_apply,
     note_visit,
     present_iteration,
     walk_number,
+    walks_of_group,
     weight_of,
 )
 from mccfr_spiel.kernels.averaging import average_weight
@@ -68,7 +68,6 @@ from mccfr_spiel.kernels.randomness import (
 from mccfr_spiel.kernels.sampling import (
     LOOK,
     SKIPPED,
-    Pick,
     Visit,
     draw_action,
     draw_chance,
@@ -81,10 +80,13 @@ from mccfr_spiel.kernels.sampling import (
     push_weighted_children,
 )
 from mccfr_spiel.kernels.tables import (
+    ALONE,
     AVERAGE_WEIGHT,
     BATCH,
+    BLOCK_PART,
     DONE,
     EPSILON,
+    HAS_GROUPS,
     ITERATION,
     LOG_FULL,
     NEEDS_GROUPS,
@@ -101,6 +103,7 @@ from mccfr_spiel.kernels.tables import (
     STACK_FULL,
     TOO_UNLIKELY,
     TOP,
+    TOP_PART,
     TOUCHED,
     TOUCHED_BEFORE,
     WALK,
@@ -168,9 +171,6 @@ class Sampled(NamedTuple):
         everyone_else = self.sampling.chance and self.sampling.opponents
         return self.sampling.player != "all" or self.skips or not everyone_else
 
-
-ALONE, TOP_PART, BLOCK_PART = range(3)
-"""The parts of a walk; groups of walks over rules are walked as blocks are."""
 
 FORK = np.dtype(
     [
@@ -488,8 +488,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     if picks_own or (count > 1 and not draws_own):
                         keep(tree, game, known, path, rules, acting, start, count)
                     if picks_own:
-                        pick = Pick(settings, stream, own, chance)
-                        top = push_picked(tables, walk, top, at, pick)
+                        top = push_picked(
+                            tables, walk, top, at, settings, stream, own, chance
+                        )
                         break
                     if draws_own:
                         chosen, q = draw_own(
@@ -551,7 +552,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches, forgets = sampled.meets_once, sampled.branches, sampled.forgets
     rates, discounts = rule.rates, rule.discounts
-    apply = make_apply(rule, skips=skips, met_once=once, carried=True)
+    apply = make_apply(rule, met_once=once, carried=True, skips=skips)
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
@@ -571,7 +572,8 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 if nth == 0 and walker == cursor[PLAYER]:
                     if is_at_end(task, walk):
                         break
-                    if batched and is_for_groups(task, walk, num_players):
+                    is_for_groups = batched and task.job[HAS_GROUPS] != 0
+                    if is_for_groups and walks_of_group(task, walk, num_players) > 0:
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
@@ -608,7 +610,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
             if forgets:
                 apply_visits(tree, tables, walk, num_met, floored)
             else:
-                apply(task, tree, tables, walk, num_met)
+                apply(task, tree, tables, walk, walk.met, 0, num_met, None)
             if foresees:
                 learn(tables, walk, noted, task.settings, branches)
             marks[TOUCHED] = touched

@@ -37,7 +37,6 @@ from mccfr_spiel.common.checkpoint import (
     saved_abstraction,
 )
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.game_tree import (
@@ -62,10 +61,6 @@ _ARRAYS = {
 
 _MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
-
-
-MANY_INFOSETS = 2**13
-"""From so many on, compiled code looks at a policy's vector."""
 
 
 class Names:
@@ -144,11 +139,6 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
         )
     if tree.num_infosets == 0:
         return vector
-    if tree.num_infosets >= MANY_INFOSETS:
-        # NumPy may round sums in another way, and has the last word.
-        policy = np.ascontiguousarray(vector, np.float64)
-        if are_distributions(tree.infosets, policy, 0.9 * _MOST_OFF):
-            return vector
     first = tree.infosets["first_sequence"]
     sums = np.add.reduceat(vector, first)
     wrong = np.flatnonzero(~(np.abs(sums - 1) < _MOST_OFF))

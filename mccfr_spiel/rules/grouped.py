@@ -38,6 +38,7 @@ from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.shared_walks import make_part_of_batch
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
+    BLOCK_PART,
     DONE,
     FLOAT,
     GROW,
@@ -56,9 +57,8 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.teams import NOTES, add_one, close, open_tickets, serve
-from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
-from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
+from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
+from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
     MOST_USED,
@@ -441,27 +441,6 @@ def merge(
     return np.int64(DONE)
 
 
-@inlined
-def begin_stretch(
-    task: Task,
-    known: Known,
-    walk: Walk,
-    plan: np.ndarray,
-    desk: np.ndarray,
-    players: int,
-) -> None:
-    """Opens the tickets of the next stretch of groups, or ends the call."""
-    marks, size = walk.marks, walks_of_group(task, walk, players)
-    is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
-    if is_first and (size == 0 or is_at_end(task, walk)):
-        close(desk, DONE if is_at_end(task, walk) else NEEDS_ONE_THREAD)
-        return
-    left = present_batch(task, walk) - marks[WALK]
-    plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
-    plan[MERGED], plan[WALKED], desk[SIZE] = 0, min(-(-left // size), NUM_GROUPS), size
-    open_tickets(desk, 0, plan[WALKED])
-
-
 @for_rule
 def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
@@ -482,13 +461,12 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         sampled: what a walk samples, batched.
     """
     walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
-    apply = make_apply(rule, skips=False, met_once=False, carried=False)
-    rates, discounts, start_tables = rule.rates, rule.discounts, make_start(rule)
+    apply, start_tables = make_apply(rule), make_start(rule)
+    rates, discounts = rule.rates, rule.discounts
 
     @inlined
-    def do_group(what, desk, row):
+    def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
         """Walks the walks of a group, and packs what they find."""
-        task, game, known, rules, walk, groups, plan, _, mine = what
         tree, tables, path, stack = mine
         counts, batch = groups.counts[row], present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
@@ -505,46 +483,63 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             tables.gradient[p] = 0.0
         counts[NODES], counts[STATUS] = touched, max(status, packed)
 
-    @inlined
-    def direct(what, desk):
-        """What the leader does when all groups of a stretch are walked."""
-        task, _, known, _, walk, groups, plan, (tree, tables, path), _ = what
-        num_players = tree.utilities.shape[1]
-        status = merge(
-            start_tables, task, tree, known, path, tables, walk, groups, plan
-        )
-        if status == DONE:
-            size = walks_of_group(task, walk, num_players)
-            status = after_stretch(task, walk, plan[WALKED] * size, num_players)
-            plan[MERGED] = plan[WALKED] = 0
-            if status == DONE:
-                begin_update(task, tables, walk, rates, discounts)
-                apply(task, tree, tables, walk, walk.marks[NUM_MET])
-                end_update(task, tables, walk, num_players)
-            if status != PAUSED:
-                begin_stretch(task, known, walk, plan, desk, num_players)
-                return
-        close(desk, status)
+    @jit(nogil=True)
+    def do_group(what, desk, row):
+        frame, own, stores, rules, plan = what
+        task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
+        walk, groups = views(frame, Walk), group_views(stores, Groups)
+        mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
+        mine = *mine, views(own, Walk)
+        walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row)
 
     @inlined
-    def go_on(what, desk, leads):
-        task, _, known, _, walk, _, plan, (tree, tables, _), _ = what
-        if leads:
-            start_new(start_tables, task, tree, known, tables, walk)
-            if plan[MERGED] == plan[WALKED]:  # else the leader goes on with merging
-                begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
-        serve(do_group, direct, what, desk, leads)
+    def go_on(task, known, walk, groups, tree, tables, path, plan, what, desk, leads):
+        if not leads:
+            take_pieces(do_group, what, desk, False)
+            return np.int64(DONE)
+        marks, num_players = walk.marks, tree.utilities.shape[1]
+        start_new(start_tables, task, tree, known, tables, walk)
+        # One pass walks a stretch of groups, unless they have been walked and are being
+        # merged, merges them, and updates after the last one of the batch.
+        while True:
+            if plan[MERGED] == plan[WALKED]:
+                size = walks_of_group(task, walk, num_players)
+                if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
+                    if is_at_end(task, walk):
+                        return np.int64(DONE)
+                    if size == 0:
+                        return np.int64(NEEDS_ONE_THREAD)
+                left, desk[SIZE] = present_batch(task, walk) - marks[WALK], size
+                plan[NUM_KNOWN] = known.counts[INFOSETS]
+                plan[FIRST_OWN] = known.counts[SEQUENCES]
+                plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
+                share(do_group, what, desk, 0, plan[WALKED])
+                if load(desk, FAILED) != 0:
+                    return np.int64(NEEDS_ONE_THREAD)
+            status = merge(
+                start_tables, task, tree, known, path, tables, walk, groups, plan
+            )
+            if status != DONE:
+                return status
+            walks = plan[WALKED] * walks_of_group(task, walk, num_players)
+            plan[MERGED] = plan[WALKED] = 0
+            status = after_stretch(task, walk, walks, num_players)
+            if status == DONE:
+                begin_update(task, tables, walk, rates, discounts)
+                apply(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
+                end_update(task, tables, walk, num_players)
+            elif status == PAUSED:
+                return status
 
     @jit(nogil=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
         own = frames[add_one(desk, ARRIVED) % len(frames)]
-        task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
+        task, known, path = views(frame, Task), views(frame, Known), views(frame, Path)
         walk, groups = views(frame, Walk), group_views(stores, Groups)
-        all_of = views(frame, TreeArrays), views(frame, Tables), views(frame, Path)
-        mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
-        stack = views(own, Walk)
-        what = task, game, known, rules, walk, groups, plan, all_of, (*mine, stack)
-        go_on(what, desk, leads)
-        return desk[STATUS_NOW]
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        what = frame, own, stores, rules, plan
+        return go_on(
+            task, known, walk, groups, tree, tables, path, plan, what, desk, leads
+        )
 
     return iterate

@@ -95,6 +95,23 @@ def sequences_at(infosets: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return spans(infosets["first_sequence"][numbers], infosets["num_actions"][numbers])
 
 
+def drop_met(
+    infosets: np.ndarray,
+    tables: layout.Tables,
+    walk: layout.Walk,
+    met: np.ndarray,
+    num_players: int,
+) -> None:
+    """Throws away what walks for the next update have found at the infosets met."""
+    marks = walk.marks
+    tables.is_met[met] = 0
+    tables.gradient[sequences_at(infosets, met)] = 0
+    tables.gradient[:num_players] = 0
+    for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
+        marks[name] = 0
+    marks[layout.WALKER] = walk.cursor[layout.PLAYER]
+
+
 class SharedWalks:
     """Runs the walks of one solver on a complete tree in several threads, where they
     are long enough.
@@ -199,10 +216,12 @@ class SharedWalks:
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
         if self.cut is not None:
-            tree = self._tree
-            shared_walks.drop_shared(
-                tree.arrays.infosets, tables, walk, self.cut, tree.num_players
-            )
+            cut, tree = self.cut, self._tree
+            in_top = cut.top[: walk.marks[layout.NUM_MET]]
+            in_blocks = cut.met[spans(cut.ends[:-1], cut.num_met)]
+            met = np.concatenate((in_top, in_blocks))
+            drop_met(tree.arrays.infosets, tables, walk, met, tree.num_players)
+            cut.num_met[:] = 0
         self._is_begun = self._is_torn = False
 
     def _useful_threads(self, task: layout.Task, walk: layout.Walk) -> int:
@@ -355,14 +374,9 @@ class GroupedWalks:
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
-        marks = walk.marks
-        met = walk.met[: marks[layout.NUM_MET]]
-        tables.is_met[met] = 0
-        tables.gradient[sequences_at(self._store.infosets, met)] = 0
-        tables.gradient[: self._tree.num_players] = 0
-        for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
-            marks[name] = 0
-        marks[layout.WALKER] = walk.cursor[layout.PLAYER]
+        met = walk.met[: walk.marks[layout.NUM_MET]]
+        num_players = self._tree.num_players
+        drop_met(self._store.infosets, tables, walk, met, num_players)
         self._plan[:] = 0
         self._is_paused = self._is_torn = False
 

@@ -231,7 +231,7 @@ class Solver:
             )
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
-        self._passes = not (self.state.walks or sampling.prunes_by_regret)
+        self._passes = not self.state.walks
         self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
         self._is_plain = (
             IS_COMPILED

@@ -24,13 +24,13 @@ from mccfr_spiel.common.arrays import reserve
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.kernels import regret_pruning
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
-from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.rules import played
 from mccfr_spiel.solving.preparing import (
@@ -173,7 +173,7 @@ class SolverState:
         self._frame_of = layout.frame_of
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
-            self._frame_of = pruned_frame_of
+            self._frame_of = regret_pruning.LAYOUT.frame_of
         self.sharing: SharedWalks | None = None
         self.groups: GroupedWalks | None = None
         most_threads = num_cores() if threads is None else threads
@@ -229,7 +229,13 @@ class SolverState:
                 self.num_threads = passes.num_threads
             self.whole = passes.arrays, plans, passes.blocks, tree.worlds
         elif sampling.prunes_by_regret:
-            self.whole = passes.arrays, plans, tree.list_ceilings()
+            ceilings, walk = tree.list_ceilings(), self.walk
+            stack = {
+                name: reserve(getattr(walk, name), int(ceilings.height[0]))
+                for name in ("node", "sequence", "weight")
+            }
+            self.walk = walk._replace(**stack)
+            self.whole = passes.arrays, plans, passes.blocks, ceilings
         else:
             if _can_share(tree, minimizer):
                 most = useful_threads(threads, passes.arrays, LEAST_WORK)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.passes import leaves_walk
+from mccfr_spiel.kernels.passes import leaves_walk, walk_whole
 from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.tables import Passes, TreeArrays
 
@@ -69,11 +69,11 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
-    leaves_walk(tree, (counts, others, payoffs, False))
+    walk_whole(leaves_walk, tree, counts, others, payoffs, False)
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     others = np.empty((ends[-1], num_players - 1), np.int32)
     payoffs = np.empty(ends[-1])
-    leaves_walk(tree, (ends[:-1].copy(), others, payoffs, True))
+    walk_whole(leaves_walk, tree, ends[:-1].copy(), others, payoffs, True)
     return Passes(ends, others, payoffs, *members_of(tree.infosets, num_players))
 
 

@@ -23,12 +23,10 @@ from mccfr_spiel.kernels.tables import (
     INT,
     LAYOUT,
     LONG,
-    Blocks,
     Passes,
     Plans,
     Tables,
     Task,
-    Walk,
     tree_in,
 )
 from mccfr_spiel.kernels.teams import share
@@ -542,10 +540,8 @@ def respond(
 
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
-    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
-
-    It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
-    delivers the gradient. The nodes that an update touches are the steps.
+    """Makes the loop of `kernels.passes.make_loop` for passes over worlds, which
+    deliver the gradient. The nodes that an update touches are the steps.
 
     Args:
         rule: the local rule.
@@ -582,23 +578,6 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
                 count = infosets[passes.members[m]]["num_actions"]
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
+        return (end - first) * len(views(frame, kind).steps)
 
-    loop = make_loop(rule, do_piece, deliver)
-
-    @jit(nogil=True)
-    def iterate(frame, desk, leads):
-        task = views(frame, Task)
-        return loop(
-            frame,
-            task,
-            tree_in(frame, task.job),
-            views(frame, Tables),
-            views(frame, Walk),
-            views(frame, Passes),
-            views(frame, Blocks),
-            len(views(frame, kind).steps),
-            desk,
-            leads,
-        )
-
-    return iterate
+    return make_loop(rule, do_piece, deliver, views_only=False)

@@ -21,7 +21,9 @@ GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 
 @pytest.fixture(autouse=True)
 def share_small_trees(monkeypatch):
-    """Lets trees of every size be cut, into blocks of a few infosets."""
+    """Lets trees of every size be cut, into blocks of a few infosets, and no stack be
+    high enough at first."""
+    monkeypatch.setattr("mccfr_spiel.kernels.passes.HEIGHT", 2)
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 

@@ -11,12 +11,10 @@ from mccfr_spiel.kernels.teams import (
     CLAIMED,
     FAILED,
     FINISHED,
-    OPENED,
     add_one,
-    is_over,
     load,
     next_ticket,
-    store,
+    open_tickets,
 )
 
 pytestmark = pytest.mark.both
@@ -29,10 +27,10 @@ def count_tickets(done, rounds, desk, leads):
     while True:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
-            if not leads or opened == rounds or is_over(desk):
+            if not leads or opened == rounds or load(desk, FAILED) != 0:
                 return opened
             opened += 1
-            store(desk, OPENED, opened * len(done))
+            open_tickets(desk, 0, len(done))
             continue
         done[ticket % len(done)] += 1
         add_one(desk, FINISHED)
@@ -72,7 +70,7 @@ def test_an_error_in_another_thread_is_raised_and_nothing_hangs():
         if not leads:
             assert wait_for_ticket(desk, leads) == 0
             raise OddError
-        store(desk, OPENED, 1)
+        open_tickets(desk, 0, 1)
         while load(desk, CLAIMED) == 0:  # let the other thread have the ticket
             pass
         assert wait_for_ticket(desk, leads) == -1
