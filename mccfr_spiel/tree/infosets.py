@@ -36,7 +36,7 @@ from mccfr_spiel.rules.kernel import (
     key_of,
     row_hash,
 )
-from mccfr_spiel.twins.twin import spelled
+from mccfr_spiel.rules.spelling import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
