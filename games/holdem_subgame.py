@@ -13,7 +13,6 @@ stand for all of these, as `mccfr_spiel.poker.cards` says. With ranges that do n
 depend on suits, AhKc and AhKd have one string on QsJh2h.
 """
 
-import copy
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ import pyspiel
 from mccfr_spiel.poker.betting import Betting, Node, said
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
 from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.rules.game import load_again, replayed
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
     DECISION,
@@ -88,7 +87,7 @@ class HoldemSubgame(pyspiel.Game):
         super().__init__(_game_type(betting), info, given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return load_game, (str(self),)
+        return load_again, (__name__, str(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "HoldemSubgame":
         """Itself, since nothing in it changes."""
@@ -144,7 +143,7 @@ class HoldemState(pyspiel.State):
         self.words = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_state, (self.get_game(), self.history())
+        return replayed, (self.get_game(), self.history())
 
     def current_player(self) -> int:
         """The player who acts, or CHANCE or TERMINAL."""
@@ -205,13 +204,6 @@ class HoldemState(pyspiel.State):
     def __str__(self) -> str:
         hands = " ".join(HAND_NAMES[hand] for hand in self.hands)
         return f"{hands or 'no hands'} {self.subgame.board_text}:{self.words}"
-
-
-def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
-    state = copy.copy(game).new_initial_state()
-    for action in history:
-        state.apply_action(action)
-    return state
 
 
 def _info_state(subgame: Subgame, hand: int, words: str) -> str:

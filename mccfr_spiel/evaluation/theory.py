@@ -30,7 +30,7 @@ from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import depth_of, levels_below
+from mccfr_spiel.tree.whole import depth_of, levels_below
 
 Numbers = npt.ArrayLike
 

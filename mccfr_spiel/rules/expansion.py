@@ -34,7 +34,7 @@ from mccfr_spiel.rules.store import RuleStore, resize
 WHOLE = "the whole tree"
 """Under this name a budget holds what an expansion takes."""
 
-_FEW, _NO_LIMIT = 1024, 2**60
+_FEW = 1024
 
 _FIRST, _COUNT, _NEXT = range(3)
 _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
@@ -175,8 +175,8 @@ def expand(frame, rules):
         level = path.position[played.LEVEL]
         if count > 0:
             counts[_NODES] += count
-            level = played.free_level(path)
-            played.save(path, level, acting, start, count)
+            played.keep(tree, game, known, path, rules, acting, start, count)
+            level = path.position[played.LEVEL]
             trail[level, _FIRST], trail[level, _COUNT] = first, count
             trail[level, _NEXT] = 0
         while level >= 0 and trail[level, _NEXT] == trail[level, _COUNT]:
@@ -186,18 +186,17 @@ def expand(frame, rules):
         child = trail[level, _NEXT]
         trail[level, _NEXT] = child + 1
         counts[_NODE] = trail[level, _FIRST] + child
-        played.go_to(rules, game, path, played.stacked(level) + 1 + child)
+        below = played.stacked(level) + 1 + child
+        played.go_to(tree, game, known, path, rules, below)
 
 
-def expand_rules(
-    rules: BoundRules, max_nodes: int, budget: Budget | None = None
-) -> Expansion:
+def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion:
     """Expands the whole tree of a game with compiled rules.
 
     Args:
         rules: the game's rules.
         max_nodes: the most nodes that the tree may have.
-        budget: the bytes that the tree may take and is charged with; None for no limit.
+        budget: the bytes that the tree may take and is charged with.
 
     Raises:
         TreeFullError: the tree has more nodes.
@@ -205,114 +204,59 @@ def expand_rules(
         GameError: the rules contradict themselves or what they declare; the message
             says how and where.
     """
-    growing = _Growing(rules, max_nodes, budget)
+    # Of its own, so that an expansion that fails has taken nothing.
+    own, name = Budget(max(budget.left, 1)), rules.description.short_name
+    store = RuleStore(rules, own)
+    path, one = store.new_path(), store.node_arrays()
+    path.state[:] = rules.start()
+    most, players = rules.sizes.max_children, rules.num_players
+    nodes = np.zeros(min(_FEW + most, max_nodes), NODE)
+    chances = kernel.new_row_table(np.int64, most)
+    outcomes = kernel.new_row_table(np.int64, players)
+    cdf, counts = np.zeros(most), np.array([0, 1, 0, 0])
+    trail = np.zeros((len(path.history), 3), np.int32)
+    # One pass writes nodes as far as there is room, and makes room for one more.
     while True:
-        status = growing.go_on()
-        if status == DONE:
-            break
+        whole = Whole(counts, trail, cdf, *chances, *outcomes)
+        tree = TreeArrays(nodes=nodes, infosets=store.infosets, **one)
+        frame = _LAYOUT.frame_of(tree, store.game, store.known, path, whole)
+        status = expand(frame, store.called)
         if status not in (GROW, STACK_FULL):
-            growing.store.raise_broken(status - played.BROKEN, growing.path)
+            break
         try:
-            growing.make_room(for_nodes=status == STACK_FULL)
+            if status == STACK_FULL:
+                if len(nodes) == max_nodes:
+                    raise too_many_nodes(name, max_nodes)
+                size = grown_size(len(nodes), int(counts[_NODES]) + most)
+                own.hold(WHOLE, NODE.itemsize * min(size, max_nodes))
+                resize(nodes, min(size, max_nodes))
+                continue
+            store.grow()
         except MemoryBudgetError as error:
-            raise growing.full(budget) from error
-    whole = growing.trimmed()
+            met = f"{counts[_NODES]:,} nodes and {store.sizes()[0]:,} infosets"
+            raise budget_full(f"{met} of {name}", budget) from error
+        chances = kernel.with_room(chances, counts.item(_CHANCES), most)
+        outcomes = kernel.with_room(outcomes, counts.item(_OUTCOMES), players)
+        cdf = reserve(cdf, len(chances.values))
+    if status != DONE:
+        store.raise_broken(status - played.BROKEN, path)
+    resize(nodes, counts.item(_NODES))
+    store.trim()
+    starts = chances.rows["start"][: counts[_CHANCES] + 1]
+    utilities = outcomes.values[: players * counts[_OUTCOMES]].view(np.float64)
+    expansion = Expansion(
+        nodes=nodes,
+        infosets=store.infosets,
+        actions=store.known.actions,
+        utilities=utilities.reshape(-1, players),
+        chance_probs=chances.values[: starts[-1]].view(np.float64),
+        chance_cdf=cdf[: starts[-1]],
+        chance_starts=starts[:-1].copy(),
+        keys=store.keys(),
+    )
     declared = declared_by_rules(rules)
     if declared.is_openspiels:  # whose range may be wrong, of which this warns
-        for returns in whole.utilities.tolist():
+        for returns in expansion.utilities.tolist():
             declared = check_returns(declared, returns)
-    if budget is not None:
-        budget.measured(WHOLE, whole.nbytes)
-    return whole
-
-
-class _Growing:
-    """An expansion under way.
-
-    Attributes:
-        store: the infosets.
-        path: where the walk is.
-    """
-
-    def __init__(
-        self, rules: BoundRules, max_nodes: int, budget: Budget | None
-    ) -> None:
-        self._rules, self._max_nodes = rules, max_nodes
-        # Of its own, so that an expansion that fails has taken nothing.
-        self._budget = Budget(_NO_LIMIT if budget is None else max(budget.left, 1))
-        self.store = RuleStore(rules, self._budget)
-        self.path = self.store.new_path()
-        self.path.state[:] = rules.start()
-        most, players = rules.sizes.max_children, rules.num_players
-        self._nodes = np.zeros(min(_FEW + most, max_nodes), NODE)
-        self._one = self.store.node_arrays()
-        self._chances = kernel.new_row_table(np.int64, most)
-        self._outcomes = kernel.new_row_table(np.int64, players)
-        self._cdf = np.zeros(most)
-        self._counts = np.array([0, 1, 0, 0])
-        self._trail = np.zeros((len(self.path.history), 3), np.int32)
-
-    def go_on(self) -> int:
-        """Calls `expand`."""
-        whole = Whole(
-            self._counts, self._trail, self._cdf, *self._chances, *self._outcomes
-        )
-        tree = TreeArrays(
-            nodes=self._nodes,
-            infosets=self.store.infosets,
-            **self._one,
-        )
-        store = self.store
-        frame = _LAYOUT.frame_of(tree, store.game, store.known, self.path, whole)
-        return expand(frame, store.called)
-
-    def make_room(self, *, for_nodes: bool) -> None:
-        """Makes room for one more node of any kind.
-
-        Raises:
-            TreeFullError: there are as many nodes as there may be.
-            MemoryBudgetError: there is not enough memory.
-        """
-        room = len(self._nodes)
-        if for_nodes and room == self._max_nodes:
-            raise too_many_nodes(self._rules.description.short_name, room)
-        if for_nodes:
-            needed = int(self._counts[_NODES]) + self._rules.sizes.max_children
-            size = min(grown_size(room, needed), self._max_nodes)
-            self._budget.hold(WHOLE, NODE.itemsize * size)
-            resize(self._nodes, size)
-            return
-        self.store.grow()
-        most, players = self._rules.sizes.max_children, self._rules.num_players
-        counts = self._counts.tolist()
-        self._chances = kernel.with_room(self._chances, counts[_CHANCES], most)
-        self._outcomes = kernel.with_room(self._outcomes, counts[_OUTCOMES], players)
-        self._cdf = reserve(self._cdf, len(self._chances.values))
-
-    def full(self, budget: Budget | None) -> MemoryBudgetError:
-        """The error for a tree that does not fit its budget."""
-        limit = self._budget if budget is None else budget
-        nodes, infosets = self._counts[_NODES], self.store.sizes()[0]
-        name = self._rules.description.short_name
-        return budget_full(
-            f"{nodes:,} nodes and {infosets:,} infosets of {name}", limit
-        )
-
-    def trimmed(self) -> Expansion:
-        """The whole tree, without the room that its arrays have to spare."""
-        _, nodes, chances, outcomes = self._counts.tolist()
-        resize(self._nodes, nodes)
-        self.store.trim()
-        starts = self._chances.rows["start"][: chances + 1]
-        players = self._rules.num_players
-        utilities = self._outcomes.values[: players * outcomes].view(np.float64)
-        return Expansion(
-            nodes=self._nodes,
-            infosets=self.store.infosets,
-            actions=self.store.known.actions,
-            utilities=utilities.reshape(-1, players),
-            chance_probs=self._chances.values[: starts[-1]].view(np.float64),
-            chance_cdf=self._cdf[: starts[-1]],
-            chance_starts=starts[:-1].copy(),
-            keys=self.store.keys(),
-        )
+    budget.measured(WHOLE, expansion.nbytes)
+    return expansion

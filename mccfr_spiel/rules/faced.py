@@ -107,7 +107,7 @@ FACED: Source = played.PLAYED._replace(acting_at=acting_at, arrive=arrive)
 def play_one(rules, game, path, tree, known, draws, at, returns):
     """Makes one play by the draws from `at` on; returns a status and where the next
     play's begin."""
-    played.go_to(rules, game, path, played.stacked(0))
+    played.go_to(tree, game, known, path, rules, played.stacked(0))
     acting = played.who_acts(rules, game, path)
     while acting != TERMINAL:
         status, count = list_chances(

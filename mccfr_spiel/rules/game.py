@@ -58,12 +58,14 @@ def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
     )
 
 
-def _load_game(module: str, name: str) -> pyspiel.Game:
+def load_again(module: str, name: str) -> pyspiel.Game:
+    """The game of that string, which a module registers; for pickles."""
     importlib.import_module(module)  # importing it registers the game
     return pyspiel.load_game(name)
 
 
-def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
+def replayed(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
+    """The state after a history; for pickles and copies."""
     state = game.new_initial_state()
     for action in history:
         state.apply_action(action)
@@ -110,7 +112,7 @@ class RulesGame(pyspiel.Game):
         self.rules = rules
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_game, (self.description.rules.acting.__module__, str(self))
+        return load_again, (self.description.rules.acting.__module__, str(self))
 
     def new_initial_state(self) -> "RulesState":
         """The state in which the game begins."""
@@ -155,7 +157,7 @@ class RulesState(pyspiel.State):
         self.vector = game.rules.start()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_state, (self.get_game(), self.history())
+        return replayed, (self.get_game(), self.history())
 
     def current_player(self) -> int:
         """The player who acts, or CHANCE or TERMINAL."""

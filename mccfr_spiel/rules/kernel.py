@@ -104,22 +104,6 @@ def check_infoset(infosets, actions, infoset, parent, legal, count):
 
 
 @jit
-def add_infoset(infosets, actions, cursor, place, player, parent, legal, count):
-    """Writes the next infoset and its sequences; the arrays must have room for them."""
-    infoset = cursor[INFOSETS]
-    first = cursor[SEQUENCES]
-    infosets[infoset]["place"] = place
-    infosets[infoset]["first_sequence"] = first
-    infosets[infoset]["parent"] = parent
-    infosets[infoset]["num_actions"] = count
-    infosets[infoset]["player"] = player
-    for k in range(count):
-        actions[first + k] = legal[k]
-    cursor[INFOSETS] = infoset + 1
-    cursor[SEQUENCES] = first + count
-
-
-@jit
 def ascends(actions, count, stop):
     """Whether actions[:count] are different, ascending, and in 0 .. stop - 1."""
     last = np.int64(-1)

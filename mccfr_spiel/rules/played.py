@@ -66,7 +66,6 @@ from mccfr_spiel.rules.kernel import (
     SLOT,
     TOO_LONG,
     TOO_MANY_CHILDREN,
-    add_infoset,
     ascends,
     ask_for_slot,
     call,
@@ -201,19 +200,14 @@ def start_new(
 ) -> None:
     """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
-        start_tables(task, met_so_far(tree, known), tables, walk.known)
-
-
-@inlined
-def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
-    """The tree without the room that its infosets have to spare."""
-    return TreeArrays(
-        nodes=tree.nodes,
-        infosets=tree.infosets[: known.counts[INFOSETS]],
-        chance_probs=tree.chance_probs,
-        chance_cdf=tree.chance_cdf,
-        utilities=tree.utilities,
-    )
+        met = TreeArrays(
+            nodes=tree.nodes,
+            infosets=tree.infosets[: known.counts[INFOSETS]],
+            chance_probs=tree.chance_probs,
+            chance_cdf=tree.chance_cdf,
+            utilities=tree.utilities,
+        )
+        start_tables(task, met, tables, walk.known)
 
 
 @inlined
@@ -264,7 +258,7 @@ def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
 
 
 @inlined
-def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
+def go_to(tree: Any, game: Game, known: Any, path: Path, rules: Any, node: int) -> None:
     """Puts the walk at a node of the stack."""
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
@@ -431,23 +425,22 @@ def enter(
         parent: the player's sequence before it.
         moves: its actions.
     """
-    new = known.counts[INFOSETS]
+    new, sequence = known.counts[INFOSETS], known.counts[SEQUENCES]
     first = known.rows[new]["start"]
     for k in range(length):
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
     enter_key(known.table, found, hashed, new)
-    add_infoset(
-        infosets,
-        known.actions,
-        known.counts,
-        hashed,
-        key[0],
-        parent,
-        moves,
-        len(moves),
-    )
+    infosets[new]["place"] = hashed
+    infosets[new]["first_sequence"] = sequence
+    infosets[new]["parent"] = parent
+    infosets[new]["num_actions"] = len(moves)
+    infosets[new]["player"] = key[0]
+    for k in range(len(moves)):
+        known.actions[sequence + k] = moves[k]
+    known.counts[INFOSETS] = new + 1
+    known.counts[SEQUENCES] = sequence + len(moves)
 
 
 @inlined
@@ -518,12 +511,6 @@ def arrive(
 
 
 @inlined
-def p_enter(tree, game, known, path, rules, node):
-    """Puts the walk at a node of the stack."""
-    go_to(rules, game, path, node)
-
-
-@inlined
 def p_acting(tree, game, known, path, rules, node):
     """Asks the rules who acts."""
     return np.int64(who_acts(rules, game, path))
@@ -547,7 +534,7 @@ def p_arrive(tree, game, known, path, rules, node, acting, free):
 
 
 @inlined
-def p_keep(tree, game, known, path, rules, acting, start, count):
+def keep(tree, game, known, path, rules, acting, start, count):
     """Saves the state, from which the children will be made."""
     level = free_level(path)
     save(path, level, acting, start, count)
@@ -585,11 +572,11 @@ def p_fetch(tree, at):
 
 
 PLAYED: Source = STORED._replace(
-    enter=p_enter,
+    enter=go_to,
     acting_at=p_acting,
     pay=p_pay,
     arrive=p_arrive,
-    keep=p_keep,
+    keep=keep,
     descend=p_descend,
     stop=p_stop,
     start=p_start,

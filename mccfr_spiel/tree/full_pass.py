@@ -1,6 +1,6 @@
 """Whole passes over a complete tree: plans, gradients, best responses.
 
-A pass visits no node. It reads a list of the leaves (tree/levels.py), which is made
+A pass visits no node. It reads a list of the leaves (tree/whole.py), which is made
 once, from its beginning to its end.
 """
 
@@ -16,12 +16,12 @@ from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, Blocks, Passes
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import members_of
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
     cut_at,
+    members_of,
     one_block,
     useful_threads,
 )

@@ -1,12 +1,16 @@
 """GameTree: a pyspiel.Game as flat arrays, expanded whole or where walks go.
 
 The numbering of nodes, infosets and sequences is explained in arrays.py. The parts of a
-tree lie beside this file: `nodes`, `infosets` with their `names`, `outcomes` (chance
-and payoffs), `leaves`; `readable` shows them. Here is how they grow. `GameTree.expand`
-is the one step of it: it reads a state and writes down all that solvers need of it.
+tree lie beside this file: `nodes`, which have chance and payoffs, too, `infosets` with
+their names, and `whole`, what is made of a complete tree; `readable` shows them. Here
+is how they grow. `GameTree.expand` is the one step of it: it reads a state and writes
+down all that solvers need of it.
+
+Compiled rules do not come here: rules/expansion.py expands them with no Python per
+node.
 """
 
-import collections
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +18,16 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory, TreeFullError
-from mccfr_spiel.kernels.regret_pruning import Ceilings
-from mccfr_spiel.kernels.tables import Blocks, Passes
+from mccfr_spiel.common.limits import (
+    MaxMemory,
+    TreeFullError,
+    resident,
+    too_many_nodes,
+)
+from mccfr_spiel.kernels.randomness import infoset_place
+from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,
@@ -31,27 +40,19 @@ from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
-from mccfr_spiel.tree.levels import (
-    bytes_of_ceilings,
-    bytes_of_leaves,
-    list_ceilings,
-    list_leaves,
-)
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
-from mccfr_spiel.tree.lock import changes, reads, steps
-from mccfr_spiel.tree.outcomes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
+from mccfr_spiel.tree.lock import changes, steps
+from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
-    expanded_by_twin,
+    is_too_large,
     known_twin,
     usable_twin,
 )
-from mccfr_spiel.tree.whole import bytes_of_blocks, cut_into_blocks, expand_depth_first
-from mccfr_spiel.twins.twin import BoundTwin
 from mccfr_spiel.worlds.finding import (
     Found,
     check_declares_worlds,
@@ -67,7 +68,38 @@ from mccfr_spiel.worlds.public_tree import (
     read_public_tree,
 )
 
-Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
+_CHECKED = 1024
+"""The expansion looks every so many nodes at what cannot be counted."""
+
+Place = tuple[pyspiel.State, list[int]]
+"""A node's state, and each player's last sequence before it."""
+
+Opened = list[Any]
+"""A node that was expanded: its next child, its moves, who acts, its first child, where
+the moves begin, its state, and each player's last sequence before it."""
+
+
+def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
+    """The place of a child.
+
+    Args:
+        opened: the parent.
+        child: which one.
+        is_last: whether nobody needs the parent's any more, which then becomes this.
+    """
+    _, moves, acting, _, start, state, sequences = opened
+    move, before = moves[child] if acting >= 0 else moves[child][0], state
+    try:
+        if is_last:
+            state.apply_action(move)
+        else:
+            state, sequences = state.child(move), sequences.copy()
+    except Exception as error:
+        tell_history(error, before, move)
+        raise
+    if acting >= 0:
+        sequences[acting] = start + child
+    return state, sequences
 
 
 class GameTree(ReadableTree):
@@ -121,11 +153,8 @@ class GameTree(ReadableTree):
         self.twin = checked_twin(twin, self.source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
-        self._twin: BoundTwin | None = None  # found by `rules_for_walks`
         self._is_python = may_be_python(self.source)
-        self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
         self._noted: np.ndarray | None = None
-        self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
 
     # --- all at once ---------------------------------------------------------
 
@@ -161,7 +190,7 @@ class GameTree(ReadableTree):
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
-            expand_depth_first(self, self.expand_held, most, most_memory)
+            self._expand_depth_first(most, most_memory)
         except TreeFullError:
             self._forget_nodes()
             self.node_store.give_back()
@@ -187,19 +216,37 @@ class GameTree(ReadableTree):
     def _expand_by_rules(self, most: int) -> bool:
         if self.num_nodes > 1 or self.num_infosets:
             return False
-        if self.rules is not None:
-            whole = expand_rules(self.rules, most, self.budget)
-            players = whole.infosets["player"]
-            self._take_over(whole, KeyNames(self.rules, whole.keys, players))
-            return True
-        if self.twin is False or self.abstraction is not None:
+        rules = self._rules(twin_trees.WORTH_EXPANDING)
+        if rules is None:
             return False
-        is_wanted = self.twin is True or self._twin is not None
-        least = 0 if is_wanted else twin_trees.WORTH_EXPANDING
-        found = expanded_by_twin(self, most, least)
-        if found is not None:
-            self._take_over(*found)
-        return found is not None
+        is_twin = rules is not self.rules
+        if is_twin and is_too_large(self, most):
+            self.refuse_if_larger(most)
+        try:
+            whole = expand_rules(rules, most, self.budget)
+        except GameError:
+            if is_twin:
+                return False  # pyspiel's expansion says it in the game's own words
+            raise
+        names = KeyNames(rules, whole.keys, whole.infosets["player"])
+        if is_twin:
+            places = map(infoset_place, names.players.tolist(), names)
+            whole.infosets["place"] = np.fromiter(places, np.uint64, len(names))
+        self._take_over(whole, names)
+        return True
+
+    def _rules(self, least: int) -> BoundRules | None:
+        """The game's compiled rules, or those of its twin.
+
+        Args:
+            least: how many nodes the tree must have, about, for its twin.
+
+        Returns:
+            None if there are none, or there is an abstraction.
+        """
+        if self.rules is not None or self.twin is False or self.abstraction is not None:
+            return self.rules
+        return usable_twin(self, 0 if self.twin else least)
 
     @changes
     def take_over(self, whole: Expansion, names: InfosetNames, leaves: Passes) -> None:
@@ -215,7 +262,7 @@ class GameTree(ReadableTree):
         """
         self._check_new()
         self._take_over(whole, names)
-        self._kept[LEAVES] = leaves
+        self.keep_leaves(leaves)
 
     def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
         self.met.take_over(names, whole.infosets, whole.actions)
@@ -247,7 +294,7 @@ class GameTree(ReadableTree):
         return self.rule_store
 
     def _rules_without_tree(self) -> BoundRules:
-        rules = self.rules_for_walks(is_forced=True)
+        rules = self._rules(0)
         if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
             if known_twin(self.game) is not None and self.abstraction is None:
@@ -290,29 +337,23 @@ class GameTree(ReadableTree):
             listed = list_hands(public, self.budget, brief(self.source))
             names = HandNames(public, listed)
             self.met.take_over(names, listed.records, listed.actions)
-            self.payoffs.take_over(listed.hands.payoffs)
             self.worlds = listed.hands
-            return
-        rules, find = self._rules_to_find(store)
-        self._check_new()
-        found = known_worlds(rules, self.budget, find)
-        names = KeyNames(rules, found.keys, found.infosets["player"])
-        self.met.take_over(names, found.infosets, found.actions)
-        self.payoffs.take_over(found.worlds.payoffs)
-        self.worlds, self.start_pass = found.worlds, found.start_pass
+        else:
+            rules, find = self._rules_to_find(store)
+            self._check_new()
+            found = known_worlds(rules, self.budget, find)
+            names = KeyNames(rules, found.keys, found.infosets["player"])
+            self.met.take_over(names, found.infosets, found.actions)
+            self.worlds, self.start_pass = found.worlds, found.start_pass
+        self.payoffs.take_over(self.worlds.payoffs)
 
     def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
         if store == "none":
             return self._rules_without_tree(), find_histories
-        return self._rules_of_worlds(), find_worlds
-
-    def _rules_of_worlds(self) -> BoundRules:
-        rules = self.rules
-        if rules is None and self.twin is not False and self.abstraction is None:
-            rules = usable_twin(self, 0)
+        rules = self._rules(0)
         check_declares_worlds(rules, self.source)
         assert rules is not None
-        return rules
+        return rules, find_worlds
 
     @property
     def has_hands(self) -> bool:
@@ -345,21 +386,19 @@ class GameTree(ReadableTree):
             return self
         if store in ("worlds", "none"):
             return self.find_worlds(store)
-        if store == "auto" and self.declares_worlds:
-            if self.has_hands and needs_public_tree(self.game):
-                return self.find_worlds()
-            try:
-                if not self.is_surely_larger_than(self.max_nodes):
-                    return self.expand_all()
-            except TreeFullError:  # by little
-                pass
-            try:
-                return self.find_worlds()
-            except TreeFullError:
-                raise
-            except ValueError:  # such as suits that are merged
+        if store == "tree" or not self.declares_worlds:
+            return self.expand_all()
+        if self.has_hands and needs_public_tree(self.game):
+            return self.find_worlds()
+        with contextlib.suppress(TreeFullError):  # it is too large by little
+            if not self.is_surely_larger_than(self.max_nodes):
                 return self.expand_all()
-        return self.expand_all()
+        try:
+            return self.find_worlds()
+        except TreeFullError:
+            raise
+        except ValueError:  # such as suits that are merged
+            return self.expand_all()
 
     def histories_of_infosets(self) -> np.ndarray:
         """`[I, M + 1]` integers, of a tree with worlds: the number of moves that lead
@@ -367,22 +406,15 @@ class GameTree(ReadableTree):
         rules, find = self._rules_to_find(self.store)
         return known_worlds(rules, self.budget, find, with_histories=True).histories
 
-    def rules_for_walks(self, *, is_forced: bool = False) -> BoundRules | None:
-        """The compiled rules over which walks may go: the game's own, or its twin's.
-
-        Args:
-            is_forced: whether a twin is wanted for a small tree, too, which grows
-                through pyspiel in less time than the twin's code is compiled in.
+    def rules_for_walks(self) -> BoundRules | None:
+        """The compiled rules over which walks may go: the game's own, or its twin's
+        unless the tree is small, which then grows through pyspiel in less time than the
+        twin's code is compiled in.
 
         Returns:
             None if there are none, or there is an abstraction.
         """
-        if self.rules is not None or self.twin is False or self.abstraction is not None:
-            return self.rules
-        if self._twin is None:
-            is_forced = is_forced or self.twin is True
-            self._twin = usable_twin(self, 0 if is_forced else twin_trees.WORTH_WALKING)
-        return self._twin
+        return self._rules(twin_trees.WORTH_WALKING)
 
     def note_met(self) -> None:
         """Takes over what walks over rules have met, for a caller under the lock."""
@@ -428,83 +460,6 @@ class GameTree(ReadableTree):
                 "policies go; take a new one."
             )
 
-    # --- leaves --------------------------------------------------------------
-
-    @property
-    def passes(self) -> Passes | None:
-        """What `list_leaves` has made and the tree keeps; None if nothing yet."""
-        return self._kept.get(LEAVES)
-
-    def _keep(self, name: str, size: int, make: Callable[..., Any], *of: Any) -> Any:
-        """What is made of the complete tree once, for which the budget has room."""
-        if name not in self._kept:
-            self.budget.hold(name, size)
-            self._kept[name] = make(*of)
-        return self._kept[name]
-
-    @reads
-    def list_leaves(self) -> Passes:
-        """The leaves of the complete tree, made at the first call and kept.
-
-        Raises:
-            MemoryBudgetError: they do not fit `max_memory`.
-            ValueError: the tree is not complete.
-        """
-        if LEAVES in self._kept:
-            return self._kept[LEAVES]
-        if not self.is_complete:
-            raise ValueError(
-                f"The tree of {brief(self.game)} was only grown where walks went; call "
-                "its expand_all() first."
-            )
-        of = self.arrays, self.num_sequences
-        return self._keep(LEAVES, bytes_of_leaves(*of), list_leaves, *of)
-
-    @reads
-    def list_blocks(self) -> Blocks:
-        """The pieces of a pass for threads, made at the first call and kept.
-
-        Errors are those of `list_leaves`.
-        """
-        of = self.infosets, self.list_leaves()
-        return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
-
-    def take_vectors(self) -> Vectors:
-        """Three vectors `[S]` for an evaluation of the complete tree.
-
-        Nobody else has them until the caller, who is done and writes to them no more,
-        gives them to `keep_vectors`. Several evaluations may run at once: each has its
-        own, and those of one are kept. `bytes_of_leaves` counts them.
-        """
-        try:  # another thread may come between a question and `pop`
-            return self._vectors.pop()
-        except IndexError:
-            size = self.num_sequences
-            return np.empty(size), np.empty(size), np.empty(size)
-
-    def keep_vectors(self, vectors: Vectors) -> None:
-        """Keeps vectors for the next evaluation, as long as the leaves are kept."""
-        if LEAVES in self._kept:
-            self._vectors.append(vectors)
-
-    @reads
-    def list_ceilings(self) -> Ceilings:
-        """What regret-based pruning knows of a complete tree of two players, made at
-        the first call and kept.
-
-        Errors are those of `list_leaves`.
-        """
-        self.list_leaves()
-        of = self.arrays, self.num_sequences
-        size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
-        return self._keep(CEILINGS, size, list_ceilings, *of)
-
-    def _forget_leaves(self) -> None:
-        self._kept = {}
-        self._vectors.clear()
-        for name in CEILINGS, LEAVES, BLOCKS:
-            self.budget.measured(name, 0)
-
     # --- dropping nodes, and the states of nodes -----------------------------
 
     @steps
@@ -515,9 +470,8 @@ class GameTree(ReadableTree):
     def _forget_nodes(self) -> None:
         if self.rule_store is None:
             self.met.list_actions()
-        self.kept_states.forget()
         self.node_store.forget()
-        self._forget_leaves()
+        self.forget_leaves()
         self.budget.measured(UNCOUNTED, 0)
 
     @steps
@@ -532,17 +486,99 @@ class GameTree(ReadableTree):
 
     def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """`state_at` for a caller in the middle of a step under the lock."""
-        return self.kept_states.state_at(
-            node, self.new_state, self.node_store, self.met
-        )
+        return self.node_store.state_at(node, self.new_state(), self.met.actions)
+
+    # --- growing by many nodes -----------------------------------------------
+
+    def _expand_depth_first(self, most: int, most_memory: int | None) -> None:
+        """Expands every unexpanded node, and looks at times for what no count shows.
+
+        Raises:
+            TreeFullError, MemoryBudgetError: there are more nodes than `most`, or the
+                tree is by far too large, or the process has grown by more than
+                `most_memory` or the budget.
+            ValueError: a history is endless; or see `expand`.
+        """
+        nodes, budget, is_forecast = self.node_store, self.budget, False
+        most_memory = budget.limit if most_memory is None else most_memory
+        process, taken = resident(), budget.taken
+
+        def look(state: pyspiel.State) -> int:
+            nonlocal is_forecast
+            if nodes.count > most:
+                raise too_many_nodes(self.game, most)
+            self.check_length(state)
+            if not is_forecast:
+                is_forecast = True
+                self.refuse_if_larger(most)
+            counted = budget.taken - budget.held(UNCOUNTED) - taken
+            budget.measured(UNCOUNTED, max(resident() - process - counted, 0))
+            if budget.left < 0 or budget.taken - taken > most_memory:
+                raise nodes.full(", with the states on the way,")
+            return min(most, nodes.count + _CHECKED)
+
+        root = self.new_state(), list(range(self.num_players))
+        follows_all = [False] * (self.num_players + 1)
+        first_look = min(most, nodes.count + _CHECKED)
+        self.expand_below(0, root, follows_all, first_look, look)
+
+    def expand_below(
+        self,
+        node: int,
+        place: Place,
+        draws: Sequence[bool],
+        look_at: int,
+        look: Callable[[pyspiel.State], int],
+    ) -> list[Opened]:
+        """Expands a node and all below it that is unexpanded, under the lock.
+
+        Args:
+            node: where to begin.
+            place: of that node.
+            draws: by who acts, chance last, whether to stop there.
+            look_at: how many nodes there may be before the first look.
+            look: is asked for the next such number at a node's state; -1 to stop there.
+
+        Returns:
+            The nodes above where it stopped that have children to come, the lowest
+            last.
+        """
+        nodes, stack, (state, sequences) = self.node_store, [], place
+        old = nodes.count  # of these nodes some may be expanded
+        # One pass visits one node: it expands the node if need be, puts it on the stack
+        # if it has children, and goes on to the next child of the node on top. A node's
+        # last child takes over its state, since nobody else needs that any more.
+        while True:
+            if node >= old or nodes.record(node)[4] == UNEXPANDED:
+                moves, acting, first, start, _ = self.expand(node, state, sequences)
+            else:
+                first, start, _, _, acting = nodes.record(node)
+                if acting == CHANCE_NODE:
+                    moves = state.chance_outcomes()
+                else:
+                    moves = state.legal_actions()
+            if moves:
+                stack.append([0, moves, acting, first, start, state, sequences])
+            if nodes.count > look_at:
+                look_at = look(state)
+            if not stack or look_at < 0 or (moves and draws[acting]):
+                return stack
+            opened = stack[-1]
+            child = opened[0]
+            opened[0] = child + 1
+            is_last = child + 1 == len(opened[1])
+            if is_last:
+                stack.pop()
+            state, sequences = child_of(opened, child, is_last=is_last)
+            node = opened[3] + child
 
     # --- growing by one node -------------------------------------------------
 
-    @changes
     def expand(
         self, node: int, state: pyspiel.State, sequences: Sequence[int]
     ) -> tuple[Sequence[Any], int, int, int, int]:
-        """Writes the record of one node and reserves its children.
+        """Writes the record of one node and reserves its children, for a caller in the
+        middle of a step under the lock.
 
         Args:
             node: an unexpanded node.
@@ -559,12 +595,6 @@ class GameTree(ReadableTree):
             GameError: the state breaks perfect recall, or what the game declares.
             Exception: what the game's own methods raise, with the history as a note.
         """
-        return self.expand_held(node, state, sequences)
-
-    def expand_held(
-        self, node: int, state: pyspiel.State, sequences: Sequence[int]
-    ) -> tuple[Sequence[Any], int, int, int, int]:
-        """`expand` for a caller in the middle of a step under the lock."""
         player = 0
         try:
             player = state.current_player()
@@ -592,8 +622,7 @@ class GameTree(ReadableTree):
                     check_distinct_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
-                if len(actions) > MAX_CHILDREN:
-                    self.kept_states.keep_outcomes(node, actions)
+                self.node_store.keep_outcomes(node, actions)
                 start = self.distributions.starts.get(probs, -1)
                 if start < 0:
                     start = self.distributions.add(probs)

@@ -30,11 +30,10 @@ from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
-from mccfr_spiel.tree.outcomes import NODES, UNCOUNTED
-from mccfr_spiel.tree.whole import Opened, Place, child_of, expand_below
+from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 from mccfr_spiel.twins.twin import BoundTwin
 
 _FEW, _MANY = 2**10, 2**13
@@ -211,15 +210,8 @@ class Growth:
 
         # The walk itself goes on where a move is drawn. So infosets are met in the
         # order of the walk, whatever part of the tree is there already.
-        self._open += expand_below(
-            tree,
-            tree.expand_held,
-            node,
-            self._place_of(node, draws),
-            draws,
-            self._look_at,
-            look,
-        )
+        place = self._place_of(node, draws)
+        self._open += tree.expand_below(node, place, draws, self._look_at, look)
         del self._open[:-_MOST_OPEN]
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:

@@ -16,6 +16,7 @@ are spelled by its source on demand.
 import hashlib
 import itertools
 import struct
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -35,14 +36,7 @@ from mccfr_spiel.rules.kernel import (
     key_of,
     row_hash,
 )
-from mccfr_spiel.tree.outcomes import (
-    BYTES_PER_INFOSET,
-    BYTES_PER_SEQUENCE,
-    bytes_of_actions,
-    bytes_of_string,
-    refuse_children,
-)
-from mccfr_spiel.twins.twin import spelled
+from mccfr_spiel.rules.spelling import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
@@ -280,6 +274,13 @@ _unpack_place = struct.Struct("<Q").unpack_from
 
 _FEW = 256
 
+_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 220, 17
+"""What the tree takes for an infoset, besides its string: its record, twice while the
+array grows; its entry in the dictionary of names, likewise; its number; its past. The
+sizes were measured on 64-bit CPython and rounded up. They are counted *before* the
+memory is taken, so that a tree which does not fit is refused while there is still room
+to say so."""
+
 RECALL_WAY_OUT = (
     "Use information states that remember all that the player did and saw, or give "
     "mccfr_spiel.Solver the argument "
@@ -299,6 +300,19 @@ def no_recall(player: int, where: str) -> GameError:
         f"Player {player} reaches {where} after different own pasts (own moves or what "
         "was seen between them): the game has imperfect recall, for which these "
         f"solvers have no guarantee. {RECALL_WAY_OUT}"
+    )
+
+
+def bytes_of_string(info_state: str) -> int:
+    """The bytes of an infoset's string, and of the copy of it that saving makes."""
+    return sys.getsizeof(info_state) + len(info_state)
+
+
+def refuse_children(game: object, count: int) -> ValueError:
+    """The error for a node with more children than a record can count."""
+    return ValueError(
+        f"{brief(game)} has a node with {count} children; at most {MAX_CHILDREN} fit. "
+        "Split the move into two."
     )
 
 
@@ -336,7 +350,7 @@ class Infosets:
         """
         self._game, self._budget = game, budget
         self._may_forget = may_forget
-        budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
+        budget.set_rates(_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE)
         # The next four are NumPy's, or a tree's on disk, after `take_over`.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
@@ -345,7 +359,6 @@ class Infosets:
         self._set_names(MetNames())
         self._set_records(np.zeros(_FEW, INFOSET))
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
-        self._bytes_of_lists = 0  # of legal actions, taken from the budget
 
     def _set_names(self, names: InfosetNames) -> None:
         self.names: Any = names
@@ -466,20 +479,14 @@ class Infosets:
         _pack(self._bytes, offset, place, num_sequences, parent, count, player)
         try:
             self.parents.append(parent)
-            legal = self._action_lists.setdefault(tuple(actions), actions)
-            self.legal_actions.append(legal)
+            lists = self._action_lists
+            self.legal_actions.append(lists.setdefault(tuple(actions), actions))
             self.actions.extend(actions)
             self.starts.append(num_sequences)
             self.names.add(info_state, player)
         except BaseException:
-            del self.parents[infoset:], self.legal_actions[infoset:]
-            del self.actions[num_sequences:], self.starts[infoset:]
-            self.names.drop(infoset)
+            self._drop(infoset, num_sequences)
             raise
-        if legal is actions:  # the first infoset with these actions keeps the list
-            more = bytes_of_actions(actions)
-            self._bytes_of_lists += more
-            size += more
         budget.take(size)
         return infoset
 
@@ -531,22 +538,21 @@ class Infosets:
 
     def forget_since(self, num_infosets: int, num_sequences: int) -> None:
         """Forgets the infosets from a number on, and gives their bytes back."""
-        num_dropped = len(self) - num_infosets
-        if not num_dropped:
-            return
-        num_actions = len(self.actions) - num_sequences
         numbers = range(num_infosets, len(self))
         strings = sum(bytes_of_string(self.names.info_state(n)) for n in numbers)
-        self.names.drop(num_infosets)
+        num_actions = len(self.actions) - num_sequences
+        self._drop(num_infosets, num_sequences)
+        self._budget.meet(-len(numbers), -num_actions, -strings)
+        if not num_infosets:
+            self._action_lists = {}
+            self._set_records(np.zeros(_FEW, INFOSET))
+
+    def _drop(self, num_infosets: int, num_sequences: int) -> None:
+        """Drops infosets from a number on, the last of which may be half added."""
         del self.parents[num_infosets:], self.starts[num_infosets:]
         del self.legal_actions[num_infosets:], self.actions[num_sequences:]
         del self._strings[num_infosets:]
-        self._budget.meet(-num_dropped, -num_actions, -strings)
-        if not num_infosets:
-            self._action_lists = {}
-            self._budget.take(-self._bytes_of_lists)
-            self._bytes_of_lists = 0
-            self._set_records(np.zeros(_FEW, INFOSET))
+        self.names.drop(num_infosets)
 
 
 # --- the names of the infosets of a public tree, which its source spells on demand ----

@@ -1,10 +1,12 @@
-"""The nodes of a tree: their records, the way from each to the root, and their room.
+"""The nodes of a tree: their records, the way from each to the root, and their room;
+and the chance distributions and the payoffs that they refer to.
 
 The states of nodes are not kept: their histories are replayed.
 """
 
+import itertools
 import struct
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyspiel
@@ -12,6 +14,7 @@ import pyspiel
 from mccfr_spiel.common.arrays import (
     MAX_CHILDREN,
     NODE,
+    TERMINAL,
     UNEXPANDED,
     grown_size,
     reserve,
@@ -24,15 +27,23 @@ from mccfr_spiel.common.limits import (
     budget_full,
     too_many_nodes,
 )
-from mccfr_spiel.rules.description import tell_history
-from mccfr_spiel.tree.infosets import Infosets
-from mccfr_spiel.tree.outcomes import NODES, refuse_children
+from mccfr_spiel.rules.description import (
+    Declared,
+    GameError,
+    check_probs,
+    check_returns,
+    tell_history,
+)
+from mccfr_spiel.tree.infosets import Infosets, refuse_children
+
+NODES, UNCOUNTED = "nodes", "what cannot be counted"
+"""What a tree's budget is held for, besides infosets and what is made of the tree."""
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from
 _SIZE = NODE.itemsize
 
-_FEW = 1024
+_FEW, _FEW_ROWS, _MANY_OUTCOMES = 1024, 16, 1000
 
 
 class Nodes:
@@ -64,6 +75,7 @@ class Nodes:
         self.generation = 0
         self._is_whole = self._takes_everything = False
         self._huge: list[range] = []  # the children of nodes with very many
+        self._outcomes: dict[int, np.ndarray] = {}  # see `keep_outcomes`
         self._set(*_unexpanded(_FEW))
 
     def _set(self, records: np.ndarray, origins: np.ndarray) -> None:
@@ -169,7 +181,7 @@ class Nodes:
     def forget(self) -> None:
         """Drops all nodes but the root, which is unexpanded then."""
         self.generation += 1
-        self._is_whole, self._huge = False, []
+        self._is_whole, self._huge, self._outcomes = False, [], {}
         self.records["player"] = UNEXPANDED  # first: Ctrl-C may come in between
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
@@ -181,38 +193,61 @@ class Nodes:
         self._set(*_unexpanded(_FEW))
         self._budget.measured(NODES, _FEW * NODE_BYTES)
 
-    # --- going up ------------------------------------------------------------
+    # --- going up, and down again ----------------------------------------------
 
     def infosets_above(self, node: int) -> list[int]:
         """The infosets of the nodes above one, the lowest first; -1 for chance."""
-        path, root = self.way_to(node, ())
-        return [self.record(above)[2] for above in [*path[1:], root]]
+        return [self.record(above)[2] for above in self._way_to(node)[1:]]
 
-    def way_to(self, node: int, known: Container[int]) -> tuple[list[int], int]:
-        """The nodes from one upward, up to the first that is known or the root.
+    def state_at(
+        self, node: int, state: pyspiel.State, actions: Sequence[int]
+    ) -> tuple[pyspiel.State, list[int]]:
+        """A node's state, and each player's last sequence before it.
 
         Args:
-            node: where to begin.
-            known: the nodes at which the way may end.
-
-        Returns:
-            The nodes below the last one, lowest first, and the last one.
+            node: the node.
+            state: that of the root, which is moved on.
+            actions: of all sequences.
         """
+        sequences = list(range(state.num_players()))
+        # One pass makes the move from a node to the one below it on the way.
+        for above, below in itertools.pairwise(reversed(self._way_to(node))):
+            first, start, _, _, player = self.record(above)
+            child = below - first
+            try:
+                if player >= 0:
+                    sequences[player] = start + child
+                    state.apply_action(int(actions[start + child]))
+                elif above in self._outcomes:
+                    state.apply_action(int(self._outcomes[above][child]))
+                else:
+                    state.apply_action(state.chance_outcomes()[child][0])
+            except Exception as error:
+                tell_history(error, state)
+                raise
+        return state, sequences
+
+    def keep_outcomes(self, node: int, outcomes: Sequence[tuple[int, float]]) -> None:
+        """Keeps chance's actions at a node where a game takes long to list them."""
+        if len(outcomes) > _MANY_OUTCOMES:
+            self._outcomes[node] = np.array([action for action, _ in outcomes])
+
+    def _way_to(self, node: int) -> list[int]:
+        """The nodes from one upward to the root, both included."""
         if len(self._origins) < self.count:  # taken over, and asked for the first time
             self._set(self.records, _origins_of(self.used()))
-        origin_of = self._origin_of
-        path = []
+        origin_of, path = self._origin_of, [node]
         # One pass adds one node. Its siblings follow each other, so that the nearest
         # origin at or before it belongs to the first of them.
-        while node and node not in known:
-            path.append(node)
+        while node:
             for children in self._huge:
                 if node in children:
                     node = children.start
             while not origin_of[node]:
                 node -= 1
             node = origin_of[node] - 1
-        return path, node
+            path.append(node)
+        return path
 
 
 def _unexpanded(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -230,69 +265,94 @@ def _origins_of(records: np.ndarray) -> np.ndarray:
     return origins
 
 
-# --- the states of nodes, which a tree does not keep: their histories are replayed ----
+# --- chance and payoffs, each different one kept once ---------------------------------
 
 
-_MOST_KEPT = 1000
+class Distributions:
+    """The chance distributions met, one after the other.
 
-
-class KeptStates:
-    """Some states of a tree, from which the histories of others are replayed.
-
-    Each call keeps one more state, the first on its way that was not kept yet, so that
-    prefixes where many walks pass are soon kept.
+    Attributes:
+        starts: where each distribution begins in the arrays.
+        probs: `[C + room]` the probabilities.
+        cdf: `[C + room]` their running sums in each distribution, exactly 1 from the
+            last possible outcome on.
+        count: C.
     """
 
-    def __init__(self, num_players: int) -> None:
-        """No states of a tree with so many players."""
-        self._num_players = num_players
-        self._kept: dict[int, tuple[pyspiel.State, list[int]]] = {}
-        self._outcomes: dict[int, np.ndarray] = {}
+    def __init__(self, name: str) -> None:
+        """No distributions; `name` is what messages call the game."""
+        self.starts: dict[tuple[float, ...], int] = {}
+        self.probs, self.cdf = np.zeros(_FEW_ROWS), np.zeros(_FEW_ROWS)
+        self.count = 0
+        self._name = name
 
-    def forget(self) -> None:
-        """Drops all states, whose nodes are being dropped."""
-        self._kept, self._outcomes = {}, {}
+    def add(self, probs: tuple[float, ...]) -> int:
+        """Keeps a new distribution; returns where it begins.
 
-    def keep_outcomes(self, node: int, outcomes: Sequence[tuple[int, float]]) -> None:
-        """Keeps chance's actions at a node with so many that a game takes long to list
-        them."""
-        self._outcomes[node] = np.array([action for action, _ in outcomes])
+        Raises:
+            GameError: it is no distribution.
+        """
+        check_probs(self._name, probs)
+        values = np.array(probs, np.float64)
+        start = self.count
+        stop = self.count = start + len(probs)
+        self.probs = reserve(self.probs, stop)
+        self.cdf = reserve(self.cdf, stop)
+        self.probs[start:stop] = values
+        self.cdf[start:stop] = np.cumsum(values)
+        # Rounding must leave no gap below 1, where a draw would find no outcome.
+        last = start + np.flatnonzero(values)[-1]
+        self.cdf[last:stop] = 1
+        self.starts[probs] = start
+        return start
 
-    def state_at(
-        self,
-        node: int,
-        new_state: Callable[[], pyspiel.State],
-        nodes: Nodes,
-        infosets: Infosets,
-    ) -> tuple[pyspiel.State, list[int]]:
-        """As `GameTree.state_at`; `new_state` makes the state of the root."""
-        kept, actions = self._kept, infosets.actions
-        path, node = nodes.way_to(node, kept)
-        if node:
-            state, sequences = kept[node]
-            state, sequences = state.clone(), sequences.copy()
-        else:  # a copy would cost as much, and of a Python game it may be wrong
-            state = new_state()
-            sequences = list(range(self._num_players))
-        keeps_next = len(kept) < _MOST_KEPT
-        # One pass goes down by one node: before it, `state` and `sequences` are those
-        # of `node`, after it those of the child `below`.
-        for below in reversed(path):
-            first, start, _, _, player = nodes.record(node)
-            child = below - first
-            try:
-                if player >= 0:
-                    sequences[player] = start + child
-                    state.apply_action(int(actions[start + child]))
-                elif node in self._outcomes:
-                    state.apply_action(int(self._outcomes[node][child]))
-                else:
-                    state.apply_action(state.chance_outcomes()[child][0])
-            except Exception as error:
-                tell_history(error, state)
-                raise
-            node = below
-            if keeps_next:
-                kept[node] = state.clone(), sequences.copy()
-                keeps_next = False
-        return state, sequences
+    def take_over(self, probs: np.ndarray, cdf: np.ndarray, starts: np.ndarray) -> None:
+        """Takes the distributions of a whole tree in place of its own."""
+        values, bounds = probs.tolist(), [*starts.tolist(), len(probs)]
+        self.starts = {
+            tuple(values[start:stop]): start
+            for start, stop in itertools.pairwise(bounds)
+        }
+        self.probs = np.ascontiguousarray(probs)
+        self.cdf = np.ascontiguousarray(cdf)
+        self.count = len(self.probs)
+
+
+class Payoffs:
+    """The different vectors of returns met.
+
+    Attributes:
+        rows: returns -> the row that holds them.
+        values: `[U + room, P]` the returns.
+    """
+
+    def __init__(self, declared: Declared) -> None:
+        """No returns; those that come must keep to what the game declares."""
+        self.rows: dict[tuple[float, ...], int] = {}
+        self.values = np.zeros((_FEW_ROWS, declared.num_players))
+        self._declared = declared
+
+    def add(self, returns: tuple[float, ...], state: pyspiel.State) -> int:
+        """Keeps the returns of a terminal state for the first time; gives their row.
+
+        Raises:
+            GameError: they are not as declared, or the state is not terminal.
+        """
+        if not state.is_terminal():
+            raise GameError(
+                f"{self._declared.name} has a state where nobody acts "
+                f"(current_player() is {TERMINAL}), but which is not terminal "
+                "(is_terminal())."
+            )
+        self._declared = check_returns(self._declared, returns)
+        row = len(self.rows)
+        self.values = reserve(self.values, row + 1)
+        self.values[row] = returns
+        self.rows[returns] = row
+        return row
+
+    def take_over(self, values: np.ndarray) -> None:
+        """Takes the returns of a whole tree in place of its own."""
+        self.values = values
+        vectors: Sequence[Sequence[float]] = values.tolist()
+        self.rows = {tuple(returns): row for row, returns in enumerate(vectors)}

@@ -4,6 +4,7 @@ A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
 What it consists of, in numbers, is a `TreeDescription`.
 """
 
+import collections
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -26,22 +27,31 @@ from mccfr_spiel.common.limits import (
     NODE_BYTES,
     Forecast,
     MaxMemory,
+    TreeFullError,
     forecast,
     in_words,
     make_budget,
     refusal,
 )
 from mccfr_spiel.kernels.randomness import infoset_place
-from mccfr_spiel.kernels.tables import TreeArrays
+from mccfr_spiel.kernels.regret_pruning import Ceilings
+from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
-from mccfr_spiel.tree.levels import depth_of
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
-from mccfr_spiel.tree.nodes import KeptStates, Nodes
-from mccfr_spiel.tree.outcomes import Distributions, Payoffs
+from mccfr_spiel.tree.nodes import Distributions, Nodes, Payoffs
+from mccfr_spiel.tree.whole import (
+    bytes_of_blocks,
+    bytes_of_ceilings,
+    bytes_of_leaves,
+    cut_into_blocks,
+    depth_of,
+    list_ceilings,
+    list_leaves,
+)
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import AnyWorlds
 from mccfr_spiel.worlds.places import Places
@@ -141,6 +151,13 @@ STRINGS_WAY_OUT = (
 """What helps where a game gives no information-state strings."""
 
 
+LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
+CEILINGS = "the ceilings of regret-based pruning"
+"""What is made of a complete tree, and what its budget is held for."""
+
+Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 class ReadableTree:
     """A game's tree in arrays, as far as it has been expanded.
 
@@ -169,7 +186,6 @@ class ReadableTree:
         node_store: the nodes.
         distributions: those of chance.
         payoffs: the returns at terminal nodes.
-        kept_states: OpenSpiel's states of some nodes, to expand others from.
     """
 
     def __init__(
@@ -215,9 +231,10 @@ class ReadableTree:
         )
         self.infoset_place = self.met.place
         self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
-        self.distributions = Distributions(self.declared.name, self.budget)
-        self.payoffs = Payoffs(self.declared, self.budget)
-        self.kept_states = KeptStates(self.num_players)
+        self.distributions = Distributions(self.declared.name)
+        self.payoffs = Payoffs(self.declared)
+        self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
+        self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
 
     # --- how it looks --------------------------------------------------------
 
@@ -516,8 +533,21 @@ class ReadableTree:
     def is_surely_larger_than(self, most: int) -> bool:
         """Whether random histories leave no doubt that the whole tree has more nodes
         than that; it is found out in at most about half a second."""
+        try:
+            self.refuse_if_larger(most)
+        except TreeFullError:
+            return True
+        return False
+
+    def refuse_if_larger(self, most: int) -> None:
+        """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
+        ValueError if a history does not end."""
         found = self.forecast(most)
-        return refusal(found, str(self.source), most, self.budget) is not None
+        if found.endless is not None:
+            self.check_length(found.endless)
+        error = refusal(found, str(self.source), most, self.budget)
+        if error is not None:
+            raise error
 
     def forecast(self, most: int | None = None) -> Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
@@ -533,3 +563,85 @@ class ReadableTree:
             per_infoset=self.budget.per_infoset,
             most_nodes=fit if most is None else min(most, fit),
         )
+
+    # --- leaves --------------------------------------------------------------
+
+    @property
+    def passes(self) -> Passes | None:
+        """What `list_leaves` has made and the tree keeps; None if nothing yet."""
+        return self._kept.get(LEAVES)
+
+    def keep_leaves(self, leaves: Passes) -> None:
+        """Keeps leaves that were read from disk, with the tree."""
+        self._kept[LEAVES] = leaves
+
+    def _keep(self, name: str, size: int, make: Callable[..., Any], *of: Any) -> Any:
+        """What is made of the complete tree once, for which the budget has room."""
+        if name not in self._kept:
+            self.budget.hold(name, size)
+            self._kept[name] = make(*of)
+        return self._kept[name]
+
+    @reads
+    def list_leaves(self) -> Passes:
+        """The leaves of the complete tree, made at the first call and kept.
+
+        Raises:
+            MemoryBudgetError: they do not fit `max_memory`.
+            ValueError: the tree is not complete.
+        """
+        if LEAVES in self._kept:
+            return self._kept[LEAVES]
+        if not self.is_complete:
+            raise ValueError(
+                f"The tree of {brief(self.game)} was only grown where walks went; call "
+                "its expand_all() first."
+            )
+        of = self.arrays, self.num_sequences
+        return self._keep(LEAVES, bytes_of_leaves(*of), list_leaves, *of)
+
+    @reads
+    def list_blocks(self) -> Blocks:
+        """The pieces of a pass for threads, made at the first call and kept.
+
+        Errors are those of `list_leaves`.
+        """
+        of = self.infosets, self.list_leaves()
+        return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
+
+    def take_vectors(self) -> Vectors:
+        """Three vectors `[S]` for an evaluation of the complete tree.
+
+        Nobody else has them until the caller, who is done and writes to them no more,
+        gives them to `keep_vectors`. Several evaluations may run at once: each has its
+        own, and those of one are kept. `bytes_of_leaves` counts them.
+        """
+        try:  # another thread may come between a question and `pop`
+            return self._vectors.pop()
+        except IndexError:
+            size = self.num_sequences
+            return np.empty(size), np.empty(size), np.empty(size)
+
+    def keep_vectors(self, vectors: Vectors) -> None:
+        """Keeps vectors for the next evaluation, as long as the leaves are kept."""
+        if LEAVES in self._kept:
+            self._vectors.append(vectors)
+
+    @reads
+    def list_ceilings(self) -> Ceilings:
+        """What regret-based pruning knows of a complete tree of two players, made at
+        the first call and kept.
+
+        Errors are those of `list_leaves`.
+        """
+        self.list_leaves()
+        of = self.arrays, self.num_sequences
+        size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
+        return self._keep(CEILINGS, size, list_ceilings, *of)
+
+    def forget_leaves(self) -> None:
+        """Drops them, with all that is made of the complete tree."""
+        self._kept = {}
+        self._vectors.clear()
+        for name in CEILINGS, LEAVES, BLOCKS:
+            self.budget.measured(name, 0)

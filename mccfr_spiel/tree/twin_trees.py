@@ -10,15 +10,10 @@ import statistics
 import warnings
 from typing import Any
 
-import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import forecast, refusal
-from mccfr_spiel.kernels.randomness import infoset_place
-from mccfr_spiel.rules.description import GameError
-from mccfr_spiel.rules.expansion import Expansion, expand_rules
-from mccfr_spiel.tree.infosets import KeyNames
+from mccfr_spiel.common.limits import forecast
 from mccfr_spiel.tree.loading import told_by_string, turn_based
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.twins import TWINS, difference_to, twin_of
@@ -43,39 +38,15 @@ class TwinWarning(UserWarning):
     """A twin does not play as its game does, so it was not used."""
 
 
-def expanded_by_twin(
-    tree: ReadableTree, most: int, least: int
-) -> tuple[Expansion, KeyNames] | None:
-    """The whole tree of a game by its compiled twin, with the names of its infosets.
+def is_too_large(tree: ReadableTree, most: int) -> bool:
+    """Whether a tree is to be looked at closely, as many more nodes than there may be
+    would not fit.
 
     Args:
-        tree: which gets the expansion.
+        tree: of a game with a twin.
         most: how many nodes there may be.
-        least: see `usable_twin`.
-
-    Returns:
-        None where pyspiel should expand the tree: the game has no twin, its tree is
-        small, the twin differs from it, or the tree cannot be made, which pyspiel's
-        expansion says in the game's own words.
-
-    Raises:
-        TreeFullError, MemoryBudgetError: the tree has more nodes, or does not fit.
     """
-    twin = usable_twin(tree, least)
-    if twin is None:
-        return None
-    if _estimate_of(tree) > most / _NEAR:
-        error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
-        if error is not None:
-            raise error
-    try:
-        whole = expand_rules(twin, most, tree.budget)
-    except GameError:
-        return None
-    names = KeyNames(twin, whole.keys, whole.infosets["player"])
-    places = map(infoset_place, names.players.tolist(), names)
-    whole.infosets["place"] = np.fromiter(places, np.uint64, len(names))
-    return whole, names
+    return _estimate_of(tree) > most / _NEAR
 
 
 def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:

@@ -1,24 +1,26 @@
-"""The expansion through pyspiel, of a whole tree or where walks go, and the watch over
-that of a whole tree.
+"""What one pass over all nodes of a tree tells, before solvers begin, and the pieces
+into which passes over a complete tree are cut for several threads.
 
-Compiled rules do not come here: rules/expansion.py expands them with no Python per
-node.
+The leaves of a complete tree are listed for each sequence that leads to them. A whole
+pass (tree/full_pass.py) reads this list from beginning to end in place of
+walking the tree, which is several times faster.
 
-The pieces into which passes over a complete tree are cut for several threads.
+*Ceilings* are the most that is paid below each node of a complete tree of two players.
+Regret-based pruning (kernels/regret_pruning.py) takes them for the values of actions
+that it leaves out.
 
 `kernels/passes.py` explains the cut.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyspiel
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import UNEXPANDED
-from mccfr_spiel.common.limits import num_cores, refusal, resident, too_many_nodes
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -26,176 +28,111 @@ from mccfr_spiel.kernels.passes import (
     WORK_OF_SEQUENCE,
     find_blocks,
     find_cuts,
+    leaves_walk,
     mark_kinds,
+    walk_whole,
 )
+from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
-from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.rules.description import tell_history
-from mccfr_spiel.tree.levels import members_of
-from mccfr_spiel.tree.outcomes import UNCOUNTED
-from mccfr_spiel.tree.readable import ReadableTree
-
-_CHECKED = 1024
-"""The expansion looks every so many nodes at what cannot be counted."""
+from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 
 
-class _Watch:
-    """Looks at an expansion every now and then, for what counting does not show."""
+def levels_below(nodes: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """The levels below the root: for each node of a level which one it is, which node
+    of the level above is its parent, and which child of it it is.
 
-    def __init__(self, tree: ReadableTree, most: int, most_memory: int | None) -> None:
-        self._tree, self._most = tree, most
-        self._most_memory = tree.budget.limit if most_memory is None else most_memory
-        self._resident, self._taken = resident(), tree.budget.taken
-        self._is_forecast = False
-
-    def look(self, state: pyspiel.State) -> None:
-        """Checks a history's length, the size of the tree to come, and the process.
-
-        Raises:
-            ValueError: the history is endless.
-            TreeFullError: the tree is by far too large.
-            MemoryBudgetError: the process has grown by more than the budget.
-        """
-        self._tree.check_length(state)
-        if not self._is_forecast:
-            self._is_forecast = True
-            self._check_forecast()
-        budget = self._tree.budget
-        uncounted = budget.held(UNCOUNTED)
-        counted = budget.taken - uncounted - self._taken
-        grown = resident() - self._resident
-        budget.measured(UNCOUNTED, max(grown - counted, 0))
-        if budget.left < 0 or budget.taken - self._taken > self._most_memory:
-            raise self._tree.node_store.full(", with the states on the way,")
-
-    def _check_forecast(self) -> None:
-        tree, most = self._tree, self._most
-        found = tree.forecast(most)
-        if found.endless is not None:
-            tree.check_length(found.endless)
-        error = refusal(found, str(tree.source), most, tree.budget)
-        if error is not None:
-            raise error
-
-
-Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
-
-Opened = list[Any]
-"""A node that was expanded: its next child, its moves, who acts, its first child, where
-the moves begin, its state, and each player's last sequence before it."""
-
-
-def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
-    """The place of a child.
+    Nodes that were not expanded count as ends.
 
     Args:
-        opened: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then becomes this.
+        nodes: `[N]` of dtype NODE.
     """
-    _, moves, acting, _, start, state, sequences = opened
-    move, before = moves[child] if acting >= 0 else moves[child][0], state
-    try:
-        if is_last:
-            state.apply_action(move)
-        else:
-            state, sequences = state.child(move), sequences.copy()
-    except Exception as error:
-        tell_history(error, before, move)
-        raise
-    if acting >= 0:
-        sequences[acting] = start + child
-    return state, sequences
-
-
-def expand_below(
-    tree: ReadableTree,
-    expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
-    node: int,
-    place: Place,
-    draws: Sequence[bool],
-    look_at: int,
-    look: Callable[[pyspiel.State], int],
-) -> list[Opened]:
-    """Expands a node and all below it that is unexpanded, under the tree's lock.
-
-    Args:
-        tree: the tree.
-        expand: its `GameTree.expand_held`.
-        node: where to begin.
-        place: of that node.
-        draws: by who acts, chance last, whether to stop there.
-        look_at: how many nodes there may be before the first look.
-        look: is asked for the next such number at a node's state; -1 to stop there.
-
-    Returns:
-        The nodes above where it stopped that have children to come, the lowest last.
-    """
-    nodes, stack, (state, sequences) = tree.node_store, [], place
-    old = nodes.count  # of these nodes some may be expanded
-    # One pass visits one node: it expands the node if need be, puts it on the stack if
-    # it has children, and goes on to the next child of the node on top. A node's last
-    # child takes over its state, since nobody else needs that any more.
+    level = np.zeros(1, np.int64)
     while True:
-        if node >= old or nodes.record(node)[4] == UNEXPANDED:
-            moves, acting, first, start, _ = expand(node, state, sequences)
-        else:
-            first, start, _, _, acting = nodes.record(node)
-            moves = _moves(state)
-        if moves:
-            stack.append([0, moves, acting, first, start, state, sequences])
-        if nodes.count > look_at:
-            look_at = look(state)
-        if not stack or look_at < 0 or (moves and draws[acting]):
-            return stack
-        opened = stack[-1]
-        child = opened[0]
-        opened[0] = child + 1
-        is_last = child + 1 == len(opened[1])
-        if is_last:
-            stack.pop()
-        state, sequences = child_of(opened, child, is_last=is_last)
-        node = opened[3] + child
+        above = nodes[level]
+        goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
+        sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)
+        if not sizes.any():
+            return
+        parents = np.repeat(np.arange(len(level)), sizes)
+        moves = np.arange(len(parents)) - (np.cumsum(sizes) - sizes)[parents]
+        level = above["first_child"][parents] + moves
+        yield level, parents, moves
 
 
-def expand_depth_first(
-    tree: ReadableTree,
-    expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
-    most: int,
-    most_memory: int | None,
-) -> None:
-    """Expands every node of a tree that is unexpanded, under the tree's lock.
+def depth_of(nodes: np.ndarray) -> int:
+    """The moves in the longest history, chance's included."""
+    return sum(1 for _ in levels_below(nodes))
+
+
+# --- the leaves of a complete tree, listed for each sequence that leads to them -------
+
+
+def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
+    """`members` and `member_ends` of `Passes`."""
+    players = infosets["player"]
+    members = np.argsort(players, kind="stable").astype(np.int32)
+    return members, np.searchsorted(players[members], np.arange(num_players + 1))
+
+
+def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
+    """Lists a complete tree's leaves and each player's infosets.
 
     Args:
-        tree, expand: as in `expand_below`.
-        most: how many nodes there may be.
-        most_memory: how many bytes the expansion may take, all of the budget by
-            default.
-
-    Raises:
-        TreeFullError, MemoryBudgetError: there are more.
-        ValueError: see `GameTree.expand`.
+        tree: its arrays.
+        num_sequences: the sequences of all players.
     """
-    nodes = tree.node_store
-    watch = _Watch(tree, most, most_memory)
+    num_players = tree.utilities.shape[1]
+    # The tree is walked twice: the first walk counts each sequence's leaves, so that
+    # the second can write them where they belong.
+    counts = np.zeros(num_sequences, np.int64)
+    others = np.empty((0, num_players - 1), np.int32)
+    payoffs = np.empty(0)
+    walk_whole(leaves_walk, tree, counts, others, payoffs, False)
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    others = np.empty((ends[-1], num_players - 1), np.int32)
+    payoffs = np.empty(ends[-1])
+    walk_whole(leaves_walk, tree, ends[:-1].copy(), others, payoffs, True)
+    return Passes(ends, others, payoffs, *members_of(tree.infosets, num_players))
 
-    def look(state: pyspiel.State) -> int:
-        if nodes.count > most:
-            raise too_many_nodes(tree.game, most)
-        watch.look(state)
-        return min(most, nodes.count + _CHECKED)
 
-    root = tree.new_state(), list(range(tree.num_players))
-    follows_all = [False] * (tree.num_players + 1)
-    first_look = min(most, nodes.count + _CHECKED)
-    expand_below(tree, expand, 0, root, follows_all, first_look, look)
+def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
+    """The bytes of the list, and of the vectors that a pass over it needs.
+
+    Of the vectors, which take 64 bytes a sequence while the list is made, an
+    evaluation's stay: 24 bytes a sequence (see `GameTree.take_vectors`).
+    """
+    num_players = tree.utilities.shape[1]
+    num_leaves = int((tree.nodes["player"] == TERMINAL).sum())
+    vectors = 64 * num_sequences + 16 * len(tree.infosets)
+    return num_leaves * num_players * (8 + 4 * (num_players - 1)) + vectors
 
 
-def _moves(state: pyspiel.State) -> Sequence[Any]:
-    """What leads from a state, as `GameTree.expand` returns it."""
-    return state.chance_outcomes() if state.is_chance_node() else state.legal_actions()
+# --- the most that is paid below each node of a complete tree of two players ----------
+
+
+def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
+    """Makes the ceilings of a complete tree of two players.
+
+    Args:
+        tree: its arrays.
+        num_sequences: the sequences of both players.
+    """
+    num_nodes = len(tree.nodes)
+    ceilings = Ceilings(
+        highest=np.empty((num_nodes, 2)),
+        step=np.full(num_sequences, np.inf),
+        num_nodes=np.zeros(num_sequences, np.int64),
+        height=np.zeros(1, np.int64),
+    )
+    last, lowest = np.empty((num_nodes, 2), np.int32), np.empty((num_nodes, 2))
+    survey_nodes(tree, last, lowest, ceilings)
+    return ceilings
+
+
+def bytes_of_ceilings(num_nodes: int, num_sequences: int) -> int:
+    """The bytes of the ceilings, and of what is needed to make them."""
+    return (16 + 36) * num_nodes + 16 * num_sequences
 
 
 # --- the pieces into which passes over a complete tree are cut for several threads ----

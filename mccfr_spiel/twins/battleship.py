@@ -11,7 +11,8 @@ import re
 import numpy as np
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import Twin, add_member, has_member, make_twin
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
 # In settings; then come the lengths of the ships and their values. The state has the
@@ -49,18 +50,6 @@ def _moves(settings):
 
 
 @compiled
-def _has(numbers, at, cell):
-    """Whether the set that begins at a place among numbers has a cell."""
-    return numbers[at + cell // _BITS] >> cell % _BITS & 1 != 0
-
-
-@compiled
-def _add(numbers, at, cell):
-    """Adds a cell to that set."""
-    numbers[at + cell // _BITS] |= 1 << cell % _BITS
-
-
-@compiled
 def _step(settings, ship, action):
     """How far the cells of a ship are apart after an action; 0 if it does not fit."""
     rows = int(settings[_ROWS])
@@ -86,7 +75,7 @@ def _is_free(settings, numbers, at, ship, action):
         return False
     cell = _first_cell(settings, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
-        if _has(numbers, at, cell):
+        if has_member(numbers, at, cell, _BITS):
             return False
         cell += step
     return True
@@ -98,7 +87,7 @@ def _cover(settings, numbers, at, ship, action):
     step = _step(settings, ship, action)
     cell = _first_cell(settings, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
-        _add(numbers, at, cell)
+        add_member(numbers, at, cell, _BITS)
         cell += step
 
 
@@ -162,7 +151,7 @@ def _legal_actions(settings, state, actions):
     if ship >= ships:
         at = _shot_at(settings, player)
         for cell in range(cells):
-            if settings[_REPEATS] != 0.0 or not _has(state, at, cell):
+            if settings[_REPEATS] != 0.0 or not has_member(state, at, cell, _BITS):
                 actions[count] = cell
                 count += 1
         return count
@@ -189,7 +178,7 @@ def _is_sunk(settings, state, player, ship):
     step = _step(settings, ship, action)
     cell = _first_cell(settings, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
-        if not _has(state, shot_at, cell):
+        if not has_member(state, shot_at, cell, _BITS):
             return False
         cell += step
     return True
@@ -223,10 +212,10 @@ def _apply_action(settings, state, action):
         return
     other = 1 - player
     shot_at = _shot_at(settings, player)
-    is_new = not _has(state, shot_at, action)
-    _add(state, shot_at, action)
+    is_new = not has_member(state, shot_at, action, _BITS)
+    add_member(state, shot_at, action, _BITS)
     outcome = _WATER
-    if _has(state, _covered_by(settings, other), action):
+    if has_member(state, _covered_by(settings, other), action, _BITS):
         state[_AFLOAT + other] -= int(is_new)
         hit = _ship_on(settings, state, other, action)
         outcome = _SUNK if _is_sunk(settings, state, other, hit) else _HIT

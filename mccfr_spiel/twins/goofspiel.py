@@ -13,7 +13,8 @@ from mccfr_spiel.rules.description import (
     compiled,
     write_members,
 )
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
 _ORDERS = ("random", "ascending", "descending")
@@ -147,9 +148,8 @@ def _info_key(settings, state, player, key):
     hides = settings[_HIDES] != 0.0
     length = 0
     if not hides:
-        for other in range(players):
-            key[length] = state[_OF_PLAYERS + players + other]
-            length += 1
+        hands = _OF_PLAYERS + players
+        length = copy_range(state, hands, hands + players, key, 0)
     for turn in range(state[_SHOWN]):
         place = _turn_at(settings, turn)
         number = state[place]

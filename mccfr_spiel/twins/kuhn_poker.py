@@ -6,7 +6,8 @@ those who bet wins the pot, or among all if nobody did.
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put_number, word
+from mccfr_spiel.rules.spelling import put_number, word
+from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,
@@ -91,10 +92,7 @@ def _info_key(settings, state, player, key):
     if state[_COUNT] <= player:
         return 0
     key[0] = state[_CARDS + player]
-    moves = max(state[_COUNT] - players, 0)
-    for k in range(moves):
-        key[1 + k] = state[_CARDS + players + k]
-    return 1 + moves
+    return copy_range(state, _CARDS + players, _CARDS + state[_COUNT], key, 1)
 
 
 @compiled

@@ -7,7 +7,8 @@ with the public card wins, otherwise the higher rank; equal hands split the pot.
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings
 # The state has the cards dealt, the public card + 1, the round, the raises and the
@@ -150,22 +151,14 @@ def _info_key(settings, state, player, key):
     if state[_DEALT] <= player:
         return 0
     key[0] = state[_OF_PLAYERS + player]
-    length = 1
-    for other in range(players):
-        key[length] = state[_OF_PLAYERS + players + other]
-        length += 1
-    actions = _OF_PLAYERS + 3 * players
-    for k in range(state[_COUNT]):
-        key[length] = state[actions + k]
-        length += 1
+    chips, first = _OF_PLAYERS + players, _OF_PLAYERS + 3 * players
+    length = copy_range(state, chips, chips + players, key, 1)
+    length = copy_range(state, first, first + state[_COUNT], key, length)
     if state[_PUBLIC] == 0:
         return length
     key[length] = _SHOWN + state[_PUBLIC] - 1
-    length += 1
-    for k in range(state[_COUNT + 1]):
-        key[length] = state[actions + 3 * players - 2 + k]
-        length += 1
-    return length
+    second = first + 3 * players - 2
+    return copy_range(state, second, second + state[_COUNT + 1], key, length + 1)
 
 
 @compiled

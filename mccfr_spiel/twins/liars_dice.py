@@ -6,14 +6,23 @@ at least that many dice of both players show its face or the highest face.
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_number, word
+from mccfr_spiel.rules.spelling import put_labeled, put_number, word
+from mccfr_spiel.twins.twin import (
+    MEMBERS,
+    Twin,
+    add_member,
+    copy_range,
+    has_member,
+    make_twin,
+    parts_of,
+    write_range,
+)
 
 _DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
 # The state has the dice rolled, the newest bid + 1, the number of bids, whether it was
-# called, the dice of player 0 and of player 1, sorted, and the bids made, 16 to a
-# number. Since bids ascend, the set of them tells their order.
+# called, the dice of player 0 and of player 1, sorted, and the set of bids made. Since
+# bids ascend, it tells their order.
 _ROLLED, _BID, _BIDS, _CALLED, _DIE = range(5)
-_BITS = 16
 
 
 @compiled
@@ -30,18 +39,9 @@ def _legal_actions(settings, state, actions):
     dice = int(settings[_DICE])
     sides = int(settings[_SIDES])
     if state[_ROLLED] < 2 * dice:
-        for face in range(sides):
-            actions[face] = face
-        return sides
-    bids = 2 * dice * sides
-    count = 0
-    for bid in range(state[_BID], bids):
-        actions[count] = bid
-        count += 1
-    if state[_BID] > 0:
-        actions[count] = bids  # to call the last bid a lie
-        count += 1
-    return count
+        return write_range(actions, 0, 0, sides)
+    stop = 2 * dice * sides  # where the action is to call the last bid a lie
+    return write_range(actions, 0, state[_BID], stop + int(state[_BID] > 0))
 
 
 @compiled
@@ -62,25 +62,23 @@ def _apply_action(settings, state, action):
         return
     state[_BID] = action + 1
     state[_BIDS] += 1
-    state[_DIE + 2 * dice + action // _BITS] |= 1 << action % _BITS
+    add_member(state, _DIE + 2 * dice, action, MEMBERS)
 
 
 @compiled
 def _write_bids(settings, state, key, length):
     """Writes the bids behind the length; returns the new length."""
     dice = int(settings[_DICE])
-    parts = (2 * dice * int(settings[_SIDES]) + _BITS - 1) // _BITS
-    for k in range(parts):
-        key[length + k] = state[_DIE + 2 * dice + k]
-    return length + parts
+    first, parts = _DIE + 2 * dice, parts_of(2 * dice * int(settings[_SIDES]))
+    return copy_range(state, first, first + parts, key, length)
 
 
 @compiled
 def _info_key(settings, state, player, key):
     dice = int(settings[_DICE])
-    for k in range(dice):
-        key[k] = state[_DIE + dice * player + k]
-    return _write_bids(settings, state, key, dice)
+    first = _DIE + dice * player
+    length = copy_range(state, first, first + dice, key, 0)
+    return _write_bids(settings, state, key, length)
 
 
 @compiled
@@ -139,17 +137,10 @@ def _spell(settings, player, key, length, text):
     at = 0
     for k in range(dice):
         at = put_number(text, at, key[k] + 1)
-    for part in range(dice, length):
-        left = key[part]
-        bid = _BITS * (part - dice)
-        while left > 0:
-            if left & 1:
-                at = put(text, at, _SPACE)
-                at = put_number(text, at, _quantity_of(settings, bid))
-                at = put(text, at, _HYPHEN)
-                at = put_number(text, at, _face_of(settings, bid) + 1)
-            left >>= 1
-            bid += 1
+    for bid in range(MEMBERS * (length - dice)):
+        if has_member(key, dice, bid, MEMBERS):
+            at = put_labeled(text, at, _SPACE, _quantity_of(settings, bid))
+            at = put_labeled(text, at, _HYPHEN, _face_of(settings, bid) + 1)
     return at
 
 
@@ -164,14 +155,14 @@ def twin(players: int, numdice: int, dice_sides: int, bidding_rule: str) -> Twin
     if players != 2 or bidding_rule not in _BIDDING_RULES or not is_told:
         return None
     bids = 2 * numdice * dice_sides
-    parts = (bids + _BITS - 1) // _BITS
+    parts = parts_of(bids)
     sizes = Sizes(
         state=_DIE + 2 * numdice + parts,
         num_actions=bids + 1,
         max_chance_outcomes=dice_sides,
         max_moves=bids + 1,
         max_chance_moves=2 * numdice,
-        key=(*(dice_sides,) * numdice, *(2**_BITS,) * parts),
+        key=(*(dice_sides,) * numdice, *(2**MEMBERS,) * parts),
     )
     settings = numdice, dice_sides, bidding_rule == "reset-face"
     text_size = 3 * numdice + 8 * bids

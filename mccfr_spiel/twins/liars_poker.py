@@ -6,16 +6,25 @@ raised once by its bidder, or counted; a raise that is challenged is counted at 
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import (
+    MEMBERS,
+    Twin,
+    add_member,
+    copy_range,
+    has_member,
+    make_twin,
+    parts_of,
+    write_range,
+)
 
 _HAND, _DIGITS = range(2)  # in settings
 # The state has the digits dealt, the moves made since, the newest bid + 1, whether it
 # raises the bidder's own, the challenges since, whether it was counted, the digits as
-# they were dealt, by turns, and two sets, 16 members to a number: of the bids made, and
-# of those challenged. Since bids ascend, the two sets tell all moves.
+# they were dealt, by turns, and two sets: of the bids made, and of those challenged.
+# Since bids ascend, the two sets tell all moves.
 _DEALT, _MOVES, _BID, _IS_RAISE, _CHALLENGES, _COUNTED, _FIRST = range(7)
 _CHALLENGE = 0  # the action; a bid is action - 1
-_BITS = 16
 _PLAYER, _OWN, _RAISED = word("p"), word(" hand:["), word("] rebid:[")
 _OPEN, _COMMA, _STOP = map(word, ("] counts:[0]", ", ", "."))
 _NAMES = word(" b:"), word(" c:")
@@ -30,7 +39,7 @@ def _bids(settings):
 @compiled
 def _parts(settings):
     """How many numbers a set of bids takes."""
-    return (_bids(settings) + _BITS - 1) // _BITS
+    return parts_of(_bids(settings))
 
 
 @compiled
@@ -52,10 +61,7 @@ def _legal_actions(settings, state, actions):
     if state[_BID] > 0:
         actions[count] = _CHALLENGE
         count += 1
-    for bid in range(state[_BID], _bids(settings)):
-        actions[count] = bid + 1
-        count += 1
-    return count
+    return write_range(actions, count, state[_BID] + 1, _bids(settings) + 1)
 
 
 @compiled
@@ -68,23 +74,21 @@ def _apply_action(settings, state, action):
     state[_MOVES] += 1
     if action == _CHALLENGE:
         bid = state[_BID] - 1
-        state[sets + _parts(settings) + bid // _BITS] |= 1 << bid % _BITS
+        add_member(state, sets + _parts(settings), bid, MEMBERS)
         state[_COUNTED] = int(state[_IS_RAISE] + state[_CHALLENGES] > 0)
         state[_CHALLENGES] += 1
         return
     bid = action - 1
     state[_IS_RAISE], state[_CHALLENGES] = state[_CHALLENGES], 0
     state[_BID] = action
-    state[sets + bid // _BITS] |= 1 << bid % _BITS
+    add_member(state, sets, bid, MEMBERS)
 
 
 @compiled
 def _write_sets(settings, state, key, length):
     """Writes both sets behind the length; returns the new length."""
     first = _FIRST + 2 * int(settings[_HAND])
-    for k in range(2 * _parts(settings)):
-        key[length + k] = state[first + k]
-    return length + 2 * _parts(settings)
+    return copy_range(state, first, first + 2 * _parts(settings), key, length)
 
 
 @compiled
@@ -135,18 +139,18 @@ def _spell(settings, player, key, length, text):
     # A player who is about to answer a raise: the bid before it was challenged.
     challenged, newest, before = 0, -1, -1
     for bid in range(_bids(settings)):
-        if key[hand + bid // _BITS] >> bid % _BITS & 1:
+        if has_member(key, hand, bid, MEMBERS):
             newest, before = bid, newest
     at = put(text, put_labeled(text, 0, _PLAYER, player), _OWN)
     at = put_number(text, at, key[0])
     for k in range(1, hand):
         at = put_labeled(text, at, _COMMA, key[k])
     if before >= 0:
-        challenged = key[hand + parts + before // _BITS] >> before % _BITS & 1
+        challenged = int(has_member(key, hand + parts, before, MEMBERS))
     at = put(text, put_labeled(text, at, _RAISED, challenged), _OPEN)
     for which in range(2):
         for bid in range(_bids(settings)):
-            if key[hand + which * parts + bid // _BITS] >> bid % _BITS & 1:
+            if has_member(key, hand + which * parts, bid, MEMBERS):
                 at = put_labeled(text, at, _NAMES[which], bid)
                 at = put(text, at, _STOP)
     return at
@@ -157,14 +161,14 @@ def twin(players: int, hand_length: int, num_digits: int) -> Twin | None:
     if players != 2 or hand_length < 1 or not 1 <= num_digits <= 10:
         return None
     bids = 2 * hand_length * num_digits
-    parts = 2 * ((bids + _BITS - 1) // _BITS)
+    parts = 2 * parts_of(bids)
     sizes = Sizes(
         state=_FIRST + 2 * hand_length + parts,
         num_actions=bids + 1,
         max_chance_outcomes=10,
         max_moves=2 * bids + 1,
         max_chance_moves=2 * hand_length,
-        key=(*(10,) * hand_length, *(2**_BITS,) * parts),
+        key=(*(10,) * hand_length, *(2**MEMBERS,) * parts),
     )
     settings, text_size = (hand_length, num_digits), 40 + 3 * hand_length + 16 * bids
     return make_twin("python_liars_poker", globals(), settings, sizes, text_size)

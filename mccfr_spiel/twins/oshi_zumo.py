@@ -7,7 +7,8 @@ it stands wins, or in the version "alesia" nobody.
 """
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import Twin, copy_range, make_twin, write_range
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
 # The state has the turns played, whether player 0 has bid in this turn and what, how
@@ -34,11 +35,7 @@ def _acting(settings, state):
 @compiled
 def _legal_actions(settings, state, actions):
     left = state[_LEFT + state[_HAS_BID]]
-    count = 0
-    for bid in range(min(int(settings[_LEAST]), left), left + 1):
-        actions[count] = bid
-        count += 1
-    return count
+    return write_range(actions, 0, min(int(settings[_LEAST]), left), left + 1)
 
 
 @compiled
@@ -59,9 +56,7 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    for turn in range(state[_TURN]):
-        key[turn] = state[_BIDS + turn]
-    return state[_TURN]
+    return copy_range(state, _BIDS, _BIDS + state[_TURN], key, 0)
 
 
 @compiled

@@ -7,7 +7,8 @@ none. Without one the smuggler gets the items' value and the sheriff the bribe.
 """
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
+from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.twins.twin import Twin, copy_range, make_twin, write_range
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
 # The state has how many moves were made, and these: the items, then by turns the bribe
@@ -30,9 +31,7 @@ def _legal_actions(settings, state, actions):
     elif state[_COUNT] % 2 == 1:
         first = _ANSWERS + int(settings[_ITEMS]) + 1
         count = int(settings[_BRIBE]) + 1
-    for k in range(count):
-        actions[k] = first + k
-    return count
+    return write_range(actions, 0, first, first + count)
 
 
 @compiled
@@ -47,24 +46,15 @@ def _apply_action(settings, state, action):
 
 
 @compiled
-def _write_moves(state, first, key, length):
-    """Writes the moves from one on, behind the length; returns the new length."""
-    for k in range(first, state[_COUNT]):
-        key[length] = state[_MOVES + k]
-        length += 1
-    return length
-
-
-@compiled
 def _info_key(settings, state, player, key):
-    return _write_moves(state, player, key, 0)
+    return copy_range(state, _MOVES + player, _MOVES + state[_COUNT], key, 0)
 
 
 @compiled
 def _world_key(settings, state, key):
     """Whether items were packed, then bribes and answers."""
     key[0] = int(state[_COUNT] > 0)
-    return _write_moves(state, 1, key, 1)
+    return copy_range(state, _MOVES + 1, _MOVES + state[_COUNT], key, 1)
 
 
 @compiled

@@ -10,7 +10,8 @@ of what the last bid earns when all four hands are played with open cards.
 import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.twins.twin import Twin, make_twin, put, word
+from mccfr_spiel.rules.spelling import put, word
+from mccfr_spiel.twins.twin import Twin, make_twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
@@ -46,15 +47,10 @@ def _acting(settings, state):
 
 @compiled
 def _legal_actions(settings, state, actions):
-    count = 0
     if state[_COUNT] >= _PLAYERS:
         actions[0] = _PASS
-        count = 1
-        for bid in range(state[_BID] + 1, _HIGHEST + 1):
-            actions[count] = bid
-            count += 1
-        return count
-    first, second = -1, -1
+        return write_range(actions, 1, state[_BID] + 1, _HIGHEST + 1)
+    count, first, second = 0, -1, -1
     if state[_COUNT] == 1:
         first, second = _higher_card(state[_HANDS]), _lower_card(state[_HANDS])
     # OpenSpiel lists the hands by their lower cards, so that they do not ascend.

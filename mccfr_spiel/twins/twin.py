@@ -5,27 +5,23 @@ the information-state string of a key. Legal actions, chance outcomes, returns a
 strings equal those of OpenSpiel's game, so that a tree which a twin expands is the tree
 of the game itself.
 
-Strings are written in compiled code, byte by byte. Functions such as `put` write at a
-position of `text` and return the position behind what they have written. The text must
-be long enough: `Twin.text_size` says how long.
+Below it stands what the rules of several twins write into keys and lists of actions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.description import (
-    SPARE,
     BoundRules,
     Description,
     Parameter,
     Sizes,
+    compiled,
     described,
 )
-from mccfr_spiel.rules.kernel import SPELL, RowTable, call, callable_rules
 
 
 class Twin(NamedTuple):
@@ -114,100 +110,44 @@ Maker = Callable[..., Twin | None]
 values that it does not cover."""
 
 
-# --- strings --------------------------------------------------------------------------
+# --- sets, keys and lists of actions --------------------------------------------------
 
 
-_BATCH = 1 << 24
-"""The bytes that the strings spelled in one pass may take."""
+MEMBERS = 16
+"""How many members of a set each number of a key has, as bits."""
 
 
-def word(text: str) -> np.ndarray:
-    """A constant text (ASCII) in the form that `put` takes, `[length]` uint8."""
-    return np.frombuffer(text.encode("ascii"), np.uint8)
+@compiled
+def parts_of(members):
+    """How many numbers of a key a set of at most so many members takes."""
+    return (members + MEMBERS - 1) // MEMBERS
 
 
-@inlined
-def put(text, at, constant):
-    """Writes a constant made by `word`."""
-    # An unsigned index cannot count from the end, so several bytes are written at once.
-    start = np.uint64(at)
-    for k in range(len(constant)):
-        text[start + np.uint64(k)] = constant[k]
-    return at + len(constant)
+@compiled
+def has_member(numbers, first, member, bits):
+    """Whether a set has a member. From the first on each number keeps so many bits."""
+    return numbers[first + member // bits] >> member % bits & 1 != 0
 
 
-@inlined
-def put_labeled(text, at, constant, number):
-    """Writes a constant made by `word` and behind it a number."""
-    return put_number(text, put(text, at, constant), number)
+@compiled
+def add_member(numbers, first, member, bits):
+    """Adds a member to such a set."""
+    numbers[first + member // bits] |= 1 << member % bits
 
 
-@inlined
-def put_number(text, at, number):
-    """Writes an integer in decimal digits at a position; returns that behind it."""
-    if 0 <= number < 10:
-        text[at] = 48 + number
-        return at + 1
-    if 10 <= number < 100:
-        tens = number // 10
-        text[at] = 48 + tens
-        text[at + 1] = 48 + number - 10 * tens
-        return at + 2
-    return _put_long(text, at, number)
+@compiled
+def write_range(actions, count, start, stop):
+    """Writes start .. stop - 1 behind the actions so far; returns their number."""
+    for action in range(start, stop):
+        actions[count] = action
+        count += 1
+    return count
 
 
-@jit
-def _put_long(text, at, number):
-    """As `put_number`, for any number."""
-    if number < 0:
-        text[at] = 45  # a minus sign
-        at += 1
-        number = -number
-    digits = 1
-    rest = number // 10
-    while rest > 0:
-        digits += 1
-        rest //= 10
-    for k in range(digits):
-        text[at + digits - 1 - k] = 48 + number % 10
-        number //= 10
-    return at + digits
-
-
-@jit
-def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
-    """Spells the strings of infosets first .. stop - 1, one behind the other."""
-    at = 0
-    for infoset in range(first, stop):
-        start = rows[infoset]["start"]
-        length = rows[infoset + 1]["start"] - start - 1
-        for k in range(length):
-            key[k] = values[start + 1 + k]
-        arguments = settings, np.int64(values[start]), key, length, text[at:]
-        at += call(spell, SPELL, arguments)
-        ends[infoset - first] = at
-
-
-def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
-    """The strings of the first `count` infosets.
-
-    Args:
-        rules: of a twin.
-        keys: of the infosets, each with the player before it.
-        count: how many.
-    """
-    spell = callable_rules(rules)[SPELL]
-    size = len(rules.new_text())
-    key = np.zeros(len(rules.sizes.key) + SPARE, np.int64)
-    # One pass spells a batch of strings, so that no more text is in memory.
-    batch = max(_BATCH // size, 1)
-    for first in range(0, count, batch):
-        stop = min(first + batch, count)
-        text = np.zeros((stop - first) * size, np.uint8)
-        ends = np.zeros(stop - first, np.int64)
-        numbers = keys.values, keys.rows, first, stop, key
-        _spell_all(spell, rules.settings, *numbers, text, ends)
-        whole, start = text[: ends[-1]].tobytes().decode("ascii"), 0
-        for end in ends.tolist():
-            yield whole[start:end]
-            start = end
+@compiled
+def copy_range(state, start, stop, key, length):
+    """Writes state[start:stop] behind a key's length; returns the new length."""
+    for place in range(start, stop):
+        key[length] = state[place]
+        length += 1
+    return length

@@ -12,7 +12,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.common.checkpoint import CheckpointError, Contents
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.description import BoundRules
@@ -265,12 +265,14 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
 def test_a_mistake_is_found_while_the_tree_is_expanded(fault):
     message, history = EXPANDED[fault]
     with pytest.raises(GameError, match=message) as error:
-        expand_rules(of_fault(fault), 1000)
+        expand_rules(of_fault(fault), 1000, Budget(10**9))
     assert str(error.value).endswith(f"The history that led there: {history}.")
 
 
 def test_rules_without_a_mistake_are_expanded():
-    assert len(expand_rules(of_fault("none"), 1000).nodes) == 1 + 2 + 4 + 8
+    assert (
+        len(expand_rules(of_fault("none"), 1000, Budget(10**9)).nodes) == 1 + 2 + 4 + 8
+    )
 
 
 @compiled
@@ -295,7 +297,7 @@ def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
         rules = MISTAKEN.rules._replace(acting=acting)
         bound = BoundRules(MISTAKEN._replace(rules=rules), {})
         with pytest.raises(ValueError, match=message):
-            expand_rules(bound, 1000)
+            expand_rules(bound, 1000, Budget(10**9))
 
 
 CHECKED = {
@@ -351,7 +353,7 @@ def test_a_game_that_writes_outside_of_its_memory_is_not_loaded(fault):
 
 def test_two_keys_with_one_string_are_refused_where_strings_are_looked_up():
     def names_of(fault):
-        whole = expand_rules(of_fault(fault), 1000)
+        whole = expand_rules(of_fault(fault), 1000, Budget(10**9))
         return KeyNames(of_fault(fault), whole.keys, whole.infosets["player"])
 
     with pytest.raises(GameError, match=r"one string, 'p. of 1: \[\]'"):
