@@ -701,11 +701,14 @@ class Solver:
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
+            parts = {
+                "minimizer": minimizer,
+                "sampling": sampling,
+                "averaging": averaging,
+            }
             solver = cls(
                 tree,
-                files.algorithm_from_json(
-                    header["algorithm"], minimizer, sampling, averaging
-                ),
+                files.algorithm_of_file(header["algorithm"], parts),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,
