@@ -27,6 +27,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
@@ -40,8 +41,6 @@ from mccfr_spiel.solving.sharing import (
     batch_of,
     is_between_updates,
     nodes_of_walk,
-    sequences_at,
-    spans,
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
@@ -102,7 +101,7 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
     cut = sharing.get_ready()
     counts, touched = cut.num_met.copy(), int(walk.marks[layout.TOUCHED])
     met = cut.met[spans(cut.ends[:-1], counts)]
-    gradient = tables.gradient[sequences_at(tree.infosets, met)]
+    gradient = tables.gradient[sequences_at(tree.infosets[met])]
     return Pack(status, touched, counts, met, gradient)
 
 
@@ -122,7 +121,7 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
     for pack in packs:
         cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
-        tables.gradient[sequences_at(tree.infosets, pack.met)] = pack.gradient
+        tables.gradient[sequences_at(tree.infosets[pack.met])] = pack.gradient
     walk.marks[layout.TOUCHED] = touched
     sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
 

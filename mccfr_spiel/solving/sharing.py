@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
@@ -82,17 +83,6 @@ def is_between_updates(walk: layout.Walk) -> bool:
     names = layout.TOP, layout.WALK, layout.NUM_MET, layout.TOUCHED
     is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
     return bool(is_first and not marks[list(names)].any())
-
-
-def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers `first .. first + count - 1` of each pair, one after another."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
-
-
-def sequences_at(infosets: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The sequences that end at the infosets of some numbers."""
-    return spans(infosets["first_sequence"][numbers], infosets["num_actions"][numbers])
 
 
 class SharedWalks:
@@ -358,7 +348,7 @@ class GroupedWalks:
         marks = walk.marks
         met = walk.met[: marks[layout.NUM_MET]]
         tables.is_met[met] = 0
-        tables.gradient[sequences_at(self._store.infosets, met)] = 0
+        tables.gradient[sequences_at(self._store.infosets[met])] = 0
         tables.gradient[: self._tree.num_players] = 0
         for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
             marks[name] = 0
