@@ -443,24 +443,23 @@ class ClusterBatches:
             DONE, PAUSED in the midst of an iteration, or NEEDS_ONE_THREAD if this
             process must go on alone. The state is between two updates.
         """
-        task, _, tables, walk = self._state.records()
-        limits, cursor = task.job.view(np.int64), walk.cursor
+        state = self._state
+        _, _, tables, walk = state.records()
+        counts = state.counts
         # One pass makes an update. Whatever comes in between throws away what the walks
         # have found. Workers that are an update ahead then say that they are elsewhere.
         while True:
-            touched = cursor[layout.NODES_TOUCHED]
-            if cursor[layout.PLAYER] == 0:
-                is_end = cursor[layout.ITERATION] == limits[layout.LAST_ITERATION]
-                if is_end or touched >= limits[layout.NODE_LIMIT]:
-                    return layout.DONE
-            elif touched >= limits[layout.PAUSE_LIMIT]:
+            if not state.next_players():
+                return layout.DONE
+            is_late = counts[layout.NODES_TOUCHED] >= state.job[layout.PAUSE_LIMIT]
+            if counts[layout.PLAYER] and is_late:
                 return layout.PAUSED
             try:
                 asked = self._ask()
                 if not asked or not self._make_update(asked):
                     return layout.NEEDS_ONE_THREAD
             finally:
-                sharing_of(self._state).drop(tables, walk)
+                sharing_of(state).drop(tables, walk)
 
     def _ask(self) -> dict[int, Parcel]:
         """Asks all workers that are ready for their shares; does not wait."""

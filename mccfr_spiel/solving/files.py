@@ -9,6 +9,7 @@ Nodes are not kept: they can be expanded again.
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import (
@@ -19,6 +20,7 @@ from mccfr_spiel.algorithms import (
     value_in,
 )
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.preparing import needs_whole_tree
@@ -88,16 +90,9 @@ def check_rules(
                 " Or only their numbers: the checkpoint is of a tree that grew with "
                 "the walks; give the game instead of its tree."
             )
-        raise checkpoint.CheckpointError(
-            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
-            "made with: its information states or actions have changed. "
-            f"{GAME_WAY_OUT}{hint}"
-        )
+        raise _other_rules(tree, "its information states or actions", hint)
     if header["payoffs"] not in (None, _payoffs_print(tree, state)):
-        raise checkpoint.CheckpointError(
-            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
-            f"made with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
-        )
+        raise _other_rules(tree, "its payoffs or its chance")
 
 
 def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
@@ -140,44 +135,48 @@ def tree_of(
                 f"The tree of {brief(tree.source)} is not complete; call its "
                 "expand_all() first, or give the game."
             )
-    elif "key_ends" not in arrays and "store" in header:
-        tree.find_worlds(header["store"])
-    elif header.get("store") == "none":
-        checkpoint.check_infosets(
-            len(arrays["key_ends"]),
-            arrays["infosets"],
-            arrays["actions"],
-            tree.num_players,
-        )
-        if not tree.recall_rules(arrays):
-            raise checkpoint.CheckpointError(
-                f"The rules of {brief(tree.source)} are not those that the checkpoint "
-                "was made with: the keys of its information states have changed. "
-                f"{GAME_WAY_OUT}"
-            )
     elif "infosets" in arrays:
-        strings = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-        infosets = arrays["infosets"]
-        checkpoint.check_infosets(
-            len(strings), infosets, arrays["actions"], tree.num_players
-        )
-        names = set(zip(infosets["player"].tolist(), strings, strict=True))
-        if len(names) != len(strings):
-            raise checkpoint.DamagedError("A player has a string twice in the file.")
-        tree.recall(strings, infosets, arrays["actions"])
+        _recall(tree, arrays)
+    elif "store" in header:
+        tree.find_worlds(header["store"])
     else:
         tree.expand_all()
     return tree
 
 
+def _recall(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
+    """Has a new tree know the infosets of a checkpoint, by their keys or by their
+    strings; raises CheckpointError if they are not the game's."""
+    infosets, actions = arrays["infosets"], arrays["actions"]
+    has_keys = "key_ends" in arrays
+    names: Any = arrays.get("key_ends")
+    if not has_keys:
+        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+    checkpoint.check_infosets(len(names), infosets, actions, tree.num_players)
+    if has_keys:
+        if not tree.recall_rules(arrays):
+            raise _other_rules(tree, "the keys of its information states")
+        return
+    if len({*zip(infosets["player"].tolist(), names, strict=True)}) != len(names):
+        raise checkpoint.DamagedError("A player has a string twice in the file.")
+    tree.recall(names, infosets, actions)
+
+
+def _other_rules(tree: GameTree, what: str, hint: str = "") -> CheckpointError:
+    return CheckpointError(
+        f"The rules of {brief(tree.source)} are not those that the checkpoint was made "
+        f"with: {what} have changed. {GAME_WAY_OUT}{hint}"
+    )
+
+
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
     if not has_name(source, header["game"]):
-        raise checkpoint.CheckpointError(
+        raise CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
     if header["identity"] != saved_print(source):
-        raise checkpoint.CheckpointError(
+        raise CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
@@ -212,7 +211,7 @@ def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
             _check_own(name, part, *saved[name])
         elif part is not None:
             found = getattr(getattr(algorithm, name), "rule", "one of the package")
-            raise checkpoint.CheckpointError(
+            raise CheckpointError(
                 f"The checkpoint's {name} is {found}, which is not a user's own; load "
                 f"it without {name}=."
             )
@@ -225,7 +224,7 @@ def _check_own(
     """Raises CheckpointError unless the part that is given is the user's function of a
     file, with the same source and numbers."""
     if not isinstance(part, OwnPart):
-        raise checkpoint.CheckpointError(
+        raise CheckpointError(
             f"The checkpoint is of a solver with the function {name}, and no "
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
@@ -235,7 +234,7 @@ def _check_own(
         ("parameters", numbers, [*getattr(part, "numbers", ())]),
     ):
         if saved != mine:
-            raise checkpoint.CheckpointError(
+            raise CheckpointError(
                 f"The checkpoint's function has the {words} {saved}, not {mine}. Give "
                 f"{name} as it was, or begin anew."
             )

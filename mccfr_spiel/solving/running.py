@@ -90,11 +90,13 @@ def run(
             "Give either num_iterations, until_nodes or until_pot_percent."
         )
     rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
-    labels, column = labelled(metrics, {}), "iteration"
+    labels, column, goal = labelled(metrics, {}), "iteration", -1.0
     if until_pot_percent is not None:
         last = solver.most_iterations
         labels = {"pot_percent": pot_percent(solver.tree.game), **labels}
-        callback = until_percent(until_pot_percent, callback)
+        goal = refusals.number(
+            until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
+        )
     elif num_iterations is not None:
         more = refusals.integer(num_iterations, "num_iterations", 0)
         last = solver.num_iterations + more
@@ -123,7 +125,8 @@ def run(
                 },
             }
             solver.history.append(row)
-            if callback is not None and callback(row):
+            is_asked = callback is not None and callback(row)
+            if is_asked or (goal > 0 and row["pot_percent"] <= goal):
                 return
 
 
@@ -145,20 +148,6 @@ def pot_percent(game: pyspiel.Game) -> Metric:
         return 50 * passes.nash_conv(solver.average_vector()) / pot
 
     return measure
-
-
-def until_percent(
-    goal: float, callback: Callable[[dict[str, Any]], object] | None
-) -> Callable[[dict[str, Any]], object]:
-    """A callback that ends a run when `pot_percent` is down to a goal, or when the
-    given callback ends it."""
-    goal = refusals.number(goal, "until_pot_percent", 0.0, math.inf, open_low=True)
-
-    def stops(row: dict[str, Any]) -> bool:
-        asked = callback is not None and callback(row)
-        return bool(asked) or row["pot_percent"] <= goal
-
-    return stops
 
 
 def reached(
@@ -356,7 +345,7 @@ def _update(
     Raises:
         ValueError: the estimator returned no gradient. Nothing has changed.
     """
-    players = _next_players(tree, state)
+    players = state.next_players()
     if not players:
         return layout.DONE
     iteration = state.counts[layout.ITERATION] + (state.counts[layout.PLAYER] == 0)
@@ -376,7 +365,7 @@ def _update(
 def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) -> int:
     """Goes on for a slice with the pass over histories that the next update needs;
     makes the update when the pass is over. Returns the kernel's status, or PAUSED."""
-    players = _next_players(tree, state)
+    players = state.next_players()
     if not players:
         return layout.DONE
     passing = state.over_histories
@@ -390,20 +379,6 @@ def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) 
         return layout.PAUSED
     state.over_histories = None
     return _apply(kernel, state, passing.walk.gradient, passing.num_nodes, frame)
-
-
-def _next_players(tree: GameTree, state: SolverState) -> range:
-    """Who is updated next; nobody if the job's limits allow no update."""
-    counts, job = state.counts, state.job
-    player, is_last = (
-        counts[layout.PLAYER],
-        counts[layout.ITERATION] == job[layout.LAST_ITERATION],
-    )
-    if player == 0 and (
-        is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
-    ):
-        return range(0)
-    return range(player, player + 1 if job[layout.ALTERNATING] else tree.num_players)
 
 
 def _apply(

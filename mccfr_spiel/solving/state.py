@@ -19,7 +19,6 @@ from mccfr_spiel.algorithms import (
     OwnAveraging,
     OwnRule,
 )
-from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
@@ -159,7 +158,7 @@ class SolverState:
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self.batch = GROWING
         if algorithm.batch != AUTO:
-            self.batch = refusals.integer(algorithm.batch, "batch", 1)
+            self.batch = int(algorithm.batch)
         self._task = _task_of(algorithm, seed, self.batch)
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
@@ -187,7 +186,6 @@ class SolverState:
             elif most_threads > 1 or splits:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
-        self._room = 0, 0  # the infosets and sequences that there are rows for
         self._forgets = tree.abstraction is not None
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
@@ -269,13 +267,24 @@ class SolverState:
                 status = kernel(frame, store.called)
                 if groups is None or status != layout.NEEDS_GROUPS:
                     return status
-            status = groups.run(self._task, frame, self.tables, self.walk)
+            status = groups.run(frame, self.tables, self.walk)
             if status in (layout.DONE, layout.PAUSED, layout.GROW):
                 return status
             if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
                 # One thread says in which walk, which it comes to by the same draws.
                 groups.drop(self.tables, self.walk)
                 job[layout.HAS_GROUPS] = 0
+
+    def next_players(self) -> range:
+        """Who is updated next; nobody if the job's limits allow no update."""
+        counts, job = self.counts, self.job
+        player = counts[layout.PLAYER]
+        is_last = counts[layout.ITERATION] == job[layout.LAST_ITERATION]
+        is_end = is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
+        if player == 0 and is_end:
+            return range(0)
+        most = player + 1 if job[layout.ALTERNATING] else self._tree.num_players
+        return range(player, most)
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
