@@ -26,8 +26,7 @@ from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
-from mccfr_spiel.solving import sharing
-from mccfr_spiel.solving import solver as solver_module
+from mccfr_spiel.solving import running, sharing
 from mccfr_spiel.solving import state as state_module
 from mccfr_spiel.solving.cluster import InThisProcess
 from mccfr_spiel.tree import whole
@@ -78,7 +77,7 @@ METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_te
 
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as soon as they may end, and shares work however short it is."""
-    put(solver_module, "_SLICE_SECONDS", 0.0)
+    put(running, "SLICE_SECONDS", 0.0)
     put(state_module, "LEAST_WORK", 1)
     put(whole, "LEAST_BLOCK", 40)
     put(whole, "LEAST_BLOCK_OF_BATCH", 40)
@@ -257,7 +256,7 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
     engine, tmp_path, monkeypatch
 ):
     undisturbed(engine, 1)  # compiles its loop
-    monkeypatch.setattr(solver_module, "_SLICE_SECONDS", 0.005)
+    monkeypatch.setattr(running, "SLICE_SECONDS", 0.005)
     solver, answers = LONG_WALKS[engine](), []
     asked = looks(solver, tmp_path / "solver")
     solver._slice = 1000

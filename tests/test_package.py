@@ -52,7 +52,8 @@ print(games.owner)
 def test_namespaces_are_imported_by_their_paths_wherever_their_files_lie(name):
     module = importlib.import_module(f"mccfr_spiel.{name}")
     assert module is getattr(ms, name)
-    assert module.__spec__ and module.__spec__.name == module.__name__
+    assert module.__spec__ is not None
+    assert module.__spec__.name == module.__name__
 
 
 @pytest.mark.parametrize("name", IN_NAMESPACES.split())

@@ -149,10 +149,6 @@ def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
 
 
 @pytest.mark.parametrize("rule", PARTS_OF_RULES, ids=str)
-def test_files_hold_a_rule_and_those_of_version_0_1_are_read(rule):
+def test_files_hold_a_rule(rule):
     algorithm = ms.Algorithm(ms.outcome(0.3), rule, ms.QUADRATIC, False)
-    stored = files.algorithm_to_json(algorithm)
-    assert files.algorithm_from_json(stored) == algorithm
-    others = {"step_size": 1.0, "weights": "constant", "initial_regret": 0.0}
-    stored["minimizer"] = others | stored["minimizer"]
-    assert files.algorithm_from_json(stored) == algorithm
+    assert files.algorithm_of_file(repr(algorithm), {}) == algorithm

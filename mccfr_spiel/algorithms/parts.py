@@ -440,7 +440,7 @@ class Averaging(Part):
         self.fill(horizon=checked_horizon(self.horizon, change))
 
     def __repr__(self) -> str:
-        if self.change:
+        if self.horizon:
             return self.spelled("Averaging")
         return name_in(globals(), self) or f"polynomial({self.gamma!r})"
 
@@ -631,6 +631,14 @@ class OwnAveraging(OwnPart, Averaging):
             weight = self.function(first + k)
             found[k] = refusals.number(weight, name, 0, MOST_OWN_WEIGHT)
         return found
+
+
+OWN_KINDS: dict[str, type[OwnPart]] = {
+    "minimizer": OwnRule,
+    "sampling": OwnEstimator,
+    "averaging": OwnAveraging,
+}
+"""The parts of an algorithm, and their kinds if they are functions of a user's."""
 
 
 def own_parts_of(algorithm: Any) -> dict[str, OwnPart]:

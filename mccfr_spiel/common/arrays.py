@@ -67,6 +67,17 @@ def reserve(store: np.ndarray, size: int, used: int | None = None) -> np.ndarray
     return grown
 
 
+def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers `first .. first + count - 1` of each pair, one after another."""
+    before = np.cumsum(counts, dtype=np.int64) - counts
+    return np.repeat(firsts - before, counts) + np.arange(counts.sum(dtype=np.int64))
+
+
+def sequences_at(infosets: np.ndarray) -> np.ndarray:
+    """The sequences that end at some infosets, one after another."""
+    return spans(infosets["first_sequence"], infosets["num_actions"])
+
+
 def grown_size(length: int, size: int) -> int:
     """The rows to give a store of `length` rows that needs `size`.
 

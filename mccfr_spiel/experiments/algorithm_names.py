@@ -6,7 +6,6 @@ that run the same thing agree on what it is called. In files a method is written
 name in METHODS or as its repr, the code that makes it.
 """
 
-import ast
 import dataclasses
 import functools
 import importlib
@@ -25,26 +24,21 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
+    OWN_KINDS,
     RULES,
     SCHEDULES,
     Algorithm,
     Averaging,
     Minimizer,
-    OwnAveraging,
-    OwnEstimator,
     OwnPart,
-    OwnRule,
     Part,
     Sampling,
     check_algorithm,
     full,
-    outcome,
-    own_averaging,
-    own_estimator,
-    own_rule,
     parts,
     polynomial,
     schedule_of,
+    value_in,
 )
 from mccfr_spiel.common import refusals
 from mccfr_spiel.offline import linear_program
@@ -429,9 +423,9 @@ def named(kind: str, name: str, values: Mapping[str, T]) -> T:
     Raises:
         ValueError: there is none.
     """
-    if ":" in name and kind in _OWN:
-        found: Any = value_of(name)
-        made: Any = found if isinstance(found, Part) else _OWN[kind](found)
+    if ":" in name and kind in OWN_KINDS:
+        found, own = value_of(name), OWN_KINDS[kind]
+        made: Any = found if isinstance(found, Part) else own(**{own.key: found})
         return made
     if name not in values:
         hint = refusals.near(name, values)
@@ -462,14 +456,6 @@ def written(method: Method) -> str:
     return key_of(method, METHODS) or repr(method)
 
 
-_OWN: dict[str, Any] = {
-    "minimizer": own_rule,
-    "sampling": own_estimator,
-    "averaging": own_averaging,
-}
-"""What makes parts of users' functions."""
-
-
 def _read_own(
     kind: type[OwnPart], function: str, source: str = "", **more: Any
 ) -> OwnPart:
@@ -487,20 +473,11 @@ def _read_own(
     return part
 
 
-_CALLS: dict[str, Any] = {
-    "own_rule": functools.partial(_read_own, OwnRule),
-    "own_estimator": functools.partial(_read_own, OwnEstimator),
-    "own_averaging": functools.partial(_read_own, OwnAveraging),
-    **{name: one for name, one in vars(parts).items() if isinstance(one, Sampling)},
-    **{name: one for name, one in vars(parts).items() if isinstance(one, Averaging)},
-    **RULES,
-    **{kind.__name__: kind for kind in RULES.values()},
+_MORE_CALLS: dict[str, Any] = {
+    **{one.maker: functools.partial(_read_own, one) for one in OWN_KINDS.values()},
     **{type(one).__name__: type(one) for one in OFFLINE_METHODS.values()},
-    **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
-    **{one.__name__: one for one in (full, outcome)},
-    "polynomial": polynomial,
 }
-"""The names that a repr may have in it. All of them make values and do nothing else."""
+"""What a method's repr may call, besides what makes the parts of algorithms."""
 
 
 def read_method(text: str) -> Method:
@@ -518,24 +495,7 @@ def read_method(text: str) -> Method:
         known = [*METHODS, *SCHEDULES]
         hint = refusals.near(text, known) or f" The names are {', '.join(known)}."
         raise ValueError(f"algorithm={text!r} is no known algorithm.{hint}")
-    try:
-        method = _value(ast.parse(text.strip(), mode="eval").body)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"algorithm={text!r} cannot be read: {error}") from error
-    return checked(method)
-
-
-def _value(node: ast.expr) -> Any:
-    """The value of a call of names in _CALLS with names, calls and literals."""
-    match node:
-        case ast.Name(id=name):
-            return named("algorithm", name, _CALLS)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            make = named("algorithm", name, _CALLS)
-            more = {str(one.arg): _value(one.value) for one in keywords}
-            return make(*map(_value, args), **more)
-        case _:
-            return ast.literal_eval(node)
+    return checked(value_in(text, _MORE_CALLS))
 
 
 # --- method -> words -----------------------------------------------------------

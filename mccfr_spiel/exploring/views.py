@@ -24,12 +24,12 @@ from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.subjects import Candidate
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import (
-    names_anywhere,
     said,
     said_at,
     said_info_state,
 )
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import names_anywhere
 
 MOST_MOVES = 2_000
 """Moves that the page knows of a state: all 1,326 hands, among which it searches."""

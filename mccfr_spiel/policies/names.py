@@ -1,13 +1,8 @@
 """The part of a tree that a policy takes along into a file, JSON or a pickle.
 
-What a game calls its actions, and how people say them and what a player knows.
-
-Files and the API have OpenSpiel's strings: `names_at` and what follows it. A name may
-depend on the state, of which a tree keeps only how to get there, so a state of each
-infoset is replayed from the root. Compiled rules name an action without one.
-
-Tables, the page, drawings and games in the terminal write what is said: `said_at` and
-what follows it. Four of OpenSpiel's games have words of their own here. Of all others'
+How people say what a game calls its actions, and what a player knows: files and the API
+have OpenSpiel's strings, but tables, the page, drawings and games in the terminal write
+what is said. Four of OpenSpiel's games have words of their own here. Of all others'
 strings only what the row says anyway is left out, such as the player. The words of
 compiled rules stay as they are.
 """
@@ -16,7 +11,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +32,6 @@ from mccfr_spiel.common.checkpoint import (
     saved_abstraction,
 )
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.kernels.randomness import infoset_place
-from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.game_tree import (
     Abstraction,
     GameTree,
@@ -47,7 +40,7 @@ from mccfr_spiel.tree.game_tree import (
     turn_based,
 )
 from mccfr_spiel.tree.infosets import TextNames
-from mccfr_spiel.tree.loading import has_name
+from mccfr_spiel.tree.loading import has_name, has_rules, names_at
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -131,23 +124,14 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
     infoset of the tree."""
-    if vector.shape != (tree.num_sequences,):
-        raise ValueError(
-            f"A policy vector for {brief(tree.source)} has the shape "
-            f"({tree.num_sequences},), "
-            f"not {vector.shape}."
-        )
+    check_shape(tree, vector)
     if tree.num_infosets == 0:
         return vector
     first = tree.infosets["first_sequence"]
-    sums = np.add.reduceat(vector, first)
-    wrong = np.flatnonzero(~(np.abs(sums - 1) < _MOST_OFF))
-    if len(wrong) or not (vector >= 0).all():
-        infoset = (
-            int(wrong[0])
-            if len(wrong)
-            else int(np.searchsorted(first, np.argmin(vector), side="right")) - 1
-        )
+    is_right = np.abs(np.add.reduceat(vector, first) - 1) < _MOST_OFF
+    is_right &= np.minimum.reduceat(vector, first) >= 0
+    if not is_right.all():
+        infoset = int(np.argmin(is_right))
         start = first[infoset]
         values = vector[start : start + tree.infosets[infoset]["num_actions"]]
         raise ValueError(
@@ -155,6 +139,15 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
             f"the state {tree.info_state(infoset)!r}: {values.tolist()}"
         )
     return vector
+
+
+def check_shape(tree: GameTree | Names, vector: np.ndarray) -> None:
+    """Raises ValueError unless a vector `[S]` is over a tree's sequences."""
+    if vector.shape != (tree.num_sequences,):
+        raise ValueError(
+            f"A policy vector for {brief(tree.source)} has the shape "
+            f"({tree.num_sequences},), not {vector.shape}: {vector!r}."
+        )
 
 
 def uniform_vector(tree: GameTree | Names) -> np.ndarray:
@@ -287,9 +280,6 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
     infosets["first_sequence"] = num_players + np.cumsum(counts) - counts
     infosets["num_actions"], infosets["player"] = counts, players
     infosets["parent"] = players
-    infosets["place"] = np.fromiter(
-        map(infoset_place, players, names), np.uint64, len(rows)
-    )
     pairs = [pair for row in rows for pair in row]
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
     arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
@@ -324,62 +314,7 @@ def _row_of(name: str, row: Any) -> dict[int, float]:
     return found
 
 
-# --- what a game calls its actions, and how people say them and what a player knows ---
-
-
-_NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
-"""How OpenSpiel's base class calls the actions of games that do not name them without
-a state."""
-
-
-def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
-    """The names of a player's actions, or of chance's outcomes, at a state.
-
-    Raises:
-        ValueError: a name is no text, or has a lone surrogate.
-    """
-    try:
-        return [state.action_to_string(player, action) for action in actions]
-    except RuntimeError as error:  # pybind11's, which does not say what it was given
-        raise ValueError(
-            f"{state.get_game()} names one of the actions {list(actions)} of player "
-            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
-        ) from error
-
-
-def names_anywhere(
-    game: pyspiel.Game,
-    player: int,
-    actions: Sequence[int],
-    state: Callable[[], pyspiel.State | None] = lambda: None,
-) -> list[str]:
-    """The names of a player's actions by compiled rules, which need no state; of other
-    games those at a state, or without one those that the game gives whatever the state,
-    else numbers.
-
-    Args:
-        game, player, actions: whose names, and of what.
-        state: gets a state where the player has these actions, None if there is none.
-    """
-    rules = rules_of(game)
-    if rules is not None:
-        words = rules.description.words
-        return [words.action(rules.parameters, player, action) for action in actions]
-    found = state()
-    if found is not None:
-        return names_at(found, player, actions)
-    return [_plain_name(game, player, action) for action in actions]
-
-
-def _plain_name(game: pyspiel.Game, player: int, action: int) -> str:
-    try:
-        name = game.action_to_string(player, action)
-    except Exception:  # games raise what they like
-        return str(action)
-    return str(action) if _NO_NAME.fullmatch(name) else name
-
-
-# --- as people say it ------------------------------------------------------------
+# --- what a game calls its actions, as people say it, and what a player knows ---------
 
 _RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
 _SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True))
@@ -412,7 +347,7 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
 def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
     """The actions at one infoset as people say them, from all their names there."""
-    if rules_of(game) is not None:
+    if has_rules(game):
         return list(names)
     if player < 0:
         spoken = [_said_outcome(game, name) for name in names]
@@ -441,7 +376,7 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         info_state: the string.
     """
     kind, words = _kind(game), ""
-    if rules_of(game) is not None:
+    if has_rules(game):
         return info_state
     if kind in ("kuhn_poker", "leduc_poker", "universal_poker"):
         words = _said_poker(game, info_state)

@@ -18,6 +18,7 @@ from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.policies.names import (
     Names,
+    check_shape,
     checked_vector,
     from_contents,
     from_json,
@@ -38,7 +39,6 @@ from mccfr_spiel.policies.table import (
     table_of,
     without_turn,
 )
-from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import load_game, same_name
@@ -93,11 +93,7 @@ class SequencePolicy(openspiel_policy.Policy):
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
         self.vector = np.array(vector, np.float64)
-        if self.vector.shape != (tree.num_sequences,):
-            raise ValueError(
-                f"A policy vector for {brief(tree.source)} has the shape "
-                f"({tree.num_sequences},), not {self.vector.shape}: {vector!r}."
-            )
+        check_shape(tree, self.vector)
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets
         self.turn_based_game = tree.game
@@ -344,25 +340,17 @@ class SequencePolicy(openspiel_policy.Policy):
             if abstraction is not None:
                 info_state = abstraction(state, acting)
             else:
-                found = self._found_by_key(state, acting)
-                if found is not None:
-                    return self._at(found, legal_actions, state)
+                tree, rules = self.tree, getattr(self.tree, "rules", None)
+                its_own = getattr(state.get_game(), "description", None)
+                is_ours = rules is not None and rules.description is its_own
+                if isinstance(tree, GameTree) and is_ours:
+                    # By its key, for which no strings need to be made.
+                    return self._at(tree.find_at(state, acting), legal_actions, state)
                 info_state = state.information_state_string(acting)
                 if self.game is not self.turn_based_game and not _is_turn_based(state):
                     info_state = _in_turn(acting, info_state)
         infoset = self.tree.find(info_state, acting)
         return self._at(infoset, legal_actions, info_state)
-
-    def _found_by_key(self, state: pyspiel.State, player: int) -> int | None:
-        """The infoset of a state of compiled rules, -1 for none, by its key, for which
-        no strings need to be made; None if it has to be found by its string."""
-        tree = self.tree
-        if not isinstance(tree, GameTree) or tree.rules is None:
-            return None
-        rules = rules_of(state.get_game())
-        if rules is None or rules.description is not tree.rules.description:
-            return None
-        return tree.find_at(state, player)
 
     def _at(
         self, infoset: int, legal_actions: list[int], where: Any
@@ -449,19 +437,7 @@ class SequencePolicy(openspiel_policy.Policy):
         It has the states that were met. A string that several players have becomes
         "player 0: " + string, "player 1: " + string, and so on.
         """
-        return {name: row for _, name, row in self._rows(self._unique)}
-
-    def _rows(self, names: list[str]) -> Iterator[tuple[int, str, dict[int, float]]]:
-        """The player, the name, and action -> probability, for each infoset met.
-
-        Args:
-            names: `[I]` what to call them.
-        """
-        actions, vector = self._actions.tolist(), self.vector.tolist()
-        infosets = zip(names, self._infosets.tolist(), strict=True)
-        for name, (_, start, _, count, player) in infosets:
-            row = slice(start, start + count)
-            yield player, name, dict(zip(actions[row], vector[row], strict=True))
+        return dict(zip(self._unique, map(self._row, range(len(self))), strict=True))
 
     @property
     def info_states(self) -> list[str]:
@@ -533,8 +509,9 @@ class SequencePolicy(openspiel_policy.Policy):
 def to_json(policy: SequencePolicy) -> dict[str, Any]:
     """A policy in the form that is written into a file, see `names.from_json`."""
     players: list[dict[str, Any]] = [{} for _ in range(policy.tree.num_players)]
-    for player, name, row in policy._rows(policy.info_states):
-        players[player][name] = row
+    owners = policy._infosets["player"].tolist()
+    for infoset, info_state in enumerate(policy.info_states):
+        players[owners[infoset]][info_state] = policy._row(infoset)
     return {"game": str(policy.game), "players": players}
 
 

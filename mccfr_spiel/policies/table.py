@@ -15,6 +15,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
+from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.display import (
     brief,
     counted,
@@ -28,7 +29,6 @@ from mccfr_spiel.common.display import (
 from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.policies.names import (
     Names,
-    names_anywhere,
     said,
     said_info_state,
     uniform_vector,
@@ -36,6 +36,7 @@ from mccfr_spiel.policies.names import (
 from mccfr_spiel.tree.cache import whole_tree_beside
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import names_anywhere
 
 MOST_NODES = 1_000_000
 """The largest tree that is made for a table, which takes a few seconds. A larger one is
@@ -337,8 +338,7 @@ def moved(
     sizes = goal.infosets["num_actions"][infosets]
     policy = uniform_vector(goal)
     if (theirs["num_actions"] == sizes).all():
-        to = _ranges(goal.infosets["first_sequence"][infosets], sizes)
-        of = _ranges(theirs["first_sequence"], sizes)
+        to, of = sequences_at(goal.infosets[infosets]), sequences_at(theirs)
         if (goal.actions[to] == origin.actions[of]).all():
             policy[to] = vector[of]
             return policy
@@ -346,12 +346,6 @@ def moved(
         f"The policy knows other legal actions than {brief(goal.source)} has: it was "
         "made for another game of that name."
     )
-
-
-def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
-    before = np.cumsum(sizes, dtype=np.int64) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))
 
 
 # --- OpenSpiel's table ----------------------------------------------------------------

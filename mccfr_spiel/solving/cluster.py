@@ -27,6 +27,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
@@ -40,8 +41,6 @@ from mccfr_spiel.solving.sharing import (
     batch_of,
     is_between_updates,
     nodes_of_walk,
-    sequences_at,
-    spans,
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
@@ -102,7 +101,7 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
     cut = sharing.get_ready()
     counts, touched = cut.num_met.copy(), int(walk.marks[layout.TOUCHED])
     met = cut.met[spans(cut.ends[:-1], counts)]
-    gradient = tables.gradient[sequences_at(tree.infosets, met)]
+    gradient = tables.gradient[sequences_at(tree.infosets[met])]
     return Pack(status, touched, counts, met, gradient)
 
 
@@ -122,7 +121,7 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
     for pack in packs:
         cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
-        tables.gradient[sequences_at(tree.infosets, pack.met)] = pack.gradient
+        tables.gradient[sequences_at(tree.infosets[pack.met])] = pack.gradient
     walk.marks[layout.TOUCHED] = touched
     sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
 
@@ -444,24 +443,23 @@ class ClusterBatches:
             DONE, PAUSED in the midst of an iteration, or NEEDS_ONE_THREAD if this
             process must go on alone. The state is between two updates.
         """
-        task, _, tables, walk = self._state.records()
-        limits, cursor = task.job.view(np.int64), walk.cursor
+        state = self._state
+        _, _, tables, walk = state.records()
+        counts = state.counts
         # One pass makes an update. Whatever comes in between throws away what the walks
         # have found. Workers that are an update ahead then say that they are elsewhere.
         while True:
-            touched = cursor[layout.NODES_TOUCHED]
-            if cursor[layout.PLAYER] == 0:
-                is_end = cursor[layout.ITERATION] == limits[layout.LAST_ITERATION]
-                if is_end or touched >= limits[layout.NODE_LIMIT]:
-                    return layout.DONE
-            elif touched >= limits[layout.PAUSE_LIMIT]:
+            if not state.next_players():
+                return layout.DONE
+            is_late = counts[layout.NODES_TOUCHED] >= state.job[layout.PAUSE_LIMIT]
+            if counts[layout.PLAYER] and is_late:
                 return layout.PAUSED
             try:
                 asked = self._ask()
                 if not asked or not self._make_update(asked):
                     return layout.NEEDS_ONE_THREAD
             finally:
-                sharing_of(self._state).drop(tables, walk)
+                sharing_of(state).drop(tables, walk)
 
     def _ask(self) -> dict[int, Parcel]:
         """Asks all workers that are ready for their shares; does not wait."""

@@ -41,6 +41,9 @@ class _OnSolver:
 
     _solver: Solver
 
+    def _run(self, game: pyspiel.Game, algorithm: Algorithm, seed: int = 0) -> None:
+        self._solver = Solver(game, algorithm, seed=seed)
+
     @never_raises
     def __repr__(self) -> str:
         return line(self, str(self._solver))
@@ -65,9 +68,6 @@ class _CFRSolver(_OnSolver):
     ) -> None:
         parts = linear_averaging, regret_matching_plus
         self._run(game, _algorithm(*parts, alternating=bool(alternating_updates)))
-
-    def _run(self, game: pyspiel.Game, algorithm: Algorithm) -> None:
-        self._solver = Solver(game, algorithm)
 
     def evaluate_and_update_policy(self) -> None:
         """Runs one iteration."""
@@ -204,7 +204,7 @@ class _PythonSolver(_OnSolver):
     ) -> None:
         if seed is None:  # from numpy's global generator, as OpenSpiel's classes
             seed = int(np.random.randint(2**31 - 1))  # noqa: NPY002
-        self._solver = Solver(game, algorithm, seed=seed)
+        self._run(game, algorithm, seed)
 
     def iteration(self) -> None:
         """Runs one iteration: one walk for each player."""
@@ -242,7 +242,7 @@ class _PyspielSolver(_OnSolver):
     """The methods that pyspiel's two MCCFR solvers share."""
 
     def __init__(self, game: pyspiel.Game, algorithm: Algorithm, seed: int) -> None:
-        self._solver = Solver(game, algorithm, seed=seed)
+        self._run(game, algorithm, seed)
         # The whole tree is expanded so that the policy's table also has the states that
         # no walk meets. A tree that is too large is given back and grows with the
         # walks.

@@ -6,22 +6,21 @@ solver's state and, of a tree that grew with the walks, the infosets that it had
 Nodes are not kept: they can be expanded again.
 """
 
-import dataclasses
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import (
-    RULES,
+    OWN_KINDS,
     Algorithm,
-    Averaging,
-    Minimizer,
     OwnPart,
-    OwnRule,
     Part,
-    Sampling,
+    value_in,
 )
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.preparing import needs_whole_tree
@@ -51,7 +50,7 @@ def contents_of(
         "game": str(tree.source),
         "identity": saved_print(tree.source),
         "payoffs": _payoffs_print(tree, state),
-        "algorithm": algorithm_to_json(algorithm),
+        "algorithm": repr(algorithm),
         "seed": seed,
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
@@ -91,16 +90,9 @@ def check_rules(
                 " Or only their numbers: the checkpoint is of a tree that grew with "
                 "the walks; give the game instead of its tree."
             )
-        raise checkpoint.CheckpointError(
-            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
-            "made with: its information states or actions have changed. "
-            f"{GAME_WAY_OUT}{hint}"
-        )
+        raise _other_rules(tree, "its information states or actions", hint)
     if header["payoffs"] not in (None, _payoffs_print(tree, state)):
-        raise checkpoint.CheckpointError(
-            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
-            f"made with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
-        )
+        raise _other_rules(tree, "its payoffs or its chance")
 
 
 def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
@@ -143,137 +135,106 @@ def tree_of(
                 f"The tree of {brief(tree.source)} is not complete; call its "
                 "expand_all() first, or give the game."
             )
-    elif "key_ends" not in arrays and "store" in header:
-        tree.find_worlds(header["store"])
-    elif header.get("store") == "none":
-        checkpoint.check_infosets(
-            len(arrays["key_ends"]),
-            arrays["infosets"],
-            arrays["actions"],
-            tree.num_players,
-        )
-        if not tree.recall_rules(arrays):
-            raise checkpoint.CheckpointError(
-                f"The rules of {brief(tree.source)} are not those that the checkpoint "
-                "was made with: the keys of its information states have changed. "
-                f"{GAME_WAY_OUT}"
-            )
     elif "infosets" in arrays:
-        strings = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-        infosets = arrays["infosets"]
-        checkpoint.check_infosets(
-            len(strings), infosets, arrays["actions"], tree.num_players
-        )
-        names = set(zip(infosets["player"].tolist(), strings, strict=True))
-        if len(names) != len(strings):
-            raise checkpoint.DamagedError("A player has a string twice in the file.")
-        tree.recall(strings, infosets, arrays["actions"])
+        _recall(tree, arrays)
+    elif "store" in header:
+        tree.find_worlds(header["store"])
     else:
         tree.expand_all()
     return tree
 
 
+def _recall(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
+    """Has a new tree know the infosets of a checkpoint, by their keys or by their
+    strings; raises CheckpointError if they are not the game's."""
+    infosets, actions = arrays["infosets"], arrays["actions"]
+    has_keys = "key_ends" in arrays
+    names: Any = arrays.get("key_ends")
+    if not has_keys:
+        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+    checkpoint.check_infosets(len(names), infosets, actions, tree.num_players)
+    if has_keys:
+        if not tree.recall_rules(arrays):
+            raise _other_rules(tree, "the keys of its information states")
+        return
+    if len({*zip(infosets["player"].tolist(), names, strict=True)}) != len(names):
+        raise checkpoint.DamagedError("A player has a string twice in the file.")
+    tree.recall(names, infosets, actions)
+
+
+def _other_rules(tree: GameTree, what: str, hint: str = "") -> CheckpointError:
+    return CheckpointError(
+        f"The rules of {brief(tree.source)} are not those that the checkpoint was made "
+        f"with: {what} have changed. {GAME_WAY_OUT}{hint}"
+    )
+
+
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
     if not has_name(source, header["game"]):
-        raise checkpoint.CheckpointError(
+        raise CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
     if header["identity"] != saved_print(source):
-        raise checkpoint.CheckpointError(
+        raise CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
 
 
-def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
-    """An algorithm as values of JSON's types; functions by their names and sources."""
-    sampling, minimizer = algorithm.sampling, algorithm.minimizer
-    return {
-        "sampling": sampling._asdict() | _own_fields(sampling),
-        "minimizer": {
-            "rule": minimizer.rule,
-            **minimizer._asdict(),
-            **_own_fields(minimizer),
-        },
-        "averaging": _own_fields(algorithm.averaging) or algorithm.averaging._asdict(),
-        "alternating": algorithm.alternating,
-        "batch": algorithm.batch,
-    }
-
-
-def _own_fields(part: Part) -> dict[str, Any]:
-    """What stands in a file for a part that is a user's function; of others nothing."""
-    if not isinstance(part, OwnPart):
-        return {}
-    found: dict[str, Any] = {part.key: part.name, "source": part.digest}
-    if isinstance(part, OwnRule):
-        found["numbers"] = list(part.numbers)
-    return found
-
-
-def algorithm_from_json(
-    values: dict[str, Any],
-    minimizer: Minimizer | None = None,
-    sampling: Sampling | None = None,
-    averaging: Averaging | None = None,
-) -> Algorithm:
-    """The algorithm of which `algorithm_to_json` made these values.
+def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
+    """The algorithm of which a checkpoint has the repr.
 
     Args:
-        values: the JSON.
-        minimizer: the rule, if it is a user's own.
-        sampling: the estimator, if it is a user's own.
-        averaging: the average, if it is a user's own.
+        text: the repr.
+        given: the parts that are a user's own, which no file holds; None for others.
 
     Raises:
         CheckpointError: a part is a user's own and is not given, or is another one than
-            that of the file.
+            that of the file; or the text is no repr.
     """
-    of_rule, of_sampling = values["minimizer"], values["sampling"]
-    if minimizer is not None or of_rule["rule"] == OwnRule.rule:
-        rule = _checked_own(of_rule, "update", "minimizer", minimizer)
-    else:
-        kind = RULES[of_rule["rule"]]
-        names = [field.name for field in dataclasses.fields(kind)]
-        rule = kind(**{name: of_rule[name] for name in names})
-    if sampling is not None or "estimate" in of_sampling:
-        estimator = _checked_own(of_sampling, "estimate", "sampling", sampling)
-    else:
-        estimator = Sampling(**of_sampling)
-    of_average = values["averaging"]
-    if averaging is not None or "weight" in of_average:
-        average = _checked_own(of_average, "weight", "averaging", averaging)
-    else:
-        average = Averaging(**of_average)
-    return Algorithm(
-        estimator,
-        rule,
-        average,
-        values["alternating"],
-        values["batch"],
-    )
+    saved: dict[str, tuple[str, str, list[float]]] = {}
+
+    def note(
+        name: str, function: str, source: str, numbers: Any = (), **settings: Any
+    ) -> Part | None:
+        saved[name] = function, source, [*numbers]
+        return given[name]
+
+    own = {kind.maker: partial(note, name) for name, kind in OWN_KINDS.items()}
+    try:
+        algorithm = value_in(text, own)
+    except ValueError as error:
+        raise checkpoint.DamagedError(f"The checkpoint's {error}") from error
+    for name, part in given.items():
+        if name in saved:
+            _check_own(name, part, *saved[name])
+        elif part is not None:
+            found = getattr(getattr(algorithm, name), "rule", "one of the package")
+            raise CheckpointError(
+                f"The checkpoint's {name} is {found}, which is not a user's own; load "
+                f"it without {name}=."
+            )
+    return algorithm
 
 
-def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> Any:
-    """The part that is given; raises CheckpointError unless it is the user's function
-    of a file, with the same source and numbers."""
-    if key not in fields:
-        name = fields.get("rule", "one of the package")
-        raise checkpoint.CheckpointError(
-            f"The checkpoint's {argument} is {name}, which is not a user's own; load "
-            f"it without {argument}=."
-        )
+def _check_own(
+    argument: str, part: Any, name: str, source: str, numbers: list[float]
+) -> None:
+    """Raises CheckpointError unless the part that is given is the user's function of a
+    file, with the same source and numbers."""
     if not isinstance(part, OwnPart):
-        raise checkpoint.CheckpointError(
-            f"The checkpoint is of a solver with the function {fields[key]}, and no "
+        raise CheckpointError(
+            f"The checkpoint is of a solver with the function {name}, and no "
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
-    mine = _own_fields(part)
-    for field, words in (key, "name"), ("source", "source"), ("numbers", "parameters"):
-        if mine.get(field) != fields.get(field):
-            raise checkpoint.CheckpointError(
-                f"The checkpoint's function has the {words} {fields.get(field)}, not "
-                f"{mine.get(field)}. Give {fields[key]} as it was, or begin anew."
+    for words, saved, mine in (
+        ("name", name, part.name),
+        ("source", source, part.digest),
+        ("parameters", numbers, [*getattr(part, "numbers", ())]),
+    ):
+        if saved != mine:
+            raise CheckpointError(
+                f"The checkpoint's function has the {words} {saved}, not {mine}. Give "
+                f"{name} as it was, or begin anew."
             )
-    return part

@@ -4,19 +4,21 @@ The loop here is that of every run: it goes from one number of iterations, or of
 touched, at which something is due to the next, in slices short enough for progress to
 be seen.
 
-Updates whose gradients a user's own estimator gives, or a pass over histories.
+What runs iterations in this process: a kernel, in one thread or several, or updates
+whose gradients a user's own estimator gives, or a pass over histories.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel.algorithms import OwnEstimator
+from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import html_table, text_table
 from mccfr_spiel.kernels import tables as layout
@@ -34,8 +36,9 @@ Metric = Callable[[Any], float]
 COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
 """What a solver calls the columns by which rows may be due."""
 
-_SLICE_SECONDS = 0.25
-"""How long a solver runs, about, before progress is shown again."""
+SLICE_SECONDS = 0.25
+"""Compiled code cannot be interrupted, so work runs in slices of about this many
+seconds, and between them Ctrl-C is noticed and progress is shown."""
 
 Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
 """What users may give: a metric or its name, several of them, or label -> metric."""
@@ -87,11 +90,13 @@ def run(
             "Give either num_iterations, until_nodes or until_pot_percent."
         )
     rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
-    labels, column = labelled(metrics, {}), "iteration"
+    labels, column, goal = labelled(metrics, {}), "iteration", -1.0
     if until_pot_percent is not None:
         last = solver.most_iterations
         labels = {"pot_percent": pot_percent(solver.tree.game), **labels}
-        callback = until_percent(until_pot_percent, callback)
+        goal = refusals.number(
+            until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
+        )
     elif num_iterations is not None:
         more = refusals.integer(num_iterations, "num_iterations", 0)
         last = solver.num_iterations + more
@@ -120,7 +125,8 @@ def run(
                 },
             }
             solver.history.append(row)
-            if callback is not None and callback(row):
+            is_asked = callback is not None and callback(row)
+            if is_asked or (goal > 0 and row["pot_percent"] <= goal):
                 return
 
 
@@ -142,20 +148,6 @@ def pot_percent(game: pyspiel.Game) -> Metric:
         return 50 * passes.nash_conv(solver.average_vector()) / pot
 
     return measure
-
-
-def until_percent(
-    goal: float, callback: Callable[[dict[str, Any]], object] | None
-) -> Callable[[dict[str, Any]], object]:
-    """A callback that ends a run when `pot_percent` is down to a goal, or when the
-    given callback ends it."""
-    goal = refusals.number(goal, "until_pot_percent", 0.0, math.inf, open_low=True)
-
-    def stops(row: dict[str, Any]) -> bool:
-        asked = callback is not None and callback(row)
-        return bool(asked) or row["pot_percent"] <= goal
-
-    return stops
 
 
 def reached(
@@ -192,12 +184,16 @@ def reached(
             return
 
 
+def next_slice(size: int, seconds: float) -> int:
+    """The size of a slice after one that took so long."""
+    if seconds < SLICE_SECONDS / 2:
+        return min(2 * size, 2**40)
+    return max(size // 2, 1) if seconds > 2 * SLICE_SECONDS else size
+
+
 def make_advance(solver: Any, column: str) -> Callable[[int], int]:
     """A function that runs the solver for a while towards a number of iterations, or of
-    nodes touched, and returns the number that was reached.
-
-    The size of a slice is doubled or halved until it takes about _SLICE_SECONDS.
-    """
+    nodes touched, and returns the number that was reached."""
     slice_size = 1
 
     def advance(due: int) -> int:
@@ -209,11 +205,7 @@ def make_advance(solver: Any, column: str) -> Callable[[int], int]:
         else:
             solver.iterate_until(min(due, solver.nodes_touched + slice_size))
             done = solver.nodes_touched
-        took = time.perf_counter() - began
-        if took < _SLICE_SECONDS / 2:
-            slice_size *= 2
-        elif took > 2 * _SLICE_SECONDS:
-            slice_size = max(slice_size // 2, 1)
+        slice_size = next_slice(slice_size, time.perf_counter() - began)
         return done
 
     return advance
@@ -307,32 +299,53 @@ def measured(label: str, metric: Metric, solver: Any) -> float:
         ) from None
 
 
-# --- updates whose gradients a user's own estimator gives, or a pass over histories ---
+# --- what runs iterations in this process, given the kernel and the frame -------------
 
 
-def update(
-    kernel: Any,
-    estimator: OwnEstimator,
+Engine = Callable[[Any, np.ndarray], int]
+"""Has a kernel go on, given that and the state's frame; returns a status."""
+
+
+def engine_of(
+    tree: GameTree, state: SolverState, algorithm: Algorithm, seed: int
+) -> Engine:
+    """What runs an algorithm; `call_alone` if nothing but the kernel needs to run."""
+    sampling = algorithm.sampling
+    if isinstance(sampling, OwnEstimator):
+        return partial(_update, tree, state, sampling, seed)
+    if tree.start_pass is not None:
+        return partial(_follow, tree, state)
+    if not state.walks:
+        return partial(_pass, state)
+    if state.store is not None:
+        return state.run_over_rules
+    return call_alone if state.sharing is None else state.run_shared
+
+
+def call_alone(kernel: Any, frame: np.ndarray) -> int:
+    """Calls a kernel in one thread."""
+    return kernel(frame)
+
+
+def _pass(state: SolverState, kernel: Any, frame: np.ndarray) -> int:
+    """Makes passes over the whole tree, or the update of a gradient that is there."""
+    return teams.run(kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state)
+
+
+def _update(
     tree: GameTree,
     state: SolverState,
+    estimator: OwnEstimator,
     seed: int,
+    kernel: Any,
     frame: np.ndarray,
 ) -> int:
-    """Makes one update by an estimator, if the job's limits allow one; returns the
-    kernel's status.
-
-    Args:
-        kernel: of `passes.make_passes`, for gradients that are estimated.
-        estimator: gives the gradients.
-        tree: complete.
-        state: with the tables.
-        seed: of the solver.
-        frame: the state's.
+    """Makes one update by a user's estimator, if the job's limits allow one.
 
     Raises:
         ValueError: the estimator returned no gradient. Nothing has changed.
     """
-    players = _next_players(tree, state)
+    players = state.next_players()
     if not players:
         return layout.DONE
     iteration = state.counts[layout.ITERATION] + (state.counts[layout.PLAYER] == 0)
@@ -349,15 +362,10 @@ def update(
     return _apply(kernel, state, total, nodes, frame)
 
 
-def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -> int:
+def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) -> int:
     """Goes on for a slice with the pass over histories that the next update needs;
-    makes the update when the pass is over. Returns the kernel's status, or PAUSED.
-
-    Args:
-        kernel, state, frame: as in `update`.
-        tree: with a `start_pass`.
-    """
-    players = _next_players(tree, state)
+    makes the update when the pass is over. Returns the kernel's status, or PAUSED."""
+    players = state.next_players()
     if not players:
         return layout.DONE
     passing = state.over_histories
@@ -373,20 +381,6 @@ def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -
     return _apply(kernel, state, passing.walk.gradient, passing.num_nodes, frame)
 
 
-def _next_players(tree: GameTree, state: SolverState) -> range:
-    """Who is updated next; nobody if the job's limits allow no update."""
-    counts, job = state.counts, state.job
-    player, is_last = (
-        counts[layout.PLAYER],
-        counts[layout.ITERATION] == job[layout.LAST_ITERATION],
-    )
-    if player == 0 and (
-        is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
-    ):
-        return range(0)
-    return range(player, player + 1 if job[layout.ALTERNATING] else tree.num_players)
-
-
 def _apply(
     kernel: Any, state: SolverState, total: np.ndarray, nodes: int, frame: np.ndarray
 ) -> int:
@@ -395,9 +389,7 @@ def _apply(
         for table in (state.tables.gradient, state.tables.ahead):
             if len(table):
                 table[: len(total)] = total
-        status = teams.run(
-            kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
-        )
+        status = _pass(state, kernel, frame)
         state.counts[layout.NODES_TOUCHED] += nodes
     return status
 

@@ -10,12 +10,11 @@ changes no bit.
 """
 
 import operator
-import weakref
 from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
@@ -84,17 +83,6 @@ def is_between_updates(walk: layout.Walk) -> bool:
     return bool(is_first and not marks[list(names)].any())
 
 
-def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers `first .. first + count - 1` of each pair, one after another."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
-
-
-def sequences_at(infosets: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The sequences that end at the infosets of some numbers."""
-    return spans(infosets["first_sequence"][numbers], infosets["num_actions"][numbers])
-
-
 def drop_met(
     infosets: np.ndarray,
     tables: layout.Tables,
@@ -105,10 +93,9 @@ def drop_met(
     """Throws away what walks for the next update have found at the infosets met."""
     marks = walk.marks
     tables.is_met[met] = 0
-    tables.gradient[sequences_at(infosets, met)] = 0
+    tables.gradient[sequences_at(infosets[met])] = 0
     tables.gradient[:num_players] = 0
-    for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
-        marks[name] = 0
+    marks[[layout.NUM_MET, layout.TOUCHED, layout.WALK]] = 0
     marks[layout.WALKER] = walk.cursor[layout.PLAYER]
 
 
@@ -311,23 +298,18 @@ class GroupedWalks:
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
         self._is_paused = self._is_torn = False
-        self._taken = [0]  # of the tree's budget, for the groups
-        end = weakref.finalize(self, _give_back, tree.budget, self._taken)
-        end.atexit = False
 
     @property
     def is_begun(self) -> bool:
         """Whether a batch has been walked in part, which only groups may go on with."""
         return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
 
-    def run(
-        self, task: layout.Task, frame: np.ndarray, tables: layout.Tables, walk: Any
-    ) -> int:
+    def run(self, frame: np.ndarray, tables: layout.Tables, walk: layout.Walk) -> int:
         """Runs iterations up to the job's limits.
 
         Args:
-            task, tables, walk: the solver's.
             frame: of the kernel for one thread.
+            tables, walk: the solver's.
 
         Returns:
             A status; after NEEDS_ONE_THREAD the kernel for one thread must go on.
@@ -384,13 +366,9 @@ class GroupedWalks:
         """Makes frames for the threads if arrays were replaced since the last time."""
         store = self._store
         framed = (store.infosets, *store.known, *tables)
-        is_same = len(framed) == len(self._framed) and all(
-            map(operator.is_, framed, self._framed)
-        )
-        if is_same and self._groups is not None:
+        if self._groups is not None and all(map(operator.is_, framed, self._framed)):
             return
-        if self._groups is None:
-            self._groups = self._new_groups()
+        groups = self._groups or self._new_groups()
         room, frames, self._own = self._room, [], []
         for _ in range(self.num_threads):
             arrays = self._tree.arrays._replace(
@@ -406,7 +384,8 @@ class GroupedWalks:
             records = _NO_TASK, arrays, own, stack, store.game, store.known, path
             frames.append(played.frame_of(*records))
             self._own += records
-        self._frames, self._framed = np.array(frames), framed
+        # Last: Ctrl-C may come in between.
+        self._frames, self._framed, self._groups = np.array(frames), framed, groups
 
     def _new_groups(self) -> grouped.Groups:
         """Room for what groups find; raises MemoryBudgetError if it does not fit."""
@@ -421,13 +400,7 @@ class GroupedWalks:
             T=2 * room,
             NUM_COUNTS=grouped.NUM_COUNTS,
         )  # zeros, which take memory when they are first written to
-        more = sum(array.nbytes for array in groups) - self._taken[0]
-        if more > budget.limit // _SMALL:
-            budget.require(more, "What the groups of a batch find takes")
-        budget.take(more)
-        self._taken[0] += more
+        what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
+        is_small = size - budget.held(what) <= budget.limit // _SMALL
+        (budget.measured if is_small else budget.hold)(what, size)
         return groups
-
-
-def _give_back(budget: Budget, taken: list[int]) -> None:
-    budget.take(-taken[0])

@@ -34,11 +34,10 @@ from mccfr_spiel.common.display import (
 )
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
 from mccfr_spiel.kernels.minimizers import FAULT
-from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
+from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
@@ -49,10 +48,6 @@ from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth, RuleGrowth
 from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.whole import checked_threads
-
-_SLICE_SECONDS = 0.25
-"""Compiled code cannot be interrupted, so work runs in slices of about this many
-seconds, and Ctrl-C is noticed between them."""
 
 
 class LoadOptions(TypedDict, total=False):
@@ -231,13 +226,16 @@ class Solver:
             )
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
-        self._passes = not self.state.walks
-        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
+        self._engine = running.engine_of(self.tree, self.state, algorithm, self.seed)
+        rule = algorithm.minimizer
+        is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
+        self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
+        self._has_own_rule = isinstance(rule, OwnRule)
         self._is_plain = (
             IS_COMPILED
-            and not self._passes
+            and self._engine is running.call_alone
             and not self._has_own_rule
-            and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
+            and self.cluster is None
         )
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
@@ -452,17 +450,14 @@ class Solver:
         self.tree.note_met()
         seconds = working_clock() - began
         self.seconds += seconds
-        if seconds < _SLICE_SECONDS / 2:
-            self._slice = min(2 * self._slice, 2**40)
-        elif seconds > 2 * _SLICE_SECONDS:
-            self._slice = max(self._slice // 2, 1)
+        self._slice = running.next_slice(self._slice, seconds)
         return self.num_iterations - done
 
     _iterate_slice = runs(_run)
 
     def _may_stop(self, began: float) -> bool:
         """Whether a slice that began then may end in the middle of a walk."""
-        is_long = working_clock() - began > _SLICE_SECONDS
+        is_long = working_clock() - began > running.SLICE_SECONDS
         return is_long and not self._growth.must_finish(self.state.walk)
 
     def _call_kernel(self) -> int:
@@ -477,12 +472,9 @@ class Solver:
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
         if status == layout.NEEDS_ONE_THREAD:
-            is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
-            call = self._interpret if is_plain or not IS_COMPILED else self._call_with
-            if isinstance(self.algorithm.sampling, OwnEstimator):
-                call = self._estimate
+            run = self._interpret if self._is_heard else self._engine
             try:
-                status = call(frame)
+                status = run(self.kernel, frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
                 if self._has_own_rule:
                     state.tables.memory[FAULT] = -1.0
@@ -491,31 +483,10 @@ class Solver:
         return status
 
     @held_step
-    def _interpret(self, frame: np.ndarray) -> int:
+    def _interpret(self, kernel: Any, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
-        return self._call_with(frame)
-
-    def _estimate(self, frame: np.ndarray) -> int:
-        """Makes an update by the user's estimator, which may ask for policies."""
-        sampling = self.algorithm.sampling
-        assert isinstance(sampling, OwnEstimator)
-        return running.update(
-            self.kernel, sampling, self.tree, self.state, self.seed, frame
-        )
-
-    def _call_with(self, frame: np.ndarray) -> int:
-        state = self.state
-        if self._passes:
-            if self.tree.start_pass is not None:
-                return running.follow(self.kernel, self.tree, state, frame)
-            return teams.run(
-                self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
-            )
-        if state.store is not None:
-            return state.run_over_rules(self.kernel)
-        status = state.run_shared()
-        return self.kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
+        return self._engine(kernel, frame)
 
     # --- policies ----------------------------------------------------------
 
@@ -701,11 +672,14 @@ class Solver:
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
+            parts = {
+                "minimizer": minimizer,
+                "sampling": sampling,
+                "averaging": averaging,
+            }
             solver = cls(
                 tree,
-                files.algorithm_from_json(
-                    header["algorithm"], minimizer, sampling, averaging
-                ),
+                files.algorithm_of_file(header["algorithm"], parts),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,

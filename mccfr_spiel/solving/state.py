@@ -19,8 +19,7 @@ from mccfr_spiel.algorithms import (
     OwnAveraging,
     OwnRule,
 )
-from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
@@ -43,7 +42,6 @@ from mccfr_spiel.solving.sharing import (
     LEAST_TREE,
     GroupedWalks,
     SharedWalks,
-    sequences_at,
 )
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -160,7 +158,7 @@ class SolverState:
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self.batch = GROWING
         if algorithm.batch != AUTO:
-            self.batch = refusals.integer(algorithm.batch, "batch", 1)
+            self.batch = int(algorithm.batch)
         self._task = _task_of(algorithm, seed, self.batch)
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
@@ -188,7 +186,6 @@ class SolverState:
             elif most_threads > 1 or splits:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
-        self._room = 0, 0  # the infosets and sequences that there are rows for
         self._forgets = tree.abstraction is not None
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
@@ -256,35 +253,44 @@ class SolverState:
             and sampled_by(algorithm).can_be_shared
         )
 
-    def run_shared(self) -> int:
-        """Lets threads run the kernel where that pays, right after `frame`.
+    def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
+        """Lets threads run the kernel where that pays, else this one; returns a
+        status."""
+        sharing, status = self.sharing, layout.NEEDS_ONE_THREAD
+        assert sharing is not None
+        if sharing.pays(self._task, self.walk):
+            status = sharing.run(*self.records())
+        return kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
 
-        Returns:
-            Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
-        """
-        sharing = self.sharing
-        if sharing is None or not sharing.pays(self._task, self.walk):
-            return layout.NEEDS_ONE_THREAD
-        return sharing.run(*self.records())
-
-    def run_over_rules(self, kernel: Any) -> int:
-        """Runs the kernel for walks over rules, and groups where they are due, right
-        after `frame`; returns a status."""
+    def run_over_rules(self, kernel: Any, frame: np.ndarray) -> int:
+        """Runs the kernel for walks over rules, and groups where they are due; returns
+        a status."""
         groups, store, job = self.groups, self.store, self._task.job
         assert store is not None
         job[layout.HAS_GROUPS] = groups is not None
         while True:
             if groups is None or not groups.is_begun:
-                status = kernel(self._frame, store.called)
+                status = kernel(frame, store.called)
                 if groups is None or status != layout.NEEDS_GROUPS:
                     return status
-            status = groups.run(self._task, self._frame, self.tables, self.walk)
+            status = groups.run(frame, self.tables, self.walk)
             if status in (layout.DONE, layout.PAUSED, layout.GROW):
                 return status
             if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
                 # One thread says in which walk, which it comes to by the same draws.
                 groups.drop(self.tables, self.walk)
                 job[layout.HAS_GROUPS] = 0
+
+    def next_players(self) -> range:
+        """Who is updated next; nobody if the job's limits allow no update."""
+        counts, job = self.counts, self.job
+        player = counts[layout.PLAYER]
+        is_last = counts[layout.ITERATION] == job[layout.LAST_ITERATION]
+        is_end = is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
+        if player == 0 and is_end:
+            return range(0)
+        most = player + 1 if job[layout.ALTERNATING] else self._tree.num_players
+        return range(player, most)
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
@@ -342,7 +348,7 @@ class SolverState:
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of the infosets whose policy stays what it is."""
-        return sequences_at(self._tree.infosets, np.flatnonzero(self.tables.locked))
+        return sequences_at(self._tree.infosets[np.flatnonzero(self.tables.locked)])
 
     @reads
     def start_infosets(self) -> None:
@@ -501,20 +507,14 @@ class SolverState:
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
-        """The arrays that a file keeps, without the room that they have to spare."""
-        arrays = self._tables_used()
-        arrays |= {"cursor": self.walk.cursor, "clock": self.walk.clock}
-        if self.whole:
-            arrays["plan"] = self.whole[1].plan
-        return arrays
-
-    def _tables_used(self) -> dict[str, np.ndarray]:
-        """What was learned, without the room that tables have to spare.
+        """The arrays that a file keeps, without the room that they have to spare.
 
         Of a walk that has not ended nothing is learned: the gradient is no part of it.
         """
         num_infosets, num_sequences = self._tree.sizes()
-        used = {}
+        used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
+        if self.whole:
+            used["plan"] = self.whole[1].plan
         for name, table in self.tables._asdict().items():
             is_kept = name == "is_met" and self._algorithm.sampling.prunes_by_regret
             if name in layout.SCRATCH and not is_kept:
@@ -538,10 +538,7 @@ class SolverState:
         walk = self.walk
         if "locked" in arrays:
             self._lock(np.flatnonzero(arrays["locked"]))
-        fresh = self._tables_used() | {"cursor": walk.cursor, "clock": walk.clock}
-        if self.whole:
-            fresh["plan"] = self.whole[1].plan
-        for name, table in fresh.items():
+        for name, table in self.saved().items():
             found = arrays[name]
             if found.dtype != table.dtype or found.shape != table.shape:
                 raise DamagedError(
