@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.poker.betting import Betting, Node, said
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
+from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, fits, said
 from mccfr_spiel.rules.game import load_again, replayed
 from mccfr_spiel.worlds.public_tree import (
     DEAL,

@@ -1,8 +1,7 @@
 """Heads-up no-limit hold'em, from a flop, a turn or a river on, solved exactly.
 
 cards.py     cards, hands of two, ranges, and what suits change
-betting.py   which bets are legal where
-subgames.py  all of it as one game
+subgames.py  which bets are legal where, and all of it as one game
 study.py     what a policy does and is worth, hand by hand
 """
 

@@ -176,8 +176,9 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
     high, low, suits, plus, *other = found.groups()
     first = _ordered(high, low)
     pairs = [first]
-    if plus:
-        pairs = [*_upward(*first)]
+    if plus:  # all higher pairs, or all higher second cards (75s, 76s)
+        last = (12, 12) if first[0] == first[1] else (first[0], first[0] - 1)
+        pairs = [*_between(first, last)]
     elif other[0]:
         pairs = [*_between(first, _ordered(other[0], other[1]))]
         if not pairs or suits != other[2]:
@@ -200,14 +201,6 @@ def _ordered(one: str, other: str) -> tuple[int, int]:
     """Two ranks as numbers, the higher one first."""
     low, high = sorted((RANKS.index(one), RANKS.index(other)))
     return high, low
-
-
-def _upward(high: int, low: int) -> Iterator[tuple[int, int]]:
-    """What "+" stands for: all higher pairs, or all higher second cards (75s, 76s)."""
-    if high == low:
-        yield from ((rank, rank) for rank in range(low, 13))
-    else:
-        yield from ((high, rank) for rank in range(low, high))
 
 
 def _between(one: tuple[int, int], other: tuple[int, int]) -> Iterator[tuple[int, int]]:

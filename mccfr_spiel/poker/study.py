@@ -14,7 +14,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.poker.betting import Node, said
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,
@@ -25,7 +24,7 @@ from mccfr_spiel.poker.cards import (
     kept,
     stand_for,
 )
-from mccfr_spiel.poker.subgames import Subgame, fits, subgame
+from mccfr_spiel.poker.subgames import Node, Subgame, fits, said, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import read_policy
 from mccfr_spiel.tree.full_pass import full_pass

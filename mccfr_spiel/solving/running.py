@@ -373,7 +373,7 @@ def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) 
         assert tree.start_pass is not None
         assert state.whole
         plan = state.whole[1].plan
-        passing = tree.start_pass(plan, players.start, players.stop)
+        passing = tree.start_pass(plan, players)
         state.over_histories = passing
     if not passing.go_on():
         return layout.PAUSED

@@ -170,7 +170,7 @@ class WorldPass(FullPass):
         """The sum of the gradients of the players from `player` to `end - 1`, which
         differ from 0 at different sequences."""
         if self.tree.start_pass is not None:
-            passing = self.tree.start_pass(plan, player, end)
+            passing = self.tree.start_pass(plan, range(player, end))
             return passing.finish("a pass over").walk.gradient
         gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
         each = blocks_of(self.worlds)

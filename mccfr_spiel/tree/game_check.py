@@ -22,8 +22,7 @@ from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.game import PlainRules, View
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
-from mccfr_spiel.worlds.finding import why_no_worlds
-from mccfr_spiel.worlds.independence import check_independence
+from mccfr_spiel.worlds.finding import check_independence, why_no_worlds
 
 _HISTORIES_OF_WORLDS = 10_000
 """So many histories are followed to check worlds, which takes a second."""

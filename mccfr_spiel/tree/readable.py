@@ -221,7 +221,7 @@ class ReadableTree:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
         self.worlds: AnyWorlds | Histories | Places | None = None
-        self.start_pass: Callable[[np.ndarray, int, int], SlicedPass] | None = None
+        self.start_pass: Callable[[np.ndarray, range], SlicedPass] | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,

@@ -1,31 +1,50 @@
-"""Finds the worlds of a game, and keeps what was found while the process lives."""
+"""Finds the worlds of a game, and keeps what was found while the process lives.
 
-import functools
+Proves by enumeration that what players know in secret is independent, given a world.
+
+All histories are followed from world to world, as far as there are not too many. At
+each world on the way, of every private past of one player and every one of the other
+the pair must occur, with a weight that is a product, and these must be the same for all
+of them: who acts, and, where the game ends, the returns, or what they are for two
+classes. What a player knows must depend on the world and the own past alone, where
+chance deals nothing. Then a sum over histories at a world is a product of two sums.
+
+Where a game declares positions, they must tell in all worlds alike who acts, where each
+action leads, and what is returned; and `heard` with the own past, what a player knows.
+"""
+
+import collections
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.common.arrays import reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.kernels.frame import new_record
-from mccfr_spiel.rules.description import SPARE, WORLD_SIGNATURES, BoundRules
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    SPARE,
+    TERMINAL,
+    WORLD_SIGNATURES,
+    BoundRules,
+    GameError,
+)
 from mccfr_spiel.rules.kernel import (
     MOST_USED,
     SLOT,
     RowTable,
-    callable_world_rules,
     refill,
 )
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places, search
 from mccfr_spiel.worlds.histories import (
+    VISITED,
     Histories,
     HistoryPass,
     NoRoomError,
     SlicedPass,
-    share_over,
 )
 from mccfr_spiel.worlds.passes import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
 from mccfr_spiel.worlds.places import Places, Way
@@ -53,11 +72,8 @@ _LEAVES_OF_SLICE = 5_000
 _TELLING = 0.05
 """From this share of the search on, its size at the end can be told from it."""
 
-WORLDS, LISTS = "the lists of worlds", "the search for worlds"
-"""Under these names a budget holds what `Worlds` takes, and `Search`."""
-
-PLACES = "the places of worlds"
-"""Under this name a budget holds what `Places` takes."""
+SEARCH = "the search for worlds"
+"""Under this name a budget holds what `Search` takes."""
 
 
 class Found(NamedTuple):
@@ -68,20 +84,18 @@ class Found(NamedTuple):
         actions: `[S]` the action of each sequence.
         keys: of the infosets, each with the player before it.
         worlds: the worlds.
-        num_histories: how many histories end the game.
         histories: `[I, H]` how many moves lead to a state of each infoset, and which;
             none if they are not wanted.
-        start_pass: begins a pass, given all plans, for the players from the first to
-            the last but one, where passes go over histories or make worlds again.
+        start_pass: begins a pass, given all plans, for some players, where passes go
+            over histories or make worlds again.
     """
 
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
     worlds: Worlds | Leaves | Histories | Places
-    num_histories: int
     histories: np.ndarray
-    start_pass: Callable[[np.ndarray, int, int], SlicedPass] | None = None
+    start_pass: Callable[[np.ndarray, range], SlicedPass] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -134,10 +148,9 @@ def find_histories(
     Errors are those of `find_worlds`.
     """
     store = RuleStore(rules, _own(budget))
-    walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
-    histories = walk.finish("information sets of").found()
-    start = functools.partial(HistoryPass, store)
-    return _found(walk, histories, int(histories.size[1]), start)
+    walk = HistoryPass(store)
+    walk.finish("information sets of", with_histories=with_histories)
+    return _found(walk, lambda *given: HistoryPass(store).given(*given))
 
 
 def _own(budget: Budget) -> Budget:
@@ -147,15 +160,13 @@ def _own(budget: Budget) -> Budget:
 
 def _found(
     walk: SlicedPass,
-    worlds: Worlds | Leaves | Histories | Places,
-    num_histories: int,
-    start: Callable[[np.ndarray, int, int], SlicedPass] | None = None,
+    start: Callable[[np.ndarray, range], SlicedPass] | None = None,
 ) -> Found:
     """What a walk that is over found, without the room that arrays have to spare."""
     walk.trim()
     store, noted = walk.store, walk.walk.noted
     actions, keys = store.known.actions, store.keys()
-    return Found(store.infosets, actions, keys, worlds, num_histories, noted, start)
+    return Found(store.infosets, actions, keys, walk.found, noted, start)
 
 
 def known_worlds(
@@ -243,22 +254,18 @@ def _find_places(
         T=_FEW_SLOTS,
         NUM_COUNTS=places.NUM_COUNTS,
     )
-    # The arrays by infoset and sequence grow with those of the store.
-    own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
-    walk = PlaceWalk(store, kept, entries, np.zeros(0), budget=own)
-    if with_histories:
-        resize(walk.walk.noted, 1)
+    walk = PlaceWalk(store, kept, entries, own)
     walk.make_room()
-    counts, kept = walk.finish("worlds of").kept.counts.tolist(), walk.kept
+    kept = walk.finish("worlds of", with_histories=with_histories).found
+    counts = kept.counts.tolist()
     sizes = {
         "T": counts[places.NUM_STEPS],
         "E": counts[places.ALL_EDGES],
         "W": counts[places.NUM_WORLDS],
     }
-    ends = counts[places.HISTORIES]
-    found = _found(walk, kept, ends, functools.partial(PlaceWalk, store, kept, entries))
+    found = _found(walk, lambda *given: PlaceWalk(store, kept, entries).given(*given))
     if 4 * sizes["T"] + 21 * sizes["E"] + 2 * sizes["W"] < _SHARE_LISTED * own.left:
-        listing = PlaceWalk(store, kept, entries, np.zeros(0))
+        listing = PlaceWalk(store, kept, entries)
         listing.worlds = new_record(Worlds, **sizes)
         listing.worlds.height[0] = counts[places.HEIGHT]
         worlds = listing.finish("the lists of").worlds
@@ -270,225 +277,377 @@ def _find_leaves(
     store: RuleStore, own: Budget, with_histories: bool, entries: int, answers: int
 ) -> Found:
     """Finds the leaves of a game; `NoRoomError` as for `_find_places`."""
-    walk = LeafSearch(store, own, entries, with_histories=with_histories)
-    walk.finish("worlds of")
-    return _found(walk, walk.leaves, int(walk.walk.at[search.HISTORIES]))
+    walk = LeafSearch(store, entries, own)
+    return _found(walk.finish("worlds of", with_histories=with_histories))
 
 
 class PlaceWalk(SlicedPass):
     """A walk over worlds under way.
 
     Attributes:
-        walk: where it is, and the gradient that it makes.
-        kept: the places, with the counts of this walk.
+        found: the places, with the counts of this walk.
         worlds: the lists that it writes, if they are not empty.
     """
+
+    called = "the places of worlds"
 
     def __init__(
         self,
         store: RuleStore,
         kept: Places,
         entries: int,
-        plan: np.ndarray,
-        first: int = 0,
-        end: int = 0,
         budget: Budget | None = None,
     ) -> None:
-        """Stands at the root.
-
-        Args:
-            store: the infosets.
-            kept: the places.
-            entries: for how many of a world there is room.
-            plan: as in `HistoryPass`; empty for a walk without gradients.
-            first, end: the players `first .. end - 1` get gradients.
-            budget: takes the bytes of the places, if they are to be found.
-        """
-        super().__init__(store, entries)
-        self._more = callable_world_rules(store.rules.description)
-        self._budget = budget
-        self.kept = kept._replace(counts=np.zeros_like(kept.counts))
-        self.kept.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
+        """Stands at the root; `kept` are the places, see `SlicedPass` for others."""
+        moves, at = store.rules.sizes.max_moves, places.SIZE_OF_AT
+        sizes = {"D": moves + 3, "M": moves + SPARE, "K": moves + 2 + SPARE}
+        super().__init__(store, Way, entries, budget, SIZE_OF_AT=at, **sizes)
+        self.found: Places = kept._replace(counts=np.zeros_like(kept.counts))
+        self.found.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
         self.worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
-        sizes = store.rules.sizes
-        way: Way = new_record(
-            Way,
-            D=sizes.max_moves + 3,
-            C=entries,
-            M=sizes.max_moves + SPARE,
-            K=sizes.max_moves + 2 + SPARE,
-            n=sizes.state,
-            S=0,
-            I=0,
-            H=sizes.max_moves + 1,
-            NUM_AT=places.NUM_AT,
-        )
+        way: Way = self.walk
         way.start[:] = store.rules.start()
         way.sequences[1] = way.firsts[1, 0] = 1  # the empty sequences are 0 and 1
-        way.counts[:, 0] = 1
-        way.reach[:], way.next_edge[0] = 1.0, -1
-        way.at[places.ROOM] = entries
-        way.at[places.FIRST], way.at[places.END] = first, end
-        self.walk = way._replace(plan=plan, gradient=np.zeros_like(plan))
+        way.counts[:, 0], way.reach[:] = 1, 1.0
 
     @property
     def num_nodes(self) -> int:
         """The steps made so far."""
-        return int(self.kept.counts[places.NUM_STEPS])
-
-    def share(self) -> float:
-        """As in SlicedPass."""
-        way, level = self.walk, self.walk.at[places.LEVEL]
-        counts = self.kept.places[way.places[:level], places.NUM_EDGES]
-        return share_over(counts, way.next_edge[:level])
+        return int(self.found.counts[places.NUM_STEPS])
 
     def follow(self) -> int:
         """Goes to at most `_PLACES_OF_SLICE` more worlds."""
-        most = int(self.kept.counts[places.NUM_WORLDS]) + _PLACES_OF_SLICE
-        frame = self.frame_of(places.LAYOUT, self.kept, self.worlds, self.walk)
-        return places.follow_worlds(frame, self.store.called, self._more, most)
+        frame = self.frame_of(places.LAYOUT, self.walk, self.worlds, self.found)
+        most = int(self.walk.at[VISITED]) + _PLACES_OF_SLICE
+        status = places.follow_worlds(frame, self.store.called, self.more, most)
+        self.found.counts[places.NUM_WORLDS] = self.walk.at[VISITED]
+        return status
+
+    def rows(self) -> dict[str, tuple[int, int]]:
+        """As in SlicedPass; those by infoset and sequence follow the store."""
+        (infosets, sequences), room = self.store.sizes(), self.store.room()
+        count, key = int(self.found.counts[places.NUM_PLACES]), len(self.walk.key)
+        actions = self.store.rules.sizes.num_actions
+        most = count + count // 2 + actions + 1
+        return {
+            "behind": (sequences, room[1]),
+            "above": (sequences, room[1]),
+            "spots": (infosets, room[0]),
+            "places": (count, most),
+            "edges": (count * actions, most * actions),
+            "returns": (count, most),
+            "values": (count * key, most * key),
+            "rows": (count + 1, most + 1),
+        }
 
     def make_room(self) -> None:
-        """As in SlicedPass."""
+        """As in SlicedPass; the table of places, too."""
         super().make_room()
-        store, kept, actions = self.store, self.kept, self.store.rules.sizes.num_actions
-        num_infosets, num_sequences = store.room()
-        used = store.sizes()
-        kept = kept._replace(
-            behind=reserve(kept.behind, num_sequences, used[1]),
-            above=reserve(kept.above, num_sequences, used[1]),
-            spots=reserve(kept.spots, num_infosets, used[0]),
-            places=reserve(
-                kept.places, int(kept.counts[places.NUM_PLACES]) + actions + 1
-            ),
-        )
-        room = len(kept.places)
-        kept = kept._replace(
-            edges=reserve(kept.edges, room * actions),
-            returns=reserve(kept.returns, room),
-            values=reserve(kept.values, room * len(self.walk.key)),
-            rows=reserve(kept.rows, room + 1),
-        )
-        if room > MOST_USED * len(kept.table):
-            table = np.zeros(1 << (2 * room).bit_length(), SLOT)
-            refill(table, kept.table)
-            kept = kept._replace(table=table)
-        self.kept = kept
-        if self._budget is not None:
-            by_place = kept[3:]  # behind those by sequence and infoset
-            self._budget.hold(PLACES, sum(array.nbytes for array in by_place))
+        room, table = len(self.found.places), self.found.table
+        if room > MOST_USED * len(table):
+            larger = np.zeros(1 << (2 * room).bit_length(), SLOT)
+            refill(larger, table)
+            self.found = self.found._replace(table=larger)
 
     def trim(self) -> None:
-        """Gives back the room that the places have to spare, too."""
+        """As in SlicedPass; infosets are looked up no more, and all are behind their
+        sequences."""
         super().trim()
-        kept, count = self.kept, self.kept.counts[places.NUM_PLACES]
-        num_infosets, num_sequences = self.store.sizes()
-        for array, size in (
-            (kept.behind, num_sequences),
-            (kept.above, 0),
-            (kept.spots, num_infosets),
-            (kept.places, count),
-            (kept.edges, count * self.store.rules.sizes.num_actions),
-            (kept.returns, count),
-            (self.store.known.table, 0),
-        ):
-            resize(array, int(size))
+        resize(self.store.known.table, 0)
+        resize(self.found.above, 0)
 
 
 class LeafSearch(SlicedPass):
-    """A search under way, which lists the worlds where the game ends.
+    """A search under way, which lists the worlds where the game ends."""
 
-    Attributes:
-        walk: where it is.
-        leaves: what it has found.
-    """
+    called = "the lists of worlds"
 
-    walk: search.Search
-
-    def __init__(
-        self, store: RuleStore, budget: Budget, entries: int, *, with_histories: bool
-    ) -> None:
-        """Stands before the first world.
-
-        Args:
-            store: without infosets.
-            budget: takes the bytes of the search and of the leaves.
-            entries: for how many of a world there is room.
-            with_histories: whether to note a history for each infoset.
-        """
-        super().__init__(store, entries)
-        self._more = callable_world_rules(store.rules.description)
-        self._budget, sizes = budget, store.rules.sizes
-        self.leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
-        moves, actions = sizes.max_moves + sizes.max_chance_moves, sizes.num_actions
-        height, edges = moves + 2, actions * max(entries // 16, 1)
-        size = height * entries * (8 * moves + 80 + 4 * actions)
-        budget.hold(LISTS, size + 24 * edges * height)
-        walk: search.Search = new_record(
+    def __init__(self, store: RuleStore, entries: int, budget: Budget) -> None:
+        """Stands before the first world; see `SlicedPass`."""
+        sizes, moves = store.rules.sizes, store.longest
+        height, edges = moves + 2, sizes.num_actions * max(entries // 16, 1)
+        size = height * entries * (8 * moves + 80 + 4 * sizes.num_actions)
+        budget.hold(SEARCH, size + 24 * edges * height)
+        super().__init__(
+            store,
             search.Search,
+            entries,
+            budget,
             D=height,
-            C=entries,
-            A=actions,
+            A=sizes.num_actions,
             E=edges,
             K=sizes.max_moves + SPARE,
             M=moves,
-            H=moves + 1,
-            I=int(with_histories),
-            n=sizes.state,
-            NUM_AT=search.NUM_AT,
+            SIZE_OF_AT=search.SIZE_OF_AT,
         )
+        self.found: Leaves = new_record(Leaves, T=0, Z=0, R=0)
+        walk: search.Search = self.walk
         walk.start[:] = store.rules.start()
-        walk.weights[:] = walk.ways[:] = 1
+        walk.weights[:] = 1.0
         walk.firsts[1, 0] = height * entries
         walk.sequences[height * entries] = 1  # the empty sequences are 0 and 1
-        walk.counts[:, 0] = walk.at[search.ENTERS] = 1
-        walk.at[search.ROOM] = entries
-        self.walk = walk
+        walk.counts[:, 0] = 1
 
     def follow(self) -> int:
         """Finds at most `_LEAVES_OF_SLICE` more worlds."""
-        most = int(self.walk.at[search.NUM_WORLDS]) + _LEAVES_OF_SLICE
-        frame = self.frame_of(search.LAYOUT, self.leaves, self.walk)
-        return search.find(frame, self.store.called, self._more, most)
-
-    def share(self) -> float:
-        """As in SlicedPass."""
-        walk, level = self.walk, self.walk.at[search.LEVEL]
-        return share_over(walk.num_edges[:level], walk.next_edge[:level])
+        frame = self.frame_of(search.LAYOUT, self.walk, self.found)
+        most = int(self.walk.at[VISITED]) + _LEAVES_OF_SLICE
+        return search.find(frame, self.store.called, self.more, most)
 
     def outlook(self, share: float) -> str:
         """What the end may be, which is no reason to refuse it: in liar's dice the
         first of twenty subtrees is half of the game."""
         if share < _TELLING:
             return ""
-        size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
+        assert self.budget is not None
+        size = in_words((self.budget.taken - self.budget.held(SEARCH)) / share)
         return f"about {self.walk.at[search.NUM_STEPS] / share:.2g} steps, {size}"
 
-    def _rows(self) -> dict[str, tuple[int, int]]:
-        """How many rows of each array are used, and how many a world may add."""
+    def rows(self) -> dict[str, tuple[int, int]]:
+        """As in SlicedPass."""
         at = self.walk.at.tolist()
-        steps = at[search.NUM_STEPS], 2 * self.entries
+
+        def with_room(used: int, more: int) -> tuple[int, int]:
+            return used, (used + more + 1) * 5 // 4
+
+        steps = with_room(at[search.NUM_STEPS], 2 * self.entries)
+        leaves = with_room(at[search.NUM_LEAVES], 1)
         return {
             **dict.fromkeys(("steps", "classes", "weights"), steps),
-            **dict.fromkeys(("lengths", "sizes"), (at[search.NUM_LEAVES], 1)),
-            "returns": (at[search.NUM_RETURNS], MOST_CLASSES**2),
+            **dict.fromkeys(("lengths", "sizes"), leaves),
+            "returns": with_room(at[search.NUM_RETURNS], MOST_CLASSES**2),
         }
 
-    def make_room(self) -> None:
-        """As in SlicedPass."""
-        super().make_room()
-        held, sizes = 0, {}
-        for name, (used, more) in self._rows().items():
-            array, needed = getattr(self.leaves, name), used + more + 1
-            size = len(array)
-            sizes[name] = size if needed <= size else needed + needed // 4
-            held += sizes[name] * array.itemsize * int(np.prod(array.shape[1:]))
-        self._budget.hold(WORLDS, held)
-        for name, size in sizes.items():
-            resize(getattr(self.leaves, name), size)
 
-    def trim(self) -> None:
-        """Gives back the room that the leaves have to spare, too."""
-        super().trim()
-        for name, (used, _) in self._rows().items():
-            resize(getattr(self.leaves, name), used)
+# --- the proof by enumeration that a declaration is right -----------------------------
+
+_OFF = 1e-12
+
+World = tuple[int, ...]
+Past = tuple[tuple[World, int], ...]
+
+
+class History(NamedTuple):
+    """A history: its moves, the state, what each player knew and did, `[2]`, and the
+    probability of the deals."""
+
+    moves: tuple[int, ...]
+    state: np.ndarray
+    pasts: tuple[Past, Past]
+    weight: float = 1.0
+
+
+def check_independence(rules: BoundRules, most: int) -> int:
+    """Checks the worlds of as few moves as there are at most so many histories to.
+
+    Each pass of the loop checks the worlds that are reached by one more change of the
+    world. A private move stays in the world, so its histories are those of the changes
+    before and of all private moves after them.
+
+    Returns:
+        How many worlds were checked.
+
+    Raises:
+        GameError: the declaration is wrong; the message has the histories that show it.
+    """
+    checked = followed = 0
+    told: dict[Any, tuple[Any, History]] = {}
+    worlds = {_key(rules, rules.start()): [History((), rules.start(), ((), ()))]}
+    while worlds:
+        behind: dict[World, list[History]] = {}
+        for world, entered in worlds.items():
+            inside = list(entered)
+            leads: dict[tuple[Any, ...], tuple[World, History]] = {}
+            for history in inside:  # to which private moves append
+                followed += 1
+                if followed > most:
+                    return checked
+                afters = _moves_from(rules, history)
+                if rules.description.position_key is not None:
+                    _check_position(rules, told, history, afters)
+                for after in afters:
+                    key = _key(rules, after.state)
+                    action = after.moves[-1]
+                    # All deals lead to one world. An answer to a move may depend on
+                    # the entry of who does not act, if there are classes.
+                    player, move = rules.acting(history.state), (action, None)
+                    if player == CHANCE:
+                        move = CHANCE, None
+                    elif rules.description.leaf_class is not None:
+                        move = action, _entry(rules, history, 1 - player)
+                    there, first = leads.setdefault(move, (key, history))
+                    if there != key:
+                        what = f"action {action} leads to {list(there)} and {list(key)}"
+                        _refuse(rules, world, first, history, what)
+                    group = inside if key == world else behind.setdefault(key, [])
+                    group.append(after)
+            _check_world(rules, world, inside)
+            checked += 1
+        worlds = behind
+    return checked
+
+
+def _key(rules: BoundRules, state: np.ndarray, name: str = "world_key") -> World:
+    key = np.zeros(rules.sizes.max_moves + SPARE, np.int64)
+    length = getattr(rules.description, name)(rules.settings, state, key)
+    if not 0 <= length <= rules.sizes.max_moves:
+        raise GameError(
+            f"{rules.description.short_name}: Description.{name} returns the length "
+            f"{length}; it must be in 0 .. Sizes.max_moves = {rules.sizes.max_moves}."
+        )
+    return tuple(key[:length].tolist())
+
+
+def _check_position(
+    rules: BoundRules,
+    told: dict[Any, tuple[Any, History]],
+    history: History,
+    afters: list[History],
+) -> None:
+    """Raises GameError unless a position tells what follows, as it did before.
+
+    Args:
+        rules: with a `position_key`.
+        told: what positions told so far, and by which history; is extended.
+        history: the history, in any world.
+        afters: those with one more move.
+    """
+
+    def place(state: np.ndarray) -> tuple[World, list[int]]:
+        heard = [rules.description.heard(rules.settings, state, p) for p in (0, 1)]
+        return _key(rules, state, "position_key"), heard
+
+    player, (position, heard) = rules.acting(history.state), place(history.state)
+    facts: dict[Any, Any] = {position: _seen(rules, history, history)}
+    if player >= 0:
+        knows = rules.info_key(history.state, player).tolist()
+        facts["knows", player, history.pasts[player], heard[player]] = knows
+    for after in afters:
+        behind = position, heard[1 - player], after.moves[-1]
+        facts["behind", *behind] = place(after.state)
+    for fact, value in facts.items():
+        before, first = told.setdefault(fact, (value, history))
+        if before != value:
+            raise GameError(
+                f"{rules.description.short_name}: Description.position_key and heard "
+                f"make no difference between the histories {list(first.moves)} and "
+                f"{list(history.moves)}, at {position}, but {before} and {value} "
+                "follow. Let them tell the two apart."
+            )
+
+
+def _moves_from(rules: BoundRules, history: History) -> list[History]:
+    """The histories with one more move."""
+    player = rules.acting(history.state)
+    if player == TERMINAL:
+        return []
+    moves = [(action, 1.0) for action in rules.legal_actions(history.state)]
+    if player == CHANCE:
+        moves = rules.chance_outcomes(history.state)
+    found = []
+    for action, prob in moves:
+        state = history.state.copy()
+        rules.apply_action(state, action)
+        pasts = list(history.pasts)
+        if player != CHANCE:
+            knows = tuple(rules.info_key(history.state, player).tolist())
+            pasts[player] = (*pasts[player], (knows, action))
+        found.append(
+            History(
+                (*history.moves, action),
+                state,
+                (pasts[0], pasts[1]),
+                history.weight * prob,
+            )
+        )
+    return found
+
+
+def _entry(rules: BoundRules, history: History, player: int) -> tuple[Any, ...]:
+    """What a player did, and knows by deals."""
+    key: World = ()
+    if rules.sizes.max_chance_moves:
+        key = tuple(rules.info_key(history.state, player).tolist())
+    return history.pasts[player], key
+
+
+def _check_world(rules: BoundRules, world: World, inside: list[History]) -> None:
+    """Raises GameError unless a world with these histories is as it must be."""
+    one = inside[0]
+    expected = _seen(rules, one, one)
+    for other in inside[1:]:
+        if (seen := _seen(rules, other, one)) != expected:
+            _refuse(rules, world, one, other, f"{expected} and {seen}")
+    for player in (0, 1):
+        known: dict[Any, tuple[Any, History]] = {}
+        for history in inside:
+            found = _known(rules, history, player)
+            entry = _entry(rules, history, player)
+            before, first = known.setdefault(entry, (found, history))
+            if before != found:
+                what = f"player {player} knows {before} and {found}, though "
+                what += "all own moves were the same"
+                _refuse(rules, world, first, history, what)
+    _check_product(rules, world, inside)
+
+
+def _check_product(rules: BoundRules, world: World, inside: list[History]) -> None:
+    """Raises GameError unless the weights of all pairs of entries are a product."""
+    pairs: dict[Any, float] = collections.defaultdict(float)
+    sums: list[dict[Any, float]] = [collections.defaultdict(float) for _ in range(2)]
+    firsts: list[dict[Any, History]] = [{}, {}]
+    for history in inside:
+        pair = _entry(rules, history, 0), _entry(rules, history, 1)
+        pairs[pair] += history.weight
+        for player in (0, 1):
+            sums[player][pair[player]] += history.weight
+            firsts[player][pair[player]] = history
+    total = sum(pairs.values())
+    for (one, row), (other, column) in itertools.product(*(x.items() for x in sums)):
+        if abs(pairs.get((one, other), 0.0) * total - row * column) > _OFF * total**2:
+            what = "player 0 does not have moved as in the one, while player 1 has as "
+            what += "in the other, with the product of the probabilities, so that "
+            what += "their secrets are not independent"
+            _refuse(rules, world, firsts[0][one], firsts[1][other], what)
+
+
+def _seen(rules: BoundRules, history: History, other: History) -> str:
+    """What must be the same for all histories of a world, in words.
+
+    Where returns depend on classes, it must be so that those of two classes are the
+    same in the state of any `other` history.
+    """
+    player = rules.acting(history.state)
+    if player != TERMINAL:
+        return f"player {player} acts"
+    description, returns = rules.description, rules.returns(history.state)
+    if description.leaf_class is None or rules.acting(other.state) != TERMINAL:
+        return f"the game ends with the returns {returns}"
+    pays, classes = np.zeros(2 + SPARE), [_class(rules, history, p) for p in (0, 1)]
+    description.class_returns(rules.settings, other.state, *classes, pays)
+    if np.abs(pays[:2] - returns).max() > _OFF:
+        return f"class_returns gives {pays[:2].tolist()} in place of {returns}"
+    return "the game ends"
+
+
+def _class(rules: BoundRules, history: History, player: int) -> int:
+    return rules.description.leaf_class(rules.settings, history.state, player)
+
+
+def _known(rules: BoundRules, history: History, player: int) -> list[int]:
+    """What must be the same for all histories with an entry: what the player knows and
+    the class."""
+    key = rules.info_key(history.state, player).tolist()
+    if rules.description.leaf_class is None or rules.acting(history.state) != TERMINAL:
+        return key
+    return [*key, _class(rules, history, player)]
+
+
+def _refuse(
+    rules: BoundRules, world: World, one: History, other: History, what: str
+) -> None:
+    raise GameError(
+        f"{rules.description.short_name}: Description.world_key gives the histories "
+        f"{list(one.moves)} and {list(other.moves)} one world, {list(world)}, but "
+        f"{what}. Let the key tell them apart."
+    )

@@ -108,10 +108,8 @@ def list_hands(
     size = _bytes_of_lists(boards, num_infosets, num_sequences)
     budget.require(size, f"{what} take")
     budget.measured(HANDS, size)
-    records, actions = (
-        np.empty(num_infosets, INFOSET),
-        np.empty(num_sequences, np.int64),
-    )
+    records = np.empty(num_infosets, INFOSET)
+    actions = np.empty(num_sequences, np.int64)
     last, chance = np.empty((public.num_nodes, 2, 3), np.int32), public.chance.copy()
     actions[:2] = -1
     player = np.where(public.kind == DECISION, public.player, -1)

@@ -9,6 +9,7 @@ This takes a time for each history, so it is for games without worlds whose tree
 fit, and a check of worlds.
 """
 
+import math
 import warnings
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -16,30 +17,35 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from tqdm import tqdm
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL
+from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL, reserve
+from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.kernel import (
-    APPLY_ACTION,
     INFO_KEY,
     INFOSETS,
     MOST_USED,
     SEQUENCES,
     call,
+    callable_world_rules,
     find_key,
     row_hash,
 )
 from mccfr_spiel.rules.played import (
     BROKEN,
     NUM_MOVES,
+    WHO,
     Game,
     Known,
     Path,
     arrive,
     end_game,
+    go_to,
     move_on,
+    save,
+    stacked,
     who_acts,
 )
 from mccfr_spiel.rules.store import RuleStore, resize
@@ -78,72 +84,133 @@ class Histories(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Where a pass is: the nodes on the way there, by level.
+    """Where a pass is: the nodes on the way there, by level, whose states are those of
+    `Path`.
 
-    D is one more than the longest history, A the most moves, n the length of a state.
+    H is one more than the longest history, D one more than that, A the most moves.
     `noted` has how many moves lead to a state of each infoset, and which, if they are
     wanted.
 
     Attributes:
-        states: the states.
-        last: each player's last sequence.
+        next_edge: the next child.
+        num_edges: how many children there are.
         chance: the probability of all chance.
-        nodes: see _NEXT.
-        moves: of chance.
-        probs: of these.
+        probs: of the moves of chance.
         cache: infosets, by their slots.
         noted: histories of infosets.
         plan: all plans; none to find infosets.
         gradient: of those who get one.
-        bounds: as `Histories.payoffs`.
-        at: see _LEVEL.
+        at: see NUM_AT.
     """
 
-    states: Annotated[np.ndarray, Entry(LONG, "[D, n]")]
-    last: Annotated[np.ndarray, Entry(INT, "[D, P]")]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]")]
     chance: Annotated[np.ndarray, Entry(FLOAT, "[D]")]
-    nodes: Annotated[np.ndarray, Entry(LONG, "[D, 4]")]
-    moves: Annotated[np.ndarray, Entry(LONG, "[D, A]")]
     probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]")]
     cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]")]
-    noted: Annotated[np.ndarray, Entry(SHORT, "[I, D]")]
+    noted: Annotated[np.ndarray, Entry(SHORT, "[I, H]")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
-    bounds: Annotated[np.ndarray, Entry(FLOAT, "[2, P]")]
-    at: Annotated[np.ndarray, Entry(LONG, "[5]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]")]
 
 
-class _Spot(NamedTuple):
-    """Of a Path and a level of a Pass, what the steps of walks over rules look at."""
+# --- what walks over histories and over worlds share ----------------------------------
 
-    state: np.ndarray
-    moves: np.ndarray
-    last: np.ndarray
-    key: np.ndarray
-    history: np.ndarray
-    position: np.ndarray
+LEVEL, VISITED, ROOM, FIRST, END, NUM_AT = range(6)
+"""The first entries of `at` of each walk: the level where it is, -1 when it is over;
+how many nodes or worlds it has entered; for how many entries of a world there is room;
+the players who get gradients, from the first to the last but one."""
 
 
-_NEXT, _COUNT, _START, _WHO = range(4)
-"""The columns of `Pass.nodes`: the next child, -1 if the node was not entered yet; how
-many children there are; the first sequence behind it; who acts."""
+class Scene(NamedTuple):
+    """All that the steps of a walk read and change.
 
-_LEVEL, _NODES, _ENDS, _FIRST, _END = range(5)
-"""The entries of `Pass.at`: the level; the nodes and the ends so far; the players who
-get gradients, from the first to the last but one."""
+    Attributes:
+        rules: as `callable_rules` gives them.
+        more: as `callable_world_rules` does.
+        tree, game, known, path: as in walks over rules.
+        walk: where the walk is, by level. The next edge of a node or world is -1 until
+            it has been entered.
+        listed: what the walk lists.
+        kept: what it keeps of places, if it does.
+    """
 
-_LAYOUT = Layout(TreeArrays, Game, Known, Path, Pass)
-_views = _LAYOUT.viewer()
+    rules: Any
+    more: Any
+    tree: TreeArrays
+    game: Game
+    known: Known
+    path: Path
+    walk: Any
+    listed: Any
+    kept: Any
 
 
-@inlined
-def _weight(walk, level, player):
-    """How likely a node is if the player goes there: chance times the others' plans."""
-    weight = walk.chance[level]
-    for other in range(walk.last.shape[1]):
-        if other != player:
-            weight *= walk.plan[walk.last[level, other]]
-    return weight
+def layout_of(walk: type, listed: type, *kept: type) -> Layout:
+    """What the frame of a walk holds."""
+    return Layout(TreeArrays, Game, Known, Path, walk, listed, *kept)
+
+
+def make_follow(
+    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any
+) -> Any:
+    """Makes `follow(frame, rules, more, most)`, which goes on with a walk until it is
+    over, or something stops it.
+
+    Each turn of the loop enters the node or world where the walk is, unless it has done
+    so, and then goes along its next edge or, if there is none, back to the one before.
+
+    Args:
+        layout: of the frame.
+        has_room: (scene) -> whether all arrays have room for what is entered next.
+        enter: (scene, level) -> a status; finds the edges.
+        go_along: (scene, level, edge) -> a status, and whether the walk goes on there.
+        come_back: (scene, level), which is -1 at the end.
+
+    Returns:
+        A function of a frame, what `callable_rules` and `callable_world_rules` give,
+        and how many nodes or worlds there may be before the walk is `OUT_OF_TIME`. It
+        returns that, DONE, GROW if there must be more room first, another status of
+        this file, or BROKEN + one of rules/kernel.py.
+    """
+    views = layout.viewer()
+    walk_kind, listed_kind, kept_kind = *layout.kinds[4:6], layout.kinds[-1]
+
+    @jit(nogil=True)
+    def follow(frame, rules, more, most):
+        tree, game = views(frame, TreeArrays), views(frame, Game)
+        known, path = views(frame, Known), views(frame, Path)
+        walk, listed = views(frame, walk_kind), views(frame, listed_kind)
+        kept = views(frame, kept_kind)
+        scene = Scene(rules, more, tree, game, known, path, walk, listed, kept)
+        level, status = walk.at[LEVEL], np.int64(DONE)
+        while level >= 0:
+            walk.at[LEVEL] = level
+            if walk.next_edge[level] < 0:
+                if walk.at[VISITED] >= most:
+                    return np.int64(OUT_OF_TIME)
+                if not has_room(scene):
+                    return np.int64(GROW)
+                status = np.int64(enter(scene, level))
+                if status != DONE:
+                    return status
+                walk.at[VISITED] += 1
+            edge = walk.next_edge[level]
+            if edge < walk.num_edges[level]:
+                walk.next_edge[level] = edge + 1
+                status, goes_on = go_along(scene, level, edge)
+                if status != DONE:
+                    return status
+                if goes_on:
+                    level += 1
+                    walk.next_edge[level] = -1
+            else:
+                level -= 1
+                come_back(scene, level)
+        walk.at[LEVEL] = level
+        return status
+
+    return follow
 
 
 @inlined
@@ -170,51 +237,71 @@ def num_bits(actions):
 
 
 @inlined
-def has_room(tree, known, path, noted, entries, num_actions):
-    """Whether the infosets of so many more entries fit all arrays of a store."""
+def sequence_at(spots, entry, bit):
+    """The sequence of an action, a set of one, at an entry's infoset, of which there
+    are the set of actions and the first sequence."""
+    return spots[entry, 1] + num_bits(spots[entry, 0] & (bit - 1))
+
+
+@inlined
+def has_room(scene):
+    """Whether the infosets of as many more entries as there is room for fit all arrays
+    of a store."""
+    known, entries = scene.known, scene.walk.at[ROOM]
     infosets = known.counts[INFOSETS] + entries
-    sequences = known.counts[SEQUENCES] + entries * num_actions
+    sequences = known.counts[SEQUENCES] + entries * scene.game.stops[0]
     key_begins = known.rows[infosets - entries]["start"]
     return (
-        infosets < len(tree.infosets)
+        infosets < len(scene.tree.infosets)
         and infosets < MOST_USED * len(known.table)
         and sequences < len(known.actions)
-        and key_begins + entries * len(path.key) < len(known.values)
-        and not 0 < len(noted) <= infosets
+        and key_begins + entries * len(scene.path.key) < len(known.values)
+        and not 0 < len(scene.walk.noted) <= infosets
     )
 
 
 @inlined
-def meet(rules, game, path, tree, known, noted, player):
+def meet(scene, player):
     """Finds the infoset of a player where the path is, or adds it; returns a status,
-    the infoset, and its actions as a set."""
-    before, legal = known.counts[INFOSETS], np.int64(0)
-    status, count, infoset = arrive(rules, game, path, tree, known, player, 1 << 40)
-    if status == DONE:
-        for k in range(count):
-            legal |= np.int64(1) << path.moves[k]
-        if len(noted) > 0 and infoset == before:
-            note(noted, infoset, path.history, path.position[NUM_MOVES])
-    return np.int64(status), infoset, legal
+    how many moves there are, and the infoset, -1 for chance."""
+    known, path, noted = scene.known, scene.path, scene.walk.noted
+    before = known.counts[INFOSETS]
+    status, count, infoset = arrive(
+        scene.rules, scene.game, path, scene.tree, known, player, np.int64(1) << 40
+    )
+    if status == DONE and infoset == before and len(noted) > 0:
+        noted[infoset, 0] = path.position[NUM_MOVES]
+        for k in range(path.position[NUM_MOVES]):
+            noted[infoset, 1 + k] = path.history[k]
+    return np.int64(status), count, infoset
 
 
 @inlined
-def replay(rules, game, path, start, first, second, owners):
+def as_set(path, count):
+    """The moves of the path as a set."""
+    moves = np.int64(0)
+    for k in range(count):
+        moves |= np.int64(1) << path.moves[k]
+    return moves
+
+
+@inlined
+def replay(scene, first, second, owners):
     """Puts the path where the own moves and deals of both players meet.
 
     Args:
-        rules, game, path: tell what comes next.
-        start: the first state.
+        scene: of a walk whose `start` is the first state.
         first, second: what player 0 and player 1 have done, and were dealt, in order.
         owners: who sees each deal.
 
     Returns:
         Whether the two fit each other, as they do if the declaration is right.
     """
+    rules, game, path = scene.rules, scene.game, scene.path
     if len(first) + len(second) > len(path.history) - 2:
         return False
     for k in range(len(path.state)):
-        path.state[k] = start[k]
+        path.state[k] = scene.walk.start[k]
     path.position[NUM_MOVES] = 0
     of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
     while of_first < len(first) or of_second < len(second):
@@ -234,170 +321,131 @@ def replay(rules, game, path, start, first, second, owners):
     return True
 
 
+# --- the steps of a pass over histories -----------------------------------------------
+
+
 @inlined
-def _pay(walk, returns, level):
+def _weight(scene, level, player):
+    """How likely a node is if the player goes there: chance times the others' plans."""
+    walk, last = scene.walk, scene.path.last
+    weight = walk.chance[level]
+    for other in range(len(last)):
+        if other != player:
+            weight *= walk.plan[last[other]]
+    return weight
+
+
+@inlined
+def _pay(scene, level, returns):
     """Pays for an end of the game, or, to find infosets, looks at its returns."""
-    walk.at[_ENDS] += 1
+    walk, found = scene.walk, scene.listed
+    found.size[1] += 1
     if len(walk.plan) == 0:
         for p in range(len(returns)):
-            walk.bounds[0, p] = min(walk.bounds[0, p], returns[p])
-            walk.bounds[1, p] = max(walk.bounds[1, p], returns[p])
-    for p in range(walk.at[_FIRST], walk.at[_END]):
-        walk.gradient[walk.last[level, p]] += returns[p] * _weight(walk, level, p)
+            found.payoffs[0, p] = min(found.payoffs[0, p], returns[p])
+            found.payoffs[1, p] = max(found.payoffs[1, p], returns[p])
+    for p in range(walk.at[FIRST], walk.at[END]):
+        walk.gradient[scene.path.last[p]] += returns[p] * _weight(scene, level, p)
 
 
 @inlined
-def _known_infoset(rules, game, tree, known, walk, spot, acting):
+def _known_infoset(scene, acting):
     """The infoset of a decision, all of which have been found."""
-    key, last = spot.key, spot.last[acting]
+    game, known, path, cache = scene.game, scene.known, scene.path, scene.walk.cache
+    key, last = path.key, path.last[acting]
     key[0] = acting
-    arguments = game.settings, spot.state, acting, key[1:]
-    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
-    slot = (last * 5 + key[length - 1] * 3 + length) & (len(walk.cache) - 1)
-    infoset = np.int64(walk.cache[slot])
+    arguments = game.settings, path.state, acting, key[1:]
+    length = 1 + call(scene.rules[INFO_KEY], INFO_KEY, arguments)
+    slot = (last * 5 + key[length - 1] * 3 + length) & (len(cache) - 1)
+    infoset = np.int64(cache[slot])
     start, k = known.rows[infoset]["start"], length
     is_long = known.rows[infoset + 1]["start"] - start == length
-    if is_long and tree.infosets[infoset]["parent"] == last:
+    if is_long and scene.tree.infosets[infoset]["parent"] == last:
         while k > 0 and np.int64(known.values[start + k - 1]) == key[k - 1]:
             k -= 1
     if k > 0:
         hashed = row_hash(key, length)
         infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
-        walk.cache[slot] = infoset
+        cache[slot] = infoset
     return infoset
 
 
 @inlined
-def _is_reached(walk, level):
+def _is_reached(scene, level):
     """Whether anything may be paid below a node."""
-    player = walk.at[_FIRST]
-    while player < walk.at[_END] and _weight(walk, level, player) == 0.0:
+    at = scene.walk.at
+    player = at[FIRST]
+    while player < at[END] and _weight(scene, level, player) == 0.0:
         player += 1
-    return len(walk.plan) == 0 or player < walk.at[_END]
+    return len(scene.walk.plan) == 0 or player < at[END]
 
 
 @inlined
-def _enter(rules, game, tree, known, path, walk, level):
-    """Learns of a node, and pays if the game ends there; returns a status."""
-    path.position[NUM_MOVES] = level
-    spot = _Spot(
-        walk.states[level],
-        path.moves,
-        walk.last[level],
-        path.key,
-        path.history,
-        path.position,
-    )
-    acting, status, count = who_acts(rules, game, spot), np.int64(DONE), np.int64(0)
-    infoset, finds = np.int64(-1), len(walk.plan) == 0
+def _has_room(scene):
+    """Whether the history of one more infoset can be noted."""
+    return not 0 < len(scene.walk.noted) <= scene.known.counts[INFOSETS]
+
+
+@inlined
+def _enter(scene, level):
+    """Goes to the next child of the node above, and pays if the game ends there; else
+    saves its state if it has children for this pass. Returns a status."""
+    rules, game, path, walk = scene.rules, scene.game, scene.path, scene.walk
+    node, chance = np.int64(0), 1.0
+    if level > 0:
+        above = level - 1
+        child = walk.next_edge[above] - 1
+        node, chance = stacked(above) + 1 + child, walk.chance[above]
+        if path.branches[above, WHO] == CHANCE_NODE:
+            chance *= walk.probs[above, child]
+    go_to(rules, game, path, node)
+    walk.chance[level] = chance
+    acting, status, count = who_acts(rules, game, path), np.int64(DONE), np.int64(0)
+    infoset = np.int64(-1)
     if acting == TERMINAL:
-        status = np.int64(end_game(rules, game, spot, tree.utilities))
+        status = np.int64(end_game(rules, game, path, scene.tree.utilities))
         if status == DONE:
-            _pay(walk, tree.utilities[0], level)
-    elif not _is_reached(walk, level):
+            _pay(scene, level, scene.tree.utilities[0])
+    elif not _is_reached(scene, level):
         pass  # it has no children for this pass
-    elif finds or acting == CHANCE_NODE:
-        before = known.counts[INFOSETS]
-        status, count, infoset = arrive(
-            rules, game, spot, tree, known, acting, np.int64(1) << 40
-        )
+    elif len(walk.plan) == 0 or acting == CHANCE_NODE:
+        status, count, infoset = meet(scene, acting)
         if status == DONE and acting == CHANCE_NODE:
             for k in range(count):
-                walk.moves[level, k] = path.moves[k]
-                walk.probs[level, k] = tree.chance_probs[k]
-        elif status == DONE and infoset == before and len(walk.noted) > 0:
-            note(walk.noted, infoset, spot.history, level)
+                walk.probs[level, k] = scene.tree.chance_probs[k]
     else:
-        infoset = _known_infoset(rules, game, tree, known, walk, spot, acting)
-        count = np.int64(tree.infosets[infoset]["num_actions"])
+        infoset = _known_infoset(scene, acting)
+        count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:
         return status
+    start = np.int64(0)
     if infoset >= 0:
-        walk.nodes[level, _START] = tree.infosets[infoset]["first_sequence"]
-    walk.nodes[level, _COUNT], walk.nodes[level, _WHO] = count, acting
-    walk.nodes[level, _NEXT] = 0
-    walk.at[_NODES] += 1
+        start = np.int64(scene.tree.infosets[infoset]["first_sequence"])
+        for k in range(count):
+            path.moves[k] = scene.known.actions[start + k]
+    if count > 0:
+        save(path, level, acting, start, count)
+    walk.next_edge[level], walk.num_edges[level] = 0, count
     return status
 
 
 @inlined
-def _go_down(rules, game, known, path, walk, level, child):
-    """Makes the move to a child of the node at a level."""
-    below, acting = level + 1, walk.nodes[level, _WHO]
-    for k in range(walk.states.shape[1]):
-        walk.states[below, k] = walk.states[level, k]
-    for p in range(walk.last.shape[1]):
-        walk.last[below, p] = walk.last[level, p]
-    walk.chance[below] = walk.chance[level]
-    if acting == CHANCE_NODE:
-        action = walk.moves[level, child]
-        walk.chance[below] *= walk.probs[level, child]
-    else:
-        sequence = walk.nodes[level, _START] + child
-        walk.last[below, acting] = sequence
-        action = known.actions[sequence]
-    path.history[level] = action
-    arguments = game.settings, walk.states[below], action
-    call(rules[APPLY_ACTION], APPLY_ACTION, arguments)
-    walk.nodes[below, _NEXT] = -1
+def _go_along(scene, level, edge):
+    """Goes on at each child, which is made when it is entered."""
+    return np.int64(DONE), True
 
 
-@jit(nogil=True)
-def follow_histories(frame, rules, most):
-    """Goes on with a pass until it is over, or something stops it.
-
-    Each turn of the loop enters the node where the walk is, unless it has done so, and
-    then goes down to its next child or, if there is none, back up.
-
-    Args:
-        frame: of TreeArrays, Game, Known, Path and Pass.
-        rules: as `callable_rules` gives them.
-        most: how many nodes there may be before the pass is `OUT_OF_TIME`.
-
-    Returns:
-        DONE, OUT_OF_TIME, GROW if there must be more room for infosets first, or BROKEN
-        + a status of rules/kernel.py.
-    """
-    tree, game = _views(frame, TreeArrays), _views(frame, Game)
-    known, path = _views(frame, Known), _views(frame, Path)
-    walk = _views(frame, Pass)
-    level, has_notes = walk.at[_LEVEL], len(walk.noted) > 0
-    while level >= 0:
-        if walk.nodes[level, _NEXT] < 0:
-            status = np.int64(DONE)
-            if walk.at[_NODES] >= most:
-                status = np.int64(OUT_OF_TIME)
-            elif has_notes and known.counts[INFOSETS] >= len(walk.noted):
-                status = np.int64(GROW)
-            else:
-                status = _enter(rules, game, tree, known, path, walk, level)
-            if status != DONE:
-                walk.at[_LEVEL] = level
-                return status
-        child = walk.nodes[level, _NEXT]
-        if child == walk.nodes[level, _COUNT]:
-            level -= 1
-            continue
-        walk.nodes[level, _NEXT] = child + 1
-        _go_down(rules, game, known, path, walk, level, child)
-        level += 1
-    walk.at[_LEVEL] = level
-    return DONE
+@inlined
+def _come_back(scene, level):
+    """Does nothing: ends are paid at once."""
 
 
-def share_over(counts: np.ndarray, following: np.ndarray) -> float:
-    """The share of a depth-first walk that is over, as if subtrees beside each other
-    were equally large.
+_LAYOUT = layout_of(Pass, Histories)
 
-    Args:
-        counts, following: `[L]` of the nodes on the way to where the walk is, how many
-            children each has, and the number of the child after the one gone to.
-    """
-    share, part = 0.0, 1.0
-    for count, after in zip(counts.tolist(), following.tolist(), strict=True):
-        part /= count
-        share += part * (after - 1)
-    return share
+follow_histories = make_follow(_LAYOUT, _has_room, _enter, _go_along, _come_back)
+
+
+# --- a walk as Python sees it ---------------------------------------------------------
 
 
 class NoRoomError(Exception):
@@ -411,16 +459,51 @@ class SlicedPass:
     Attributes:
         store: the infosets.
         path: where the rules are asked.
+        more: the game's functions that tell of worlds.
         walk: where the pass is; `walk.gradient` is what it makes. `walk.noted` has the
             histories of infosets, if they are wanted.
+        found: what it finds besides the infosets.
         entries: for how many entries of a world there is room.
+        budget: holds the bytes of `found`; None if that does not grow.
+        called: what messages call the arrays of `found`.
     """
 
     walk: Any
+    found: Any
+    called: str = ""
 
-    def __init__(self, store: RuleStore, entries: int = 0) -> None:
+    def __init__(
+        self,
+        store: RuleStore,
+        kind: type,
+        entries: int = 0,
+        budget: Budget | None = None,
+        **sizes: int,
+    ) -> None:
+        """Stands at the root, and makes no gradients.
+
+        Args:
+            store, entries, budget: as in the attributes.
+            kind: of `walk`.
+            sizes: of its arrays, as for `new_record`.
+        """
         self.store, self.path = store, store.new_path(is_counted=False)
-        self.entries, self._one = entries, store.node_arrays()
+        self.more = callable_world_rules(store.rules.description)
+        self.entries, self.budget, self._one = entries, budget, store.node_arrays()
+        sizes |= {"C": entries, "I": 0, "H": store.longest + 1, "S": 0}
+        self.walk = new_record(kind, (), n=store.rules.sizes.state, **sizes)
+        self.walk.next_edge[0], self.walk.at[ROOM] = -1, entries
+
+    def given(self, plan: np.ndarray, players: range) -> Self:
+        """Has the pass make gradients; returns itself.
+
+        Args:
+            plan: `[S]` all players' plans, which nobody may change before it is over.
+            players: who gets gradients.
+        """
+        self.walk = self.walk._replace(plan=plan, gradient=np.zeros_like(plan))
+        self.walk.at[FIRST], self.walk.at[END] = players.start, players.stop
+        return self
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
         """A frame with the infosets met, one node, and some records."""
@@ -435,8 +518,14 @@ class SlicedPass:
         raise NotImplementedError
 
     def share(self) -> float:
-        """The share that is over, as `share_over` tells it."""
-        raise NotImplementedError
+        """The share that is over, as if neighbouring subtrees were equally large."""
+        walk, share, part = self.walk, 0.0, 1.0
+        level = walk.at[LEVEL]
+        on_the_way = walk.num_edges[:level].tolist(), walk.next_edge[:level].tolist()
+        for count, after in zip(*on_the_way, strict=True):
+            part /= count
+            share += part * (after - 1)
+        return share
 
     def outlook(self, share: float) -> str:
         """What can be told of the end when a share is over."""
@@ -447,6 +536,11 @@ class SlicedPass:
         """What the pass has touched so far."""
         raise NotImplementedError
 
+    def rows(self) -> dict[str, tuple[int, int]]:
+        """Of arrays of `found` how many rows are used, and for how many there must be
+        room."""
+        return {}
+
     def make_room(self) -> None:
         """Makes room for what the next node or world may add."""
         store, entries, sizes = self.store, self.entries, self.store.rules.sizes
@@ -456,12 +550,28 @@ class SlicedPass:
         store.grow()
         if len(self.walk.noted):
             resize(self.walk.noted, len(store.infosets))
+        held, rows = 0, self.rows()
+        for name, (_, needed) in rows.items():
+            array = getattr(self.found, name)
+            size = max(len(array), needed)
+            held += size * array.itemsize * math.prod(array.shape[1:])
+        if self.budget is not None:
+            self.budget.hold(self.called, held)
+        for name, (used, needed) in rows.items():
+            array = getattr(self.found, name)
+            if needed > max(len(array), 2 * used):  # most of which takes no memory yet
+                larger = reserve(array, needed, used)
+                self.found = self.found._replace(**{name: larger})
+            elif needed > len(array):
+                resize(array, needed)
 
     def trim(self) -> None:
-        """Gives back the room that infosets and notes have to spare."""
+        """Gives back the room that arrays have to spare."""
         self.store.trim()
         if len(self.walk.noted):
             resize(self.walk.noted, len(self.store.infosets))
+        for name, (used, _) in self.rows().items():
+            resize(getattr(self.found, name), used)
 
     def go_on(self) -> bool:
         """Makes one more slice; returns whether the pass is over.
@@ -486,8 +596,14 @@ class SlicedPass:
             )
         return status == DONE
 
-    def finish(self, what: str) -> Self:
-        """Goes on to the end, with a bar on a terminal; returns itself."""
+    def finish(self, what: str, *, with_histories: bool = False) -> Self:
+        """Goes on to the end, with a bar on a terminal; returns itself.
+
+        Args:
+            what: stands on the bar.
+            with_histories: whether to note a history to each infoset that is found.
+        """
+        resize(self.walk.noted, int(with_histories))
         bar = tqdm(
             desc=f"{what} {self.store.rules.description.short_name}",
             total=1.0,
@@ -504,72 +620,29 @@ class SlicedPass:
 
 
 class HistoryPass(SlicedPass):
-    """A pass over histories under way.
+    """A pass over histories under way."""
 
-    Attributes:
-        walk: where it is, and the gradient that it makes.
-    """
-
-    def __init__(
-        self,
-        store: RuleStore,
-        plan: np.ndarray,
-        first: int = 0,
-        end: int = 0,
-        *,
-        with_histories: bool = False,
-    ) -> None:
-        """Stands at the root.
-
-        Args:
-            store: the infosets.
-            plan: `[S]` all players' plans, which nobody may change before the pass is
-                over; empty for the pass that finds the infosets.
-            first, end: the players `first .. end - 1` get gradients.
-            with_histories: whether a history to each infoset is noted.
-        """
-        super().__init__(store)
-        sizes = store.rules.sizes
-        record = new_record(
-            Pass,
-            D=store.longest + 2,
-            A=sizes.max_children,
-            P=store.rules.num_players,
-            S=0,
-            I=int(with_histories),
-            n=sizes.state,
-            _CACHED=_CACHED,
-        )
-        walk = record._replace(plan=plan, gradient=np.zeros_like(plan))
-        self.walk: Pass = walk
-        walk.states[0], walk.last[0] = store.rules.start(), self.path.last
-        walk.chance[0], walk.nodes[0, _NEXT] = 1.0, -1
-        walk.at[_FIRST], walk.at[_END] = first, end
-        walk.bounds[0], walk.bounds[1] = np.inf, -np.inf
+    def __init__(self, store: RuleStore) -> None:
+        """Stands at the root."""
+        sizes = {"D": store.longest + 2, "A": store.rules.sizes.max_children}
+        super().__init__(store, Pass, 0, None, NUM_AT=NUM_AT, _CACHED=_CACHED, **sizes)
+        self.found: Histories = new_record(Histories, P=store.rules.num_players)
+        self.found.payoffs[:] = np.array([[np.inf], [-np.inf]])
 
     @property
     def num_nodes(self) -> int:
         """The nodes visited so far."""
-        return int(self.walk.at[_NODES])
+        return int(self.walk.at[VISITED])
 
     def follow(self) -> int:
         """Visits at most SLICE more nodes."""
-        walk, called = self.walk, self.store.called
-        if IS_COMPILED and walk.at[_NODES] >= _WORTH_COMPILING:
+        called = self.store.called
+        if IS_COMPILED and self.num_nodes >= _WORTH_COMPILING:
             called = *self.store.rules.description.rules, 0
-        frame = self.frame_of(_LAYOUT, walk)
+        frame = self.frame_of(_LAYOUT, self.walk, self.found)
         with warnings.catch_warnings():  # of functions that are arguments
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-            status = follow_histories(frame, called, self.num_nodes + SLICE)
-        if status >= BROKEN:
-            self.path.state[:] = walk.states[walk.at[_LEVEL]]
+            most = self.num_nodes + SLICE
+            status = follow_histories(frame, called, self.more, most)
+        self.found.size[0] = self.num_nodes
         return status
-
-    def share(self) -> float:
-        """As in SlicedPass."""
-        on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
-        return share_over(on_the_way[_COUNT], on_the_way[_NEXT])
-
-    def found(self) -> Histories:
-        """What a pass that found the infosets knows besides."""
-        return Histories(self.walk.at[_NODES : _ENDS + 1].copy(), self.walk.bounds)

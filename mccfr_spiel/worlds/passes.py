@@ -559,18 +559,15 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
             move(frame, desk, piece)
 
     @inlined
-    def pieces_of_player(frame):
-        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-
-    @inlined
-    def share_players(frame, desk, first, end):  # `share` needs one without records
-        desk[WAY], each = ACROSS, pieces_of_player(frame)
-        share(do_piece, frame, desk, first * each, end * each)
+    def share_pieces(frame, desk, first, end):  # `share` needs one without records
+        desk[WAY] = ACROSS
+        share(do_piece, frame, desk, first, end)
 
     @inlined
     def deliver(frame, desk, tables, first, end):
         passes, task = views(frame, Passes), views(frame, Task)
-        share_players(frame, desk, first, end)
+        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+        share_pieces(frame, desk, first * each, end * each)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):

@@ -17,14 +17,14 @@ the passes of passes.py. And it adds gradients, of both players at once if both 
 wanted, without the rules, as these passes do.
 """
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.common.arrays import TERMINAL
-from mccfr_spiel.kernels.frame import Entry, Layout
-from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
 from mccfr_spiel.rules.kernel import (
     HEARD,
     MOST_USED,
@@ -32,20 +32,28 @@ from mccfr_spiel.rules.kernel import (
     ROW,
     SLOT,
     call,
+    find_key,
     number_row,
     row_hash,
 )
-from mccfr_spiel.rules.played import Game, Known, Path, end_game, who_acts
+from mccfr_spiel.rules.played import end_game, who_acts
 from mccfr_spiel.worlds.histories import (
     BYTE,
+    END,
+    FIRST,
     MANY_ANSWERS,
     MANY_ENTRIES,
     NOT_SHARED,
-    OUT_OF_TIME,
+    NUM_AT,
+    ROOM,
+    VISITED,
+    as_set,
     has_room,
+    layout_of,
+    make_follow,
     meet,
-    num_bits,
     replay,
+    sequence_at,
 )
 from mccfr_spiel.worlds.passes import Worlds, pay, sum_of
 
@@ -99,18 +107,17 @@ ACTOR, NUM_EDGES, LAST_HEARD, PRIVATE, TRIED, LOOKED, NUM_PLACE = range(7)
 who acts has heard; the set of private moves, and what is heard of them; the set of all
 actions of which it is known where they lead."""
 
-NUM_PLACES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HISTORIES, HEIGHT, NUM_COUNTS = range(7)
-"""The entries of `Places.counts`: how many places, worlds, edges between these, steps
-along them and terminal histories there are, and the most worlds on a path."""
+NUM_PLACES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HEIGHT, NUM_COUNTS = range(6)
+"""The entries of `Places.counts`: how many places, worlds, edges between these and
+steps along them there are, and the most worlds on a path."""
 
 
 class Way(NamedTuple):
     """Where a walk is: the worlds on the way there, by level.
 
     D is the most levels, and C the room for entries. The list that who acts at a level
-    has behind the edge gone along is in block `level + 1` of `sequences`. The next edge
-    is -1 until the edges are known. A player's reach is the sum of the plan over the
-    other's list.
+    has behind the edge gone along is in block `level + 1` of `sequences`. A player's
+    reach is the sum of the plan over the other's list.
 
     Attributes:
         sequences: lists of last sequences.
@@ -119,7 +126,8 @@ class Way(NamedTuple):
         spots: of the infosets of who acts.
         entries: how many these are.
         places: the places of the worlds.
-        next_edge: which edge comes next.
+        next_edge: the next edge.
+        num_edges: how many edges there are.
         reach: of both players.
         owed: what the last sequences get.
         start: the first state.
@@ -128,7 +136,7 @@ class Way(NamedTuple):
         noted: as in `Pass`.
         plan: all plans; none to find infosets.
         gradient: of those who get one.
-        at: see NUM_AT.
+        at: see SIZE_OF_AT.
     """
 
     sequences: Annotated[np.ndarray, Entry(INT, "[D C]")]
@@ -138,6 +146,7 @@ class Way(NamedTuple):
     entries: Annotated[np.ndarray, Entry(LONG, "[D]")]
     places: Annotated[np.ndarray, Entry(LONG, "[D]")]
     next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]")]
     reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
     owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
     start: Annotated[np.ndarray, Entry(LONG, "[n]")]
@@ -146,36 +155,11 @@ class Way(NamedTuple):
     noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
-    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
-LEVEL, ROOM, FIRST, END, LISTED_EDGES, LISTED_STEPS, NUM_AT = range(7)
-"""The entries of `Way.at`: the level; C; the players who get gradients, from the first
-to the last but one; the edges and the steps that have been listed."""
-
-
-class _Scene(NamedTuple):
-    """All that the steps of a walk read and change; see `search.Scene`."""
-
-    rules: Any
-    more: Any
-    tree: TreeArrays
-    game: Game
-    known: Known
-    path: Path
-    kept: Places
-    worlds: Worlds
-    way: Way
-
-
-LAYOUT = Layout(TreeArrays, Game, Known, Path, Places, Worlds, Way)
-_views = LAYOUT.viewer()
-
-
-@inlined
-def _sequence(spots, entry, bit):
-    """The sequence of an action, a set of one, at an infoset."""
-    return spots[entry, 1] + num_bits(spots[entry, 0] & (bit - 1))
+LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(NUM_AT, NUM_AT + 3)
+"""The entries of `Way.at` behind those of all walks: what has been listed so far."""
 
 
 # --- what the rules are asked for -----------------------------------------------------
@@ -184,7 +168,7 @@ def _sequence(spots, entry, bit):
 @inlined
 def _unroll(scene, player, sequence):
     """The own moves up to a sequence."""
-    past = scene.way.pasts[player]
+    past = scene.walk.pasts[player]
     first = len(past)
     while sequence >= 2:
         first -= 1
@@ -197,15 +181,12 @@ def _unroll(scene, player, sequence):
 def _stand(scene, level, player, sequence):
     """Puts the path where a player's sequence meets the other's first entry; returns
     whether the two fit each other."""
-    way, other = scene.way, 1 - player
+    way, other = scene.walk, 1 - player
     mine = _unroll(scene, player, sequence)
     others = np.int64(way.sequences[way.firsts[other, level]])
     theirs = _unroll(scene, other, others)
     first, second = (mine, theirs) if player == 0 else (theirs, mine)
-    no_deals = way.pasts[0, :0]
-    return replay(
-        scene.rules, scene.game, scene.path, way.start, first, second, no_deals
-    )
+    return replay(scene, first, second, way.pasts[0, :0])
 
 
 @inlined
@@ -216,15 +197,12 @@ def _find_infoset(scene, level, player, sequence, heard):
     if not is_there or who_acts(scene.rules, scene.game, path) != player:
         return np.int64(NOT_SHARED)
     path.last[player] = sequence
-    noted = scene.way.noted
-    status, infoset, legal = meet(
-        scene.rules, scene.game, path, scene.tree, scene.known, noted, player
-    )
+    status, count, infoset = meet(scene, player)
     if status == DONE:
         first = np.int64(scene.tree.infosets[infoset]["first_sequence"])
         kept.behind[sequence, heard] = infoset + 1
-        kept.spots[infoset, 0], kept.spots[infoset, 1] = legal, first
-        for k in range(num_bits(legal)):
+        kept.spots[infoset, 0], kept.spots[infoset, 1] = as_set(path, count), first
+        for k in range(count):
             kept.above[first + k] = sequence
     return status
 
@@ -233,7 +211,7 @@ def _find_infoset(scene, level, player, sequence, heard):
 def _write_key(scene):
     """Writes the key of the place where the path is: the position and what both players
     have heard. Returns a status, and its length."""
-    way, kept, game, state = scene.way, scene.kept, scene.game, scene.path.state
+    way, kept, game, state = scene.walk, scene.kept, scene.game, scene.path.state
     arguments = game.settings, state, way.key
     length = np.int64(call(scene.more[3], POSITION_KEY, arguments))
     if not 0 <= length <= len(way.key) - 2:
@@ -251,7 +229,7 @@ def _write_key(scene):
 def _number_place(scene, length):
     """The place where the path is, whose key is in the buffer; returns a status and its
     number."""
-    kept, key, counts = scene.kept, scene.way.key, scene.kept.counts
+    kept, key, counts = scene.kept, scene.walk.key, scene.kept.counts
     new, hashed = counts[NUM_PLACES], row_hash(key, length)
     number = number_row(kept.values, kept.rows, kept.table, new, hashed, key, length)
     status = np.int64(DONE)
@@ -272,20 +250,6 @@ def _number_place(scene, length):
 
 
 @inlined
-def _is_private(scene, place, player, length):
-    """Whether the key in the buffer differs from that of a place in nothing but what a
-    player has heard, so that the other has heard nothing."""
-    kept, key = scene.kept, scene.way.key
-    start = kept.rows[place]["start"]
-    is_same = kept.rows[place + 1]["start"] - start == length
-    k = np.int64(0)
-    while is_same and k < length:
-        is_same = k == length - 2 + player or kept.values[start + k] == key[k]
-        k += 1
-    return is_same
-
-
-@inlined
 def _look_along(scene, level, place, sequence, bit):
     """Finds where an action leads that nobody has looked along at a place; returns a
     status."""
@@ -296,8 +260,14 @@ def _look_along(scene, level, place, sequence, bit):
     status, length = _write_key(scene)
     if status != DONE:
         return status
-    if _is_private(scene, place, player, length):
-        heard = scene.way.key[length - 2 + player]
+    # A move is private if nothing but what the player has heard is different behind it,
+    # so that the other has heard nothing.
+    key, last = scene.walk.key, length - 2 + player
+    heard, key[last] = key[last], kept.places[place, LAST_HEARD]
+    hashed = row_hash(key, length)
+    found = find_key(kept.values, kept.rows, kept.table, hashed, key, length)
+    key[last] = heard
+    if found == place:
         if kept.places[place, PRIVATE] and kept.places[place, TRIED] != heard:
             return np.int64(NOT_SHARED)
         kept.places[place, PRIVATE] |= bit
@@ -319,14 +289,28 @@ def _look_along(scene, level, place, sequence, bit):
 @inlined
 def _has_room(scene):
     """Whether all arrays have room for what the next world may add."""
-    kept, way, num_actions = scene.kept, scene.way, scene.game.stops[0]
-    tree, known, path, entries = scene.tree, scene.known, scene.path, way.at[ROOM]
-    places = kept.counts[NUM_PLACES] + num_actions
+    if len(scene.walk.plan) > 0 or len(scene.listed.steps) > 0:
+        return True  # nothing is found any more
+    kept = scene.kept
+    places = kept.counts[NUM_PLACES] + scene.game.stops[0]
     has_places = places < min(MOST_USED * len(kept.table), len(kept.places))
-    return has_places and has_room(tree, known, path, way.noted, entries, num_actions)
+    return has_places and has_room(scene)
 
 
-# --- the walk -------------------------------------------------------------------------
+# --- the steps of the walk ------------------------------------------------------------
+
+
+@inlined
+def _begin(scene):
+    """Has the walk stand at the root; returns a status."""
+    way = scene.walk
+    _stand(scene, 0, 0, np.int64(0))
+    status, length = _write_key(scene)
+    if status == DONE:
+        status, way.places[0] = _number_place(scene, length)
+    if status == DONE and scene.kept.places[way.places[0], ACTOR] == TERMINAL:
+        status = np.int64(NOT_SHARED)
+    return status
 
 
 @inlined
@@ -337,7 +321,11 @@ def _enter(scene, level):
     wait in the next block, which is free. Nothing is looked up in the rules that is
     known, so in a pass nothing is.
     """
-    kept, way, status = scene.kept, scene.way, np.int64(DONE)
+    kept, way, status = scene.kept, scene.walk, np.int64(DONE)
+    if kept.counts[NUM_PLACES] == 0:
+        status = _begin(scene)
+        if status != DONE:
+            return status
     place, row = way.places[level], level * way.at[ROOM]
     player, heard = kept.places[place, ACTOR], kept.places[place, LAST_HEARD]
     first, listed = way.firsts[player, level], way.counts[player, level]
@@ -360,7 +348,7 @@ def _enter(scene, level):
         while unknown:
             bit = unknown & -unknown
             unknown ^= bit
-            sequence = _sequence(way.spots, here, bit)
+            sequence = sequence_at(way.spots, here, bit)
             status = _look_along(scene, level, place, sequence, bit)
             if status != DONE:
                 return status
@@ -370,11 +358,15 @@ def _enter(scene, level):
             going ^= bit
             if count == way.at[ROOM]:
                 return np.int64(MANY_ENTRIES)
-            way.sequences[waiting + count] = _sequence(way.spots, here, bit)
+            way.sequences[waiting + count] = sequence_at(way.spots, here, bit)
             count += 1
         entry += 1
     way.entries[level] = count
     way.owed[0, level], way.owed[1, level], way.next_edge[level] = 0.0, 0.0, 0
+    way.num_edges[level] = kept.places[place, NUM_EDGES]
+    kept.counts[HEIGHT] = max(kept.counts[HEIGHT], level + 1)
+    if len(scene.listed.steps) > 0:
+        _list_world(scene, level)
     return status
 
 
@@ -391,7 +383,7 @@ def _gather(way, level, actions, to, first, most):
             going ^= bit
             if count == most:
                 return np.int64(-1)
-            to[first + count] = _sequence(way.spots, entry, bit)
+            to[first + count] = sequence_at(way.spots, entry, bit)
             count += 1
     return count
 
@@ -399,8 +391,8 @@ def _gather(way, level, actions, to, first, most):
 @inlined
 def _list_world(scene, level):
     """Writes a world and the steps along its edges."""
-    kept, worlds, way, at = scene.kept, scene.worlds, scene.way, scene.way.at
-    place, number = way.places[level], kept.counts[NUM_WORLDS]
+    kept, worlds, way, at = scene.kept, scene.listed, scene.walk, scene.walk.at
+    place, number = way.places[level], at[VISITED]
     worlds.actors[number], worlds.edges[number] = kept.places[place, ACTOR], 0
     first = place * scene.game.stops[0]
     for row in range(first, first + kept.places[place, NUM_EDGES]):
@@ -426,7 +418,7 @@ def _go_along(scene, level, edge):
     Returns a status, and whether the walk goes on there: not where no entry goes along,
     nor where nobody is paid anything.
     """
-    kept, way, at, counts = scene.kept, scene.way, scene.way.at, scene.kept.counts
+    kept, way, at, counts = scene.kept, scene.walk, scene.walk.at, scene.kept.counts
     place, to, below = way.places[level], (level + 1) * way.at[ROOM], level + 1
     player, row = kept.places[place, ACTOR], place * scene.game.stops[0] + edge
     other, behind, finds = 1 - player, kept.edges[row, 1], at[END] == 0
@@ -441,7 +433,6 @@ def _go_along(scene, level, edge):
     if sums and not (is_end and kept.returns[behind, other] == 0.0):
         total = sum_of(way.plan, way.sequences, to, count)
     if is_end:
-        counts[HISTORIES] += count * way.counts[other, level]
         value = kept.returns[behind, player] * way.reach[player, level]
         if pays and value != 0.0:
             pay(way.gradient, way.sequences, to, count, value)
@@ -451,14 +442,19 @@ def _go_along(scene, level, edge):
     way.firsts[player, below], way.counts[player, below] = to, count
     way.firsts[other, below] = way.firsts[other, level]
     way.counts[other, below] = way.counts[other, level]
-    way.places[below], way.next_edge[below] = behind, -1
+    way.places[below] = behind
     return np.int64(DONE), finds or pays or total != 0.0
 
 
 @inlined
 def _come_back(scene, level):
-    """Pays, at a level, what is owed behind the edge that the walk went along."""
-    kept, way, below = scene.kept, scene.way, level + 1
+    """Pays, at a level, what is owed behind the edge that the walk went along; at the
+    end, what is owed to the empty sequences."""
+    kept, way, below = scene.kept, scene.walk, level + 1
+    if level < 0:
+        for player in range(way.at[FIRST], way.at[END]):
+            way.gradient[player] += way.owed[player, 0]
+        return
     player = kept.places[way.places[level], ACTOR]
     value = way.owed[player, below]
     if value != 0.0:
@@ -467,70 +463,6 @@ def _come_back(scene, level):
     way.owed[1 - player, level] += way.owed[1 - player, below]
 
 
-@inlined
-def _begin(scene):
-    """Has the walk stand at the root; returns a status."""
-    way, path = scene.way, scene.path
-    for k in range(len(path.state)):
-        path.state[k] = way.start[k]
-    status, length = _write_key(scene)
-    if status == DONE:
-        status, way.places[0] = _number_place(scene, length)
-    if status == DONE and scene.kept.places[way.places[0], ACTOR] == TERMINAL:
-        status = np.int64(NOT_SHARED)
-    return status
+LAYOUT = layout_of(Way, Worlds, Places)
 
-
-@jit(nogil=True)
-def follow_worlds(frame, rules, more, most):
-    """Goes on with a walk over worlds until it is over, or something stops it.
-
-    Each turn of the loop enters the world where the walk is, unless it has done so, and
-    then goes along its next edge or, if there is none, back to the world before.
-
-    Args:
-        frame: of LAYOUT.
-        rules, more: see `search.Scene`.
-        most: how many worlds there may be before the walk is `OUT_OF_TIME`.
-
-    Returns:
-        DONE, OUT_OF_TIME, GROW if there must be more room first, MANY_ENTRIES,
-        MANY_ANSWERS, NOT_SHARED, or BROKEN + a status of rules/kernel.py.
-    """
-    tree, game = _views(frame, TreeArrays), _views(frame, Game)
-    known, path = _views(frame, Known), _views(frame, Path)
-    kept, worlds, way = _views(frame, Places), _views(frame, Worlds), _views(frame, Way)
-    scene = _Scene(rules, more, tree, game, known, path, kept, worlds, way)
-    at, counts, lists = way.at, kept.counts, len(worlds.steps) > 0
-    finds = len(way.plan) == 0 and not lists
-    level, status = at[LEVEL], np.int64(DONE)
-    if counts[NUM_PLACES] == 0:
-        status = _begin(scene)
-    while level >= 0 and status == DONE:
-        at[LEVEL] = level
-        if way.next_edge[level] < 0:
-            if counts[NUM_WORLDS] >= most:
-                return np.int64(OUT_OF_TIME)
-            if finds and not _has_room(scene):
-                return np.int64(GROW)
-            status = _enter(scene, level)
-            if status != DONE:
-                return status
-            if lists:
-                _list_world(scene, level)
-            counts[NUM_WORLDS] += 1
-            counts[HEIGHT] = max(counts[HEIGHT], level + 1)
-        edge = way.next_edge[level]
-        if edge < kept.places[way.places[level], NUM_EDGES]:
-            way.next_edge[level] = edge + 1
-            status, goes_on = _go_along(scene, level, edge)
-            level += int(goes_on)
-        else:
-            level -= 1
-            if level >= 0:
-                _come_back(scene, level)
-    if level < 0:
-        for player in range(at[FIRST], at[END]):
-            way.gradient[player] += way.owed[player, 0]
-        at[LEVEL] = level
-    return status
+follow_worlds = make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)

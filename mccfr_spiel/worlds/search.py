@@ -15,14 +15,14 @@ other's entries that give this answer. And what is kept are the worlds where the
 ends. Passes call no rules.
 """
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.frame import Entry, Layout
-from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
 from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,
     LEAF_CLASS,
@@ -33,9 +33,6 @@ from mccfr_spiel.rules.kernel import (
 )
 from mccfr_spiel.rules.played import (
     BROKEN,
-    Game,
-    Known,
-    Path,
     key_of,
     list_moves,
     list_outcomes,
@@ -46,11 +43,16 @@ from mccfr_spiel.worlds.histories import (
     BYTE,
     MANY_ENTRIES,
     NOT_SHARED,
-    OUT_OF_TIME,
+    NUM_AT,
+    ROOM,
+    as_set,
     has_room,
+    layout_of,
+    make_follow,
     meet,
     num_bits,
     replay,
+    sequence_at,
 )
 from mccfr_spiel.worlds.passes import MOST_CLASSES, Leaves
 
@@ -71,23 +73,21 @@ class Search(NamedTuple):
         lengths: how many they are.
         sequences: the last own sequence.
         weights: the probability of deals.
-        ways: how many deals lead there.
         firsts: the row of the first entry.
         counts: how many entries there are.
-        infosets: of the entries of who acts.
-        legal: the actions there, as sets.
+        spots: of the entries of who acts, as in `Way`.
         worlds: the worlds.
         owners: who sees each deal on the way.
         acting: who acts.
-        next_edge: which edge comes next.
-        num_edges: how many there are.
+        next_edge: the next edge.
+        num_edges: how many edges there are.
         behind: the worlds behind the edges.
         edge_actions: sets of actions.
         leads: by action and other entry.
         marks: hashes of what a player knows.
         noted: as in `Pass`.
         key: a buffer.
-        at: see NUM_AT.
+        at: see SIZE_OF_AT.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]")]
@@ -95,11 +95,9 @@ class Search(NamedTuple):
     lengths: Annotated[np.ndarray, Entry(INT, "[2 D C]")]
     sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]")]
     weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]")]
-    ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]")]
     firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
-    infosets: Annotated[np.ndarray, Entry(INT, "[D C]")]
-    legal: Annotated[np.ndarray, Entry(LONG, "[D C]")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]")]
     worlds: Annotated[np.ndarray, Entry(LONG, "[D]")]
     owners: Annotated[np.ndarray, Entry(LONG, "[D]")]
     acting: Annotated[np.ndarray, Entry(LONG, "[D]")]
@@ -111,35 +109,11 @@ class Search(NamedTuple):
     marks: Annotated[np.ndarray, Entry(LONG, "[C]")]
     noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]")]
-    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
-LEVEL, ENTERS, NUM_WORLDS, NUM_STEPS, NUM_LEAVES = range(5)
-NUM_RETURNS, HISTORIES, ROOM, NUM_AT = range(5, 9)
-"""The entries of `Search.at`: the level; whether its world is to be entered; what has
-been found so far, terminal histories among it; C."""
-
-
-class Scene(NamedTuple):
-    """All that the functions of a search read and change.
-
-    Attributes:
-        rules: as `callable_rules` gives them.
-        more: likewise `world_key`, `leaf_class` and `class_returns`.
-    """
-
-    rules: Any
-    more: Any
-    tree: TreeArrays
-    game: Game
-    known: Known
-    path: Path
-    leaves: Leaves
-    search: Search
-
-
-LAYOUT = Layout(TreeArrays, Game, Known, Path, Leaves, Search)
-_views = LAYOUT.viewer()
+NUM_STEPS, NUM_LEAVES, NUM_RETURNS, SIZE_OF_AT = range(NUM_AT, NUM_AT + 4)
+"""The entries of `Search.at` behind those of all walks: what has been listed so far."""
 
 
 # --- rows -----------------------------------------------------------------------------
@@ -179,7 +153,6 @@ def _copy_with(search, row, to_row, action):
         search.pasts[to_row, k] = search.pasts[row, k]
     search.sequences[to_row] = search.sequences[row]
     search.weights[to_row] = search.weights[row]
-    search.ways[to_row] = search.ways[row]
     if action >= 0:
         search.pasts[to_row, length] = action
         length += 1
@@ -187,46 +160,44 @@ def _copy_with(search, row, to_row, action):
 
 
 @inlined
-def _add_entry(scene, level, entry, action, count, to_level):
-    """Makes what an entry of who acts becomes by an action, as the entry `count` of a
-    level; returns whether there is room for it."""
-    search, player = scene.search, scene.search.acting[level]
-    if count == search.at[ROOM]:
-        return False
-    here = _own_row(search, 0, level) + entry
+def _add_entries(scene, level, entry, going, count, to_level):
+    """Makes what an entry of who acts becomes by a set of actions, as the entries of a
+    level from `count` on; returns how many it then has, -1 if there is no room."""
+    search, player = scene.walk, scene.walk.acting[level]
+    spot = _own_row(search, 0, level) + entry
     # Private moves append to the list that they come from, which may have been handed
     # down, so that its rows are those of another level.
-    first = _own_row(search, player, to_level)
-    row = (search.firsts[player, level] if to_level == level else first) + count
-    _copy_with(search, search.firsts[player, level] + entry, row, action)
-    below = num_bits(search.legal[here] & ((np.int64(1) << action) - 1))
-    start = scene.tree.infosets[search.infosets[here]]["first_sequence"]
-    search.sequences[row] = np.int64(start) + below
-    return True
+    first = search.firsts[player, level]
+    before = first + entry
+    if to_level != level:
+        first = _own_row(search, player, to_level)
+    while going:
+        bit = going & -going
+        going ^= bit
+        if count == search.at[ROOM]:
+            return np.int64(-1)
+        _copy_with(search, before, first + count, num_bits(bit - 1))
+        search.sequences[first + count] = sequence_at(search.spots, spot, bit)
+        count += 1
+    return count
 
 
 @inlined
 def _stand(scene, level, player, entry, other):
     """Puts the path where an entry of a player meets one of the other player; returns
     whether they fit each other."""
-    search = scene.search
+    search = scene.walk
     row = search.firsts[0, level] + (entry if player == 0 else other)
     column = search.firsts[1, level] + (other if player == 0 else entry)
-    return replay(
-        scene.rules,
-        scene.game,
-        scene.path,
-        search.start,
-        search.pasts[row, : search.lengths[row]],
-        search.pasts[column, : search.lengths[column]],
-        search.owners,
-    )
+    first = search.pasts[row, : search.lengths[row]]
+    second = search.pasts[column, : search.lengths[column]]
+    return replay(scene, first, second, search.owners)
 
 
 @inlined
 def _world_at(scene):
     """The world where the path is."""
-    key = scene.search.key
+    key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
     return np.int64(row_hash(key, call(scene.more[0], WORLD_KEY, arguments)))
 
@@ -264,16 +235,14 @@ def _deal(scene, level):
     Who knows something else after another deal is its owner. Deals that the owner
     cannot tell apart are one entry.
     """
-    search, moves = scene.search, scene.path.moves
+    search, moves = scene.walk, scene.path.moves
     status, size = _stand_at_deal(scene, level, 0, 0)
     if status != DONE:
         return status
     first, last = moves[0], moves[size - 1]
     one = _mark(scene, level, 0, 0, first, 0)
     owner = int(one == _mark(scene, level, 0, 0, last, 0))
-    num_deals = np.int64(0)
-    for above in range(level):
-        num_deals += int(search.acting[above] == CHANCE_NODE)
+    num_deals = np.sum(search.acting[:level] == CHANCE_NODE)
     count, behind = np.int64(0), _own_row(search, owner, level + 1)
     for entry in range(search.counts[owner, level]):
         status, size = _stand_at_deal(scene, level, owner, entry)
@@ -291,7 +260,6 @@ def _deal(scene, level):
             weight = search.weights[row] * scene.tree.chance_probs[k]
             if same < count:
                 search.weights[behind + same] += weight
-                search.ways[behind + same] += search.ways[row]
                 continue
             if count == search.at[ROOM]:
                 return MANY_ENTRIES
@@ -312,15 +280,14 @@ def _deal(scene, level):
 @inlined
 def _find_infoset(scene, level, player, entry):
     """Finds the infoset of an entry of who acts, or adds it; returns a status."""
-    search, path = scene.search, scene.path
+    search, path = scene.walk, scene.path
     here = _own_row(search, 0, level) + entry
     if not _stand(scene, level, player, entry, 0):
         return np.int64(NOT_SHARED)
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
-    status, infoset, legal = meet(
-        scene.rules, scene.game, path, scene.tree, scene.known, search.noted, player
-    )
-    search.infosets[here], search.legal[here] = infoset, legal
+    status, count, infoset = meet(scene, player)
+    search.spots[here, 0] = as_set(path, count)
+    search.spots[here, 1] = scene.tree.infosets[infoset]["first_sequence"]
     return status
 
 
@@ -343,7 +310,7 @@ def _look_along(scene, level, entry, action):
 
     Returns a status, and whether it leads to the world itself.
     """
-    search, game = scene.search, scene.game
+    search, game = scene.walk, scene.game
     player, is_private = search.acting[level], False
     for other in range(search.counts[1 - player, level]):
         if not _stand(scene, level, player, entry, other):
@@ -372,49 +339,46 @@ def _find_edges(scene, level):
 
     Private moves append entries to the list of the mover that is read here.
     """
-    search, player = scene.search, scene.search.acting[level]
+    search, player = scene.walk, scene.walk.acting[level]
     search.worlds[level] = _world_at(scene)
     seen, private, entry = np.int64(0), np.int64(0), np.int64(0)
     while entry < search.counts[player, level]:
         status = _find_infoset(scene, level, player, entry)
-        here = _own_row(search, 0, level) + entry
-        for action in range(scene.game.stops[0]):
-            bit = np.int64(1) << action
-            if status != DONE or search.legal[here] & bit == 0:
-                continue
-            if seen & bit == 0:
-                seen |= bit
-                status, is_private = _look_along(scene, level, entry, action)
-                private |= bit if is_private else np.int64(0)
-            if private & bit:
-                count = search.counts[player, level]
-                if not _add_entry(scene, level, entry, action, count, level):
-                    return MANY_ENTRIES
-                search.counts[player, level] = count + 1
+        legal = search.spots[_own_row(search, 0, level) + entry, 0]
+        unknown = legal & ~seen
+        seen |= legal
+        while unknown and status == DONE:
+            bit = unknown & -unknown
+            unknown ^= bit
+            status, is_private = _look_along(scene, level, entry, num_bits(bit - 1))
+            private |= bit if is_private else np.int64(0)
         if status != DONE:
             return status
+        count, going = search.counts[player, level], legal & private
+        count = _add_entries(scene, level, entry, going, count, level)
+        if count < 0:
+            return MANY_ENTRIES
+        search.counts[player, level] = count
         entry += 1
     return DONE
 
 
 @inlined
 def _go_along(scene, level, edge):
-    """Makes the entries of the world behind an edge; returns a status."""
-    search, player = scene.search, scene.search.acting[level]
+    """Makes the entries of the world behind an edge; returns a status, and that the
+    walk goes on there. `_deal` has made those behind a deal."""
+    search, player = scene.walk, scene.walk.acting[level]
+    if player == CHANCE_NODE:
+        return np.int64(DONE), True
     actions, count = search.edge_actions[_edge_row(search, level) + edge], np.int64(0)
     here = _own_row(search, 0, level)
     for entry in range(search.counts[player, level]):
-        going, action = search.legal[here + entry] & actions, np.int64(0)
-        while going >> action:
-            if going >> action & 1:
-                if not _add_entry(scene, level, entry, action, count, level + 1):
-                    return MANY_ENTRIES
-                count += 1
-            action += 1
+        going = search.spots[here + entry, 0] & actions
+        count = _add_entries(scene, level, entry, going, count, level + 1)
+        if count < 0:
+            return np.int64(MANY_ENTRIES), False
     _begin_entries(search, player, level + 1, count)
-    other, action, count = 1 - player, np.int64(0), np.int64(0)
-    while not actions >> action & 1:
-        action += 1
+    other, action, count = 1 - player, num_bits((actions & -actions) - 1), np.int64(0)
     behind = _own_row(search, other, level + 1)
     for entry in range(search.counts[other, level]):
         if search.leads[level * scene.game.stops[0] + action, entry] == edge:
@@ -422,7 +386,7 @@ def _go_along(scene, level, edge):
             _copy_with(search, row, behind + count, -1)
             count += 1
     _begin_entries(search, other, level + 1, count)
-    return DONE
+    return np.int64(DONE), True
 
 
 # --- what is kept ---------------------------------------------------------------------
@@ -431,9 +395,9 @@ def _go_along(scene, level, edge):
 @inlined
 def _list_leaf(scene, level):
     """Writes a world where the game ends; returns a status."""
-    leaves, search, at = scene.leaves, scene.search, scene.search.at
+    leaves, search, at = scene.listed, scene.walk, scene.walk.at
     settings, state = scene.game.settings, scene.path.state
-    leaf, ways = at[NUM_LEAVES], np.zeros(2, np.int64)
+    leaf = at[NUM_LEAVES]
     has_classes = scene.more[1] != 0
     for player in range(2):
         most = np.int64(0)
@@ -449,7 +413,6 @@ def _list_leaf(scene, level):
             leaves.steps[step] = search.sequences[row]
             leaves.classes[step] = its_class
             leaves.weights[step] = search.weights[row]
-            ways[player] += search.ways[row]
             at[NUM_STEPS] = step + 1
             most = max(most, its_class + 1)
         leaves.lengths[leaf, player] = search.counts[player, level]
@@ -464,17 +427,16 @@ def _list_leaf(scene, level):
                 call(scene.rules[RETURNS], RETURNS, (settings, state, pays))
             at[NUM_RETURNS] += 1
     at[NUM_LEAVES] = leaf + 1
-    at[HISTORIES] += ways[0] * ways[1]
     return DONE
 
 
-# --- the loop -------------------------------------------------------------------------
+# --- the steps of the walk ------------------------------------------------------------
 
 
 @inlined
 def _enter(scene, level):
     """Finds what is behind a world and writes what is kept of it; returns a status."""
-    search = scene.search
+    search = scene.walk
     if not _stand(scene, level, 0, 0, 0):
         return NOT_SHARED
     player = who_acts(scene.rules, scene.game, scene.path)
@@ -490,55 +452,20 @@ def _enter(scene, level):
 @inlined
 def _has_room(scene):
     """Whether all arrays have room for the next world, whatever it has."""
-    leaves, search, at = scene.leaves, scene.search, scene.search.at
-    tree, known, path, entries = scene.tree, scene.known, scene.path, at[ROOM]
+    leaves, at = scene.listed, scene.walk.at
     return (
-        at[NUM_STEPS] + 2 * entries < len(leaves.steps)
+        at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
         and at[NUM_LEAVES] < len(leaves.lengths)
         and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
-        and has_room(tree, known, path, search.noted, entries, scene.game.stops[0])
+        and has_room(scene)
     )
 
 
-@jit
-def find(frame, rules, more, most):
-    """Finds worlds until all are found, `most` are, or something stops the walk.
+@inlined
+def _come_back(scene, level):
+    """Does nothing: the way there has all that is needed of a world."""
 
-    Each pass enters a world that the walk has come to, unless it has done so; then it
-    goes along the next edge or, if there is none, back to the world before.
 
-    Args:
-        frame: of LAYOUT.
-        rules, more: see `Scene`.
-        most: how many worlds.
+LAYOUT = layout_of(Search, Leaves)
 
-    Returns:
-        DONE, `OUT_OF_TIME`, GROW if there must be more room first, `MANY_ENTRIES`,
-        `NOT_SHARED`, or BROKEN + a status of rules/kernel.py.
-    """
-    tree, game = _views(frame, TreeArrays), _views(frame, Game)
-    known, path = _views(frame, Known), _views(frame, Path)
-    leaves, search = _views(frame, Leaves), _views(frame, Search)
-    scene = Scene(rules, more, tree, game, known, path, leaves, search)
-    at = search.at
-    while at[LEVEL] >= 0:
-        level, status = at[LEVEL], np.int64(DONE)
-        if at[ENTERS]:
-            if not _has_room(scene):
-                return GROW
-            if at[NUM_WORLDS] >= most:
-                return OUT_OF_TIME
-            status = _enter(scene, level)
-            at[NUM_WORLDS] += 1
-            at[ENTERS] = 0
-        edge = search.next_edge[level]
-        search.next_edge[level] = edge + 1
-        if status == DONE and edge >= search.num_edges[level]:
-            at[LEVEL] = level - 1
-            continue
-        if status == DONE and search.acting[level] != CHANCE_NODE:
-            status = _go_along(scene, level, edge)
-        if status != DONE:
-            return status
-        at[LEVEL], at[ENTERS] = level + 1, 1
-    return DONE
+find = make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mccfr_spiel.poker.betting import (
+from mccfr_spiel.poker.subgames import (
     DEAL,
     DECISION,
     FOLD,
