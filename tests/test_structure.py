@@ -22,7 +22,7 @@ PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
 LONGEST_FUNCTION = 160
-MOST_PAIRS, MOST_LAYERS = 90, 12
+MOST_PAIRS, MOST_LAYERS = 89, 12
 """Of folders that import each other. These may fall, and never rise."""
 
 OF_OTHERS = {
@@ -189,7 +189,7 @@ PROGRAMS = {"", "__main__", "command_line", "experiments"}
 """What may import satellites: programs, and the package itself, whose names come from
 everywhere."""
 
-OF_THE_PAPERS = {f"{PACKAGE}.experiments.{name}" for name in ("panels", "reproduction")}
+OF_THE_PAPERS = {f"{PACKAGE}.experiments.panels"}
 """What only the command line imports."""
 
 

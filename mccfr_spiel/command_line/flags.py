@@ -12,17 +12,14 @@ from typing import Annotated, Any
 
 from absl import flags
 
-from mccfr_spiel.common.folders import PICTURES
-from mccfr_spiel.experiments import reproduction
+from mccfr_spiel.common.folders import FORMATS
+from mccfr_spiel.experiments import panels
 from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
 from mccfr_spiel.experiments.settings import SETTINGS
 
 flags.disclaim_key_flags()
 
-FORMATS = tuple(name.rpartition(".")[2] for name in PICTURES)
-"""What --figure_format may be."""
-
-EXPERIMENT_NAMES = (reproduction.TABLE_1, *reproduction.EXPERIMENTS)
+EXPERIMENT_NAMES = (panels.TABLE_1, *panels.EXPERIMENTS)
 
 _MOST_DIGITS = 1000
 """Of a whole number in a flag; `1e999999999` would fill the memory."""

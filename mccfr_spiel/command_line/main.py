@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel.command_line import (
-    comparing,
-    describing,
-    playing,
-    running,
-)
+from mccfr_spiel.command_line import commands, running
 from mccfr_spiel.command_line.flags import (
     CLUSTER,
     EXPERIMENT_NAMES,
@@ -75,8 +70,8 @@ def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
 
 
 def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
-    words = playing.take_policy(values, words)
-    return playing.run(values, take_game(values, words))
+    words = commands.take_policy(values, words)
+    return commands.run_play(values, take_game(values, words))
 
 
 COMMANDS = {
@@ -102,8 +97,8 @@ COMMANDS = {
             *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
         ),
-        comparing.Own,
-        lambda values, words, _: comparing.run(values, words),
+        commands.OfCompare,
+        lambda values, words, _: commands.run_compare(values, words),
     ),
     "experiment": Command(
         "NAME",
@@ -121,7 +116,7 @@ COMMANDS = {
         "Plays a game against a policy, in the terminal. The policy is read from "
         "RESULTS, a folder of results or a policy's file, or solved just before.",
         ("game", "players", "import", "abstraction"),
-        playing.Own,
+        commands.OfPlay,
         _play,
     ),
     "explore": Command(
@@ -130,16 +125,16 @@ COMMANDS = {
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
         ("game", "players", "import", "abstraction"),
-        playing.OfPage,
-        lambda values, words, _: playing.open_page(values, words),
+        commands.OfExplore,
+        lambda values, words, _: commands.run_explore(values, words),
     ),
     "info": Command(
         "GAME",
         "Says what a game is: its size, which algorithms can run on it, and what they "
         "take in time and memory.",
         ("game", "players", "max_memory", "import"),
-        describing.Own,
-        lambda values, words, _: describing.run(values, take_game(values, words)),
+        commands.OfInfo,
+        lambda values, words, _: commands.run_info(values, take_game(values, words)),
     ),
 }
 

@@ -31,7 +31,7 @@ from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.evaluation.reading import write_policy
-from mccfr_spiel.experiments import panels, reproduction, runs, sweeps
+from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -439,7 +439,7 @@ def _evaluate_by_play(
 def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the rows if they make a curve, or what was estimated by playing."""
     for one in FLAGS.figure_format or ("png",):
-        picture = (folder / folders.PICTURE).with_suffix(f".{one}")
+        picture = folder / folders.PICTURES[one]
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)
@@ -455,17 +455,17 @@ def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> Non
 def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
-    is_table = name == reproduction.TABLE_1
+    is_table = name == panels.TABLE_1
     for flag in SETTINGS:
         if FLAGS[flag].present and (is_table or flag != "threads"):
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
     if is_table:
-        path = reproduction.make_table(folder, imports, trees, only=FLAGS.only)
+        path = panels.make_table(folder, imports, trees, only=FLAGS.only)
         print(path.read_text(encoding="utf-8"))
         return 0
-    experiment = reproduction.EXPERIMENTS[name]
+    experiment = panels.EXPERIMENTS[name]
     table = {
         key: settings._replace(threads=FLAGS.threads)
         for key, settings in panels.sweep(

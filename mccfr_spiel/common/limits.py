@@ -293,25 +293,18 @@ class Budget:
         Raises:
             MemoryBudgetError: the tables do not fit.
         """
-        num_infosets, num_sequences = sizes()
-        size = per_infoset * num_infosets + per_sequence * num_sequences
-        self.require(size, "A solver's tables take")
-        self._add_tables(per_infoset, per_sequence, sizes)
-        end = weakref.finalize(
-            owner, self._add_tables, -per_infoset, -per_sequence, sizes
-        )
-        end.atexit = False
 
-    def _add_tables(
-        self,
-        per_infoset: int,
-        per_sequence: int,
-        sizes: Callable[[], tuple[int, int]],
-    ) -> None:
-        num_infosets, num_sequences = sizes()
-        self.left -= per_infoset * num_infosets + per_sequence * num_sequences
-        self.per_infoset += per_infoset
-        self.per_sequence += per_sequence
+        def count(sign: int) -> None:
+            num_infosets, num_sequences = sizes()
+            size = per_infoset * num_infosets + per_sequence * num_sequences
+            if sign > 0:
+                self.require(size, "A solver's tables take")
+            self.left -= sign * size
+            self.per_infoset += sign * per_infoset
+            self.per_sequence += sign * per_sequence
+
+        count(1)
+        weakref.finalize(owner, count, -1).atexit = False
 
     def in_words(self) -> str:
         """The limit, for messages."""

@@ -5,11 +5,11 @@ runs.py            settings -> solver -> rows -> files, from which a run goes on
 sweeps.py          tables of settings, run by workers
 comparing.py       algorithms on games with seeds, as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
-panels.py          experiments of many panels -> a sweep -> a summary -> figures
-reproduction.py    the experiments of the papers, and Table 1 of Lanctot et al. 2009
+panels.py          experiments of many panels -> a sweep -> a summary -> figures; those
+                   of the papers, and Table 1 of Lanctot et al. 2009
 
 What users need of these files can be read from this package, see `_HOMES`. Only the
-command line imports the last two.
+command line imports the last one.
 """
 
 import importlib

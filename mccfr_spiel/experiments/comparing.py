@@ -30,8 +30,7 @@ from mccfr_spiel.experiments.sweeps import (
     run_sweep,
 )
 from mccfr_spiel.offline.methods import OfflineMethod
-from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.tree.loading import content_print, load_game
+from mccfr_spiel.tree.loading import content_print, load_game, module_of
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison
@@ -133,7 +132,7 @@ def compare(
     ]
     # Seed by seed, so that all curves are there early.
     table = keyed(sorted(runs, key=lambda run: run[2].seed))
-    modules = _modules_of(chosen.values())
+    modules = {name for one in chosen.values() if (name := module_of(one))}
     if executor is None:
         executor = _executor(workers, table, modules)
     kept = f"The rows of the others are in {folder}; the same call goes on from there."
@@ -234,19 +233,6 @@ def _draws(method: Method) -> bool:
 
 
 # --- where it runs ---------------------------------------------------------------
-
-
-def _modules_of(games: Iterable[pyspiel.Game]) -> set[str]:
-    """The modules that register the games, those of OpenSpiel's C++ games excepted."""
-    modules = set()
-    for game in games:
-        rules = rules_of(game)
-        module = type(game).__module__
-        if rules is not None:
-            module = rules.description.rules.acting.__module__
-        if module.partition(".")[0] != "pyspiel":
-            modules.add(module)
-    return modules
 
 
 def _executor(

@@ -11,6 +11,7 @@ points there, so figures should not be scaled.
 
 import contextlib
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -26,14 +27,11 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
-from mccfr_spiel.common.folders import RESULTS, read_table, write_file
+from mccfr_spiel.common.folders import FORMATS, RESULTS, read_table, write_file
 from mccfr_spiel.experiments.algorithm_names import METHODS
 
 # --- how figures look -----------------------------------------------------------------
 
-
-FORMATS = ("png", "svg", "pdf")
-"""The kinds of files that figures are written into."""
 
 _WIDTH, _HEIGHT = 2.4, 2.1
 """Inches of a panel, if there are three beside each other."""
@@ -114,17 +112,8 @@ _STYLES = {
     ),
 }
 
-STYLES: tuple[str, ...] = tuple(_STYLES)
-"""The names of the styles."""
-
-
-class Look(NamedTuple):
-    """How a curve is drawn: the broken lines above the solid ones, so that curves that
-    coincide are all seen."""
-
-    color: str
-    linestyle: Any
-    zorder: float
+Look = dict[str, Any]
+"""How a curve is drawn, as matplotlib's `plot` takes it."""
 
 
 @contextlib.contextmanager
@@ -134,22 +123,23 @@ def styled(style: str) -> Iterator[None]:
     Raises:
         ValueError: there is no such style.
     """
-    if style not in STYLES:
-        raise ValueError(f"style={style!r} is none of {', '.join(STYLES)}.")
+    if style not in _STYLES:
+        raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
     with rc_context(_STYLES[style].settings):
         yield
 
 
 def looks(names: Iterable[str], style: str) -> dict[str, Look]:
-    """A look for each name, in their order, whatever panels they are drawn in."""
-    palette = _STYLES[style].palette
+    """A look for each name, in their order, whatever panels they are drawn in.
+
+    The broken lines are above the solid ones, so curves that coincide are all seen.
+    """
+    colors = itertools.cycle(_STYLES[style].palette)
+    dashes = itertools.cycle(enumerate(_DASHES))
+    kinds = zip(dict.fromkeys(names), colors, dashes, strict=False)
     return {
-        name: Look(
-            palette[i % len(palette)],
-            _DASHES[i % len(_DASHES)],
-            2 + 0.1 * (i % len(_DASHES)),
-        )
-        for i, name in enumerate(dict.fromkeys(names))
+        name: {"color": color, "linestyle": dash, "zorder": 2 + 0.1 * height}
+        for name, color, (height, dash) in kinds
     }
 
 
@@ -159,12 +149,6 @@ def panels(rows: int, columns: int, style: str) -> tuple[Figure, Any]:
     height = _HEIGHT * rows if columns > 1 else 1.35 * _HEIGHT * rows
     figure = ShownFigure(figsize=(width, height), layout="constrained", style=style)
     return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def wrapped(count: int) -> tuple[int, int]:
-    """Rows and columns for so many panels, none of which belong together."""
-    columns = 2 if count in (2, 4) else min(count, _WIDEST)
-    return math.ceil(count / columns), columns
 
 
 class ShownFigure(Figure):
@@ -333,9 +317,10 @@ def lines_figure(
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)
         scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
-        shape = wrapped(len(contents))
-        if len(axes) > 1:
-            shape = len(contents), len(axes)
+        shape = count, columns = len(contents), len(axes)
+        if columns == 1:
+            columns = 2 if count in (2, 4) else min(count, _WIDEST)
+            shape = math.ceil(count / columns), columns
         figure, grid = panels(*shape, style)
         width = _TITLE_WIDTH if shape[1] > 1 else 5 * _TITLE_WIDTH // 3
         places = [(title, *axis) for title in contents for axis in axes]
@@ -363,7 +348,7 @@ def _draw(
     across = line.across[x]
     if not len(line.up):
         if len(across):
-            panel.axvline(across[0], color=look.color, lw=1, label=label)
+            panel.axvline(across[0], color=look["color"], lw=1, label=label)
         return
 
     def shown(heights: np.ndarray) -> np.ndarray:
@@ -375,15 +360,15 @@ def _draw(
     here = shown(line.up)
     dots = {"marker": "."} if here.sum() == 1 else {}  # one point makes no line
     if here.any():
-        panel.plot(across[here], line.up[here], **look._asdict(), **dots, label=label)
+        panel.plot(across[here], line.up[here], **look, **dots, label=label)
     if line.low is not None and line.high is not None and (line.high > line.low).any():
         low = line.low if scales[1] != "log" else np.maximum(line.low, line.up / 10)
         ends = low[here], line.high[here]
-        panel.fill_between(across[here], *ends, color=look.color, alpha=0.2, lw=0)
+        panel.fill_between(across[here], *ends, color=look["color"], alpha=0.2, lw=0)
     for name, heights in line.beside.items():
         words, dashes = _BESIDE[name]
         if (here := shown(heights)).any():
-            how = {"color": look.color, "lw": 0.8, "alpha": 0.8}
+            how = {"color": look["color"], "lw": 0.8, "alpha": 0.8}
             name = f"{words} of {label}"
             panel.plot(across[here], heights[here], dashes, **how, label=name)
 
@@ -398,25 +383,6 @@ def _scale_of(values: np.ndarray) -> str:
     values = values[np.isfinite(values)]
     is_log = len(values) and values.min() > 0 and values.max() >= 10 * values.min()
     return "log" if is_log else "linear"
-
-
-def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The columns of a results.csv, or of the one in a folder; an empty field is nan.
-
-    Raises:
-        ValueError: the file is not a table of numbers.
-        OSError: it cannot be read.
-    """
-    path = pathlib.Path(path)
-    if path.is_dir():
-        path = path / RESULTS
-    path.stat()
-    try:
-        return read_table(path).numbers()
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a table of numbers, as the {RESULTS} of a run is: {error}"
-        ) from error
 
 
 def convergence_figure(
@@ -440,7 +406,17 @@ def convergence_figure(
     """
     lines = {}
     for label, path in results.items():
-        columns = read_columns(path)
+        file = pathlib.Path(path)
+        if file.is_dir():
+            file = file / RESULTS
+        file.stat()
+        try:
+            columns = read_table(file).numbers()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{file} is not a table of numbers, as the {RESULTS} of a run is: "
+                f"{error}"
+            ) from error
         for name in ("nodes_touched", "nash_conv"):
             if name not in columns:
                 raise ValueError(

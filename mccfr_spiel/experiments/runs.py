@@ -13,6 +13,7 @@ import bisect
 import errno
 import hashlib
 import itertools
+import operator
 import os
 import pathlib
 import re
@@ -52,8 +53,8 @@ from mccfr_spiel.solving.running import (
     COUNTERS,
     Metric,
     log_spaced,
-    measured,
     reached,
+    row_of,
 )
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
@@ -185,7 +186,9 @@ def rows(
         kept: the rows of the run that exist already, see `read_rows`.
         metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
-    make_row = _row_maker(solver, settings, metrics)
+    measures = {**_measures(solver, settings), **metrics}
+    halves = measures.get("nash_conv") is nash_conv
+    halves &= is_two_player_constant_sum(solver.tree.game)
     column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = kept[-1][column] if kept else 0
     if kept and _is_reached(kept[-1]["nash_conv"], target):
@@ -194,16 +197,16 @@ def rows(
     start = max(covered + 1, getattr(solver, COUNTERS[column]))
     dues = (due for due in row_dues(settings) if due >= start)
     for due in reached(solver, column, dues, on_progress):
-        row = make_row(due)
+        row = {**dict.fromkeys(COLUMNS), **row_of(solver, measures), "due": due}
+        if halves:
+            row["exploitability"] = row["nash_conv"] / 2
         yield row
         if _is_reached(row["nash_conv"], target):
             return
 
 
-def _row_maker(
-    solver: GameSolver, settings: Settings, metrics: Mapping[str, Metric]
-) -> Callable[[int], dict[str, Any]]:
-    """A function that measures the solver as it is now; its argument is `due`.
+def _measures(solver: GameSolver, settings: Settings) -> dict[str, Metric]:
+    """The columns of a row that are measured, as the settings say: name -> metric.
 
     The bound is the least NashConv that theory promises of the average policy: for
     `Solver` that of `theory.nash_conv_bound` (with probability 0.95 if the algorithm
@@ -212,35 +215,17 @@ def _row_maker(
     Raises:
         ValueError: no theorem covers the method.
     """
-    exploitable = is_two_player_constant_sum(solver.tree.game)
-    method: Any = solver  # of bounds a first-order one: `Settings` refuses others
-    promised = None
+    found: dict[str, Metric] = {}
+    if settings.evaluate == "exact":
+        found["nash_conv"] = nash_conv
     if settings.bounds and isinstance(solver, Solver):
         promised = nash_conv_bound(solver.tree, solver.algorithm)
-
-    def make_row(due: int) -> dict[str, Any]:
-        gap = last = bound = None
-        if settings.evaluate == "exact":
-            gap = nash_conv(solver)
-        if promised is not None:
-            bound = float(promised(solver.num_iterations))
-        elif settings.bounds:
-            bound = method.gap_bound
-        if settings.evaluate_last:
-            last = last_iterate(solver)
-        return {
-            "iteration": solver.num_iterations,
-            "nodes_touched": solver.nodes_touched,
-            "seconds": round(solver.seconds, 6),
-            "nash_conv": gap,
-            "exploitability": gap / 2 if gap is not None and exploitable else None,
-            "bound": bound,
-            "last_nash_conv": last,
-            "due": due,
-            **{label: measured(label, metrics[label], solver) for label in metrics},
-        }
-
-    return make_row
+        found["bound"] = lambda solver: float(promised(solver.num_iterations))
+    elif settings.bounds:  # of a first-order method: `Settings` refuses others
+        found["bound"] = operator.attrgetter("gap_bound")
+    if settings.evaluate_last:
+        found["last_nash_conv"] = last_iterate
+    return found
 
 
 def _is_reached(gap: float | None, target: float | None) -> bool:
