@@ -13,7 +13,6 @@ Table 1 of Lanctot, Waugh, Zinkevich, Bowling 2009, measured beside theirs.
 
 import concurrent.futures
 import functools
-import importlib
 import math
 import multiprocessing
 import pathlib
@@ -41,6 +40,7 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.common.folders import Table, read_table, write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
+from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
@@ -467,7 +467,7 @@ def make_table(
 
     Args:
         folder: for both files.
-        imports: modules that register games.
+        imports: modules that register games, or paths of their files.
         trees: the folder of the tree cache; None for the user's.
         only: measure only the games whose names contain this.
 
@@ -501,7 +501,7 @@ def measure_game(
     """A game's row of Table 1: its sizes, the CPU seconds of an iteration, and the peak
     memory of this process in GB."""
     for module in imports:
-        importlib.import_module(module)
+        import_module(module)
     tree = shared_tree(game, trees)
     players = tree.infosets["player"]
     row: dict[str, Any] = {
