@@ -215,8 +215,12 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    if lasting:
-        _sync_folder(path.parent)
+    if lasting and os.name == "posix":  # so that the rename lasts, too
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -231,17 +235,6 @@ def naming(path: pathlib.Path) -> Iterator[None]:
             error.filename = str(path)
             del error.filename2  # the other name of a rename
         raise
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    """Makes a rename last through a power cut, where the system can do that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # --- what a run leaves in its folder --------------------------------------------------

@@ -104,19 +104,13 @@ def free_memory() -> int:
     (RLIMIT_AS) leaves.
     """
     free = [psutil.virtual_memory().available, *cgroups_free(_MEMBERSHIP, _CGROUPS)]
-    limit = _address_space_limit()
-    if limit is not None:
-        free.append(limit - psutil.Process().memory_info().vms)
-    return max(min(free), 0)
-
-
-def _address_space_limit() -> int | None:
-    try:
+    with contextlib.suppress(ImportError):  # not on Windows
         import resource
-    except ImportError:  # not on Windows
-        return None
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else soft
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            free.append(limit - psutil.Process().memory_info().vms)
+    return max(min(free), 0)
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:

@@ -16,10 +16,10 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "experiments.settings": ("Settings", "named_settings", "read_settings"),
-    "experiments.runs": ("make_solver", "rows", "run"),
-    "experiments.sweeps": ("local", "on_ray", "run_sweep"),
-    "experiments.panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
+    "settings": ("Settings", "named_settings", "read_settings"),
+    "runs": ("make_solver", "rows", "run"),
+    "sweeps": ("local", "on_ray", "run_sweep"),
+    "panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
 }
 """Where the public names of this package are defined. Each module is imported when one
 of its names is first asked for, so that nothing here depends on the papers."""
@@ -28,8 +28,7 @@ of its names is first asked for, so that nothing here depends on the papers."""
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            module = importlib.import_module(f"mccfr_spiel.{home}")
-            return getattr(module, name)
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

@@ -42,15 +42,8 @@ import pyspiel
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.experiments import runs
 from mccfr_spiel.experiments.algorithm_names import import_module
-from mccfr_spiel.experiments.runs import (
-    NO_METRICS,
-    Recording,
-    load_solver,
-    make_solver,
-    read_rows,
-    words_of_error,
-)
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.running import Metric
@@ -103,7 +96,7 @@ def run_task(task: Task) -> Outcome:
             import_module(module)
         _run(task)
     except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
-        return Outcome(task.key, words_of_error(error))
+        return Outcome(task.key, runs.words_of_error(error))
     except Exception:  # whatever a user's game raises, the other tasks must go on
         return Outcome(task.key, traceback.format_exc())
     return Outcome(task.key, None)
@@ -112,7 +105,7 @@ def run_task(task: Task) -> Outcome:
 def _run(task: Task) -> None:
     unfinished = task.path(UNFINISHED)
     solver, kept = _make_or_load(task)
-    recording = Recording(
+    recording = runs.Recording(
         unfinished,
         task.path(CHECKPOINT),
         task.settings,
@@ -149,12 +142,12 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.
         with contextlib.suppress(FileNotFoundError, DamagedError):
-            solver = load_solver(settings, task.path(CHECKPOINT), tree)
+            solver = runs.load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
-            kept, is_missing = read_rows(path, settings, solver, labels)
+            kept, is_missing = runs.read_rows(path, settings, solver, labels)
             if not is_missing:
                 return solver, kept
-    return make_solver(settings, tree), []
+    return runs.make_solver(settings, tree), []
 
 
 _tree = functools.lru_cache(maxsize=8)(shared_tree)
@@ -395,7 +388,7 @@ def run_sweep(
     imports: Iterable[str] = (),
     trees: pathlib.Path | None = None,
     checkpoint_every: float = 60.0,
-    metrics: Mapping[str, Metric] = NO_METRICS,
+    metrics: Mapping[str, Metric] = runs.NO_METRICS,
 ) -> list[Outcome]:
     """Runs what is not finished of a sweep; returns the outcomes that are failures.
 
