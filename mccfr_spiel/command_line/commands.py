@@ -413,11 +413,10 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
 def run_play(values: flags.FlagValues, game: str) -> int:
     """Plays until the user has had enough; returns the exit code."""
     imported_games()
-    policy = None
+    policy, told = None, values.abstraction
+    abstraction = None if told is None else value_of(told)
     if values.policy is not None:
         given = load_string(game, values.players) if values["game"].present else None
-        told = values.abstraction
-        abstraction = None if told is None else value_of(told)
         policy = load_policy(values.policy, given, abstraction=abstraction)
         loaded = turn_based(policy.game)
     else:
@@ -427,7 +426,12 @@ def run_play(values: flags.FlagValues, game: str) -> int:
         raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
     if policy is None:
         print(f"Solving {brief(loaded)} by {values.algorithm} ...", flush=True)
-        solver = Solver(loaded, ALGORITHMS[values.algorithm], seed=values.seed or 0)
+        solver = Solver(
+            loaded,
+            ALGORITHMS[values.algorithm],
+            seed=values.seed or 0,
+            abstraction=abstraction,
+        )
         solver.iterate(values.iterations)
         policy = solver.average_policy()
     if values.against is not None:
