@@ -9,7 +9,6 @@ those on the page: three panels are as wide as the text of a page, and letters h
 points there, so figures should not be scaled.
 """
 
-import contextlib
 import io
 import itertools
 import math
@@ -18,7 +17,7 @@ import pathlib
 import re
 import textwrap
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,19 +115,6 @@ Look = dict[str, Any]
 """How a curve is drawn, as matplotlib's `plot` takes it."""
 
 
-@contextlib.contextmanager
-def styled(style: str) -> Iterator[None]:
-    """Applies a style to figures that are made within the block.
-
-    Raises:
-        ValueError: there is no such style.
-    """
-    if style not in _STYLES:
-        raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
-    with rc_context(_STYLES[style].settings):
-        yield
-
-
 def looks(names: Iterable[str], style: str) -> dict[str, Look]:
     """A look for each name, in their order, whatever panels they are drawn in.
 
@@ -187,40 +173,36 @@ def add_legends(figure: Figure, grid: Sequence[Any]) -> None:
     below each panel.
     """
     entries = [_entries(axes) for axes in grid]
-    shown = [labels for _, labels in entries if labels]
-    if not shown:
+    longest = max(entries, key=len)
+    if not longest:
         return
-    longest = max(shown, key=len)
-    if all(set(labels) <= set(longest) for labels in shown):
-        handles = next(handles for handles, labels in entries if labels is longest)
+    if all(one.keys() <= longest.keys() for one in entries):
+        columns = _legend_columns(figure, longest)
         figure.legend(
-            handles,
-            longest,
-            loc="outside lower center",
-            ncols=_legend_columns(figure, longest),
+            longest.values(), longest, loc="outside lower center", ncols=columns
         )
         return
-    for axes, (handles, labels) in zip(grid, entries, strict=True):
-        if labels:
+    for axes, one in zip(grid, entries, strict=True):
+        if one:
             below = ScaledTranslation(0, -_BELOW, figure.dpi_scale_trans)
             axes.legend(
-                handles,
-                labels,
+                one.values(),
+                one,
                 loc="upper center",
                 bbox_to_anchor=(0.45, 0),
                 bbox_transform=axes.transAxes + below,
             )
 
 
-def _entries(axes: Any) -> tuple[list[Any], list[str]]:
-    """The curves of a panel and their labels, each label once."""
-    handles, labels = axes.get_legend_handles_labels()
-    first = dict(zip(reversed(labels), reversed(handles), strict=True))
-    labels = list(dict.fromkeys(labels))
-    return [first[label] for label in labels], labels
+def _entries(axes: Any) -> dict[str, Any]:
+    """The labels of a panel's curves, and the first curve of each."""
+    first: dict[str, Any] = {}
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+        first.setdefault(label, handle)
+    return first
 
 
-def _legend_columns(figure: Figure, labels: Sequence[str]) -> int:
+def _legend_columns(figure: Figure, labels: Collection[str]) -> int:
     """As many columns as the figure is wide enough for."""
     inches = 0.06 * max(map(len, labels)) + 0.5
     fit = max(1, int(figure.get_size_inches()[0] / inches))
@@ -312,8 +294,13 @@ def lines_figure(
         y_scale: its scale; None for "log" where all heights are above 0 and the largest
             is ten times the least.
         style: "paper" or "dark".
+
+    Raises:
+        ValueError: there is no such style.
     """
-    with styled(style):
+    if style not in _STYLES:
+        raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
+    with rc_context(_STYLES[style].settings):
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)
         scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
@@ -431,7 +418,7 @@ def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
     """Draws what `runs.evaluation` has estimated, with its intervals."""
-    with styled("paper"):
+    with rc_context(_STYLES["paper"].settings):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []
         for player, estimates in enumerate(result["players"]):
