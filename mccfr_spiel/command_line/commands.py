@@ -229,7 +229,11 @@ def run_info(values: flags.FlagValues, game: str) -> int:
 def _lines(tree: GameTree, *, measure: bool) -> Iterator[tuple[str, str]]:
     kind = tree.source.get_type()
     yield "game", f"{kind.long_name}, {brief(tree.source)}"
-    yield "kind", ", ".join(_words_of_kind(tree.source))
+    no = kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
+    kinds = (kind.utility, kind.information, kind.dynamics)
+    words = [value.name.lower().replace("_", " ") for value in kinds]
+    chance = "no chance" if no else "chance"
+    yield "kind", ", ".join([f"{tree.num_players} players", *words, chance])
     size = _size(tree)
     yield from _lines_of_size(size, tree)
     times = []
@@ -241,15 +245,6 @@ def _lines(tree: GameTree, *, measure: bool) -> Iterator[tuple[str, str]]:
             return
     yield from _lines_of_algorithms(size, tree)
     yield from times
-
-
-def _words_of_kind(game: pyspiel.Game) -> Iterator[str]:
-    kind = game.get_type()
-    yield f"{game.num_players()} players"
-    for value in (kind.utility, kind.information, kind.dynamics):
-        yield value.name.lower().replace("_", " ")
-    deterministic = pyspiel.GameType.ChanceMode.DETERMINISTIC
-    yield "no chance" if kind.chance_mode == deterministic else "chance"
 
 
 # --- info: size -----------------------------------------------------------------------

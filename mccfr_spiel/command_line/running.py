@@ -31,6 +31,7 @@ from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.evaluation.reading import write_policy
+from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
@@ -410,7 +411,7 @@ def _evaluate_by_play(
     # quarter that it was not given.
     budget = solver.tree.budget
     try:
-        result = runs.evaluation(
+        result = evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,

@@ -8,12 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import pyspiel
 from absl import flags
 from tqdm import tqdm
 
 from mccfr_spiel.experiments.comparing import ComparisonError
-from mccfr_spiel.experiments.runs import words_of_error
+from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
 from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
@@ -30,16 +29,6 @@ _WAYS_OUT = {
 }
 """Ways out that the library names and that take an argument of a Python function -> the
 ways out on the command line."""
-
-_IN_WORDS = (
-    ValueError,
-    OSError,
-    MemoryError,
-    ImportError,
-    pyspiel.SpielError,
-    ComparisonError,
-)
-"""Errors whose messages are for users; any other is a bug and shows where it is."""
 
 
 def has_bars() -> bool:
@@ -110,7 +99,7 @@ def guarded(command: Callable[[Signals], int]) -> int:
                 nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nothing))
             return command(signals)
-    except _IN_WORDS as error:
+    except (*IN_WORDS, ComparisonError) as error:
         warn(f"Error: {words_of_error(error)}")
         return 1
     except Stopped as error:

@@ -35,8 +35,6 @@ from mccfr_spiel.common.display import brief
 _UNITS = ["", "k", "m", "g", "t"]
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 
-_PAGE = mmap.PAGESIZE
-
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
 
@@ -162,7 +160,7 @@ def resident() -> int:
         pages = int(os.read(descriptor, 256).split()[1])
     finally:
         os.close(descriptor)
-    return pages * _PAGE
+    return pages * mmap.PAGESIZE
 
 
 # --- the budget -----------------------------------------------------------------

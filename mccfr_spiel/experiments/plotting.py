@@ -417,7 +417,7 @@ def convergence_figure(
 def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
-    """Draws what `runs.evaluation` has estimated, with its intervals."""
+    """Draws what `responses.evaluated_by_play` has estimated, with its intervals."""
     with rc_context(_STYLES["paper"].settings):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []

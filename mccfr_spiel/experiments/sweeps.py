@@ -37,8 +37,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
-import pyspiel
-
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.limits import num_cores
@@ -95,7 +93,7 @@ def run_task(task: Task) -> Outcome:
         for module in task.imports:
             import_module(module)
         _run(task)
-    except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
+    except runs.IN_WORDS as error:
         return Outcome(task.key, runs.words_of_error(error))
     except Exception:  # whatever a user's game raises, the other tasks must go on
         return Outcome(task.key, traceback.format_exc())
