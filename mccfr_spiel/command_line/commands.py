@@ -35,8 +35,8 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
     value_of,
 )
-from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.sweeps import compare
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Hand

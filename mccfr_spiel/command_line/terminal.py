@@ -11,8 +11,8 @@ from typing import Any
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.experiments.comparing import ComparisonError
 from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
+from mccfr_spiel.experiments.sweeps import ComparisonError
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
 from mccfr_spiel.tree.loading import IMPORT_WAY_OUT

@@ -2,8 +2,8 @@
 
 settings.py        one run as a value, the table of settings, names -> settings
 runs.py            settings -> solver -> rows -> files, from which a run goes on
-sweeps.py          tables of settings, run by workers
-comparing.py       algorithms on games with seeds, as one call
+sweeps.py          tables of settings, run by workers; algorithms on games with seeds,
+                   as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
 panels.py          experiments of many panels -> a sweep -> a summary -> figures; those
                    of the papers, and Table 1 of Lanctot et al. 2009
