@@ -21,12 +21,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import psutil
 import pyspiel
 from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown, per_second, repeat
-from mccfr_spiel.common.limits import resident
 
 _GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
@@ -97,7 +97,8 @@ class Meter:
     def turn(self, seconds: float, most: float = math.inf) -> None:
         """Runs for about so long, or until there were `most` iterations in all."""
         touch_memory(FLAGS.touch)
-        held, done, took = resident(), 0, 0.0
+        process, done, took = psutil.Process(), 0, 0.0
+        held = process.memory_info().rss
         began = time.process_time()
         while took < 0.95 * seconds and self.iterations < most:
             rest = done * (seconds - took) / took if took else 1
@@ -107,7 +108,7 @@ class Meter:
             self.iterations += count
             took = time.process_time() - began
         self.rates.append(done / took)
-        self.mebibytes += max(0.0, resident() - held) / 2**20
+        self.mebibytes += max(0.0, process.memory_info().rss - held) / 2**20
 
     @property
     def rate(self) -> float:
