@@ -3,5 +3,5 @@
 main.py         the subcommands, and the parsing of their flags
 running.py      solve and experiment, which run_experiments.py offers, too
 commands.py     compare, info, play and explore
-terminal.py     what any of them prints, and how Ctrl-C and errors end it
+terminal.py     their flags, what they print, and how Ctrl-C and errors end them
 """

@@ -22,8 +22,8 @@ import pyspiel
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
-from mccfr_spiel.command_line.terminal import Signals, guarded, has_bars, show, warn
+from mccfr_spiel.command_line import terminal
+from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
@@ -53,14 +53,14 @@ from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
 FLAGS = flags.FLAGS
-define_flags()
+terminal.define_flags()
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs what the flags of run_experiments.py say; returns the exit code."""
     # absl shows what libraries log. What matplotlib's one for PDF says is no news.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    return guarded(lambda signals: _run(argv, signals))
+    return terminal.guarded(lambda signals: _run(argv, signals))
 
 
 def _run(argv: Sequence[str], signals: Signals) -> int:
@@ -68,7 +68,7 @@ def _run(argv: Sequence[str], signals: Signals) -> int:
         raise ValueError(f"{argv[1]!r} is not a flag. Flags begin with --.")
     if FLAGS.experiment is not None:
         return run_experiment(FLAGS.experiment)
-    for name in OF_EXPERIMENTS:
+    for name in terminal.OF_EXPERIMENTS:
         if FLAGS[name].present:
             raise ValueError(f"--{name} takes an --experiment.")
     return solve(signals)
@@ -158,7 +158,7 @@ def _cluster(modules: Sequence[str]) -> Cluster | None:
         prepare = functools.partial(import_games, tuple(modules))
         threads = FLAGS.threads or 1
         return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
-    for name in CLUSTER:
+    for name in terminal.CLUSTER:
         if FLAGS[name].present and name != "executor":
             raise ValueError(
                 f"--{name} of a single run takes --executor=ray; threads of this "

@@ -6,8 +6,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import commands, running
-from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
+from mccfr_spiel.command_line.terminal import WholeNumberParser
 
 
 @pytest.fixture
