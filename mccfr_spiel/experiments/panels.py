@@ -267,11 +267,7 @@ STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
 # --- Lanctot, Waugh, Zinkevich, Bowling 2009 ---------------------------------------
 
 LANCTOT_2009 = {
-    "Goofspiel, 7 cards": (
-        "python_goofspiel(num_cards=7)",
-        98_309_835,
-        5_000_000_000,
-    ),
+    "Goofspiel, 7 cards": ("python_goofspiel(num_cards=7)", 98_309_835, 5_000_000_000),
     "Latent Tic-Tac-Toe": ("latent_ttt", 58_086_835, 600_000_000),
     "One-Card Poker, 500 cards": (
         "python_one_card_poker(cards=500)",

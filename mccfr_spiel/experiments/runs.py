@@ -46,13 +46,7 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.cluster import Cluster
-from mccfr_spiel.solving.running import (
-    COUNTERS,
-    Metric,
-    log_spaced,
-    reached,
-    row_of,
-)
+from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
