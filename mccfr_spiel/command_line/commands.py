@@ -54,6 +54,9 @@ from mccfr_spiel.tree.loading import load_game, turn_based
 
 TABLE = "comparison.csv"
 
+_PASSED = "iterations", "workers", "rows_per_decade", "max_memory", "twin", "threads"
+"""The flags that are arguments of `compare`, too."""
+
 
 class OfCompare:
     """The flags that only `compare` has.
@@ -104,16 +107,11 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         values.seeds,
         values.nodes,
         metrics,
-        iterations=values.iterations,
         folder=folder / "runs",
-        workers=values.workers,
         executor=executor(values),
         imports=imports,
-        rows_per_decade=values.rows_per_decade,
-        max_memory=values.max_memory,
-        twin=values.twin,
-        threads=values.threads,
         progress=has_bars(),
+        **{name: getattr(values, name) for name in _PASSED},
     )
     table.to_csv(folder / TABLE, index=False)
     for number, metric in enumerate(metrics):
