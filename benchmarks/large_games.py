@@ -13,27 +13,40 @@ OpenSpiel's goes on.
 import json
 import math
 import multiprocessing
+import pathlib
 import resource
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import psutil
 import pyspiel
 from absl import app, flags
 
 import mccfr_spiel as ms
-from benchmarks.machine import (
-    LARGE_GAMES as GAMES,
+from benchmarks.machine import describe, markdown, per_second, repeat
+
+_GOOFSPIEL = (
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
+    "points_order=descending))"
 )
-from benchmarks.machine import (
-    deliver,
-    describe,
-    markdown,
-    per_second,
-    resident,
-    touch_memory,
-)
+GAMES = {
+    **{f"goofspiel_{cards}": _GOOFSPIEL.format(cards) for cards in range(7, 14)},
+    "liars_dice": "liars_dice(numdice=2)",
+    "dark_hex": "dark_hex",
+    "dark_hex_numturns": "dark_hex(obstype=reveal-numturns)",
+    "phantom_ttt": "phantom_ttt",
+    "battleship_3x2": (
+        "battleship(board_width=3,board_height=2,ship_sizes=[2],ship_values=[1],"
+        "num_shots=3,allow_repeated_shots=false)"
+    ),
+    "battleship": "battleship",
+    "limit_holdem": pyspiel.hulh_game_string("fcpa"),
+    "leduc_poker": "leduc_poker(players=3)",
+}
+"""Games whose whole tree nobody makes."""
 
 FORGETFUL = {"dark_hex", "limit_holdem"}
 """Their strings forget when a move failed, or which card came when: imperfect recall,
@@ -84,7 +97,8 @@ class Meter:
     def turn(self, seconds: float, most: float = math.inf) -> None:
         """Runs for about so long, or until there were `most` iterations in all."""
         touch_memory(FLAGS.touch)
-        held, done, took = resident(), 0, 0.0
+        process, done, took = psutil.Process(), 0, 0.0
+        held = process.memory_info().rss
         began = time.process_time()
         while took < 0.95 * seconds and self.iterations < most:
             rest = done * (seconds - took) / took if took else 1
@@ -94,7 +108,7 @@ class Meter:
             self.iterations += count
             took = time.process_time() - began
         self.rates.append(done / took)
-        self.mebibytes += max(0.0, resident() - held)
+        self.mebibytes += max(0.0, process.memory_info().rss - held) / 2**20
 
     @property
     def rate(self) -> float:
@@ -108,14 +122,15 @@ def ratio(ours: Meter, theirs: Meter) -> float:
     return statistics.median(mine / other for mine, other in pairs)
 
 
-def repeat(step: Callable[[], Any]) -> Callable[[int], None]:
-    """A function that calls another so many times."""
+def touch_memory(mebibytes: int) -> None:
+    """Writes to so much new memory and gives it back.
 
-    def run(count: int) -> None:
-        for _ in range(count):
-            step()
-
-    return run
+    A virtual machine may get memory from its host only when it is first written to, and
+    lose it again some seconds after it was given back. That takes up to 40 times as
+    long as all that the system itself does for new memory, and differs from second to
+    second. Whoever runs next finds memory that the machine has.
+    """
+    np.zeros(mebibytes << 17)[:: 4096 // 8] = 1
 
 
 def whole_tree(game: pyspiel.Game) -> ms.GameTree | None:
@@ -313,7 +328,10 @@ def main(_: list[str]) -> None:
             rows.append(run(name, algorithm))
             print(json.dumps(rows[-1]), flush=True)
     text = report(rows)
-    deliver(text, FLAGS.out)
+    if FLAGS.out:
+        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
+    else:
+        print(text)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_ex
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome
 
 import mccfr_spiel as ms
-from benchmarks.machine import GAMES, describe, markdown, per_second
+from benchmarks.machine import GAMES, describe, markdown, per_second, repeat
 
 ALGORITHMS = {
     "external sampling": ms.EXTERNAL_SAMPLING,
@@ -68,16 +68,6 @@ class Measurement(NamedTuple):
     ours: float
     node_seconds: float
     others: dict[str, tuple[float, float, float]]
-
-
-def repeat(step: Callable[[], Any]) -> Spell:
-    """A spell of calls of one function."""
-
-    def spell(count: int) -> None:
-        for _ in range(count):
-            step()
-
-    return spell
 
 
 def cpp_spell(game: pyspiel.Game, algorithm: str) -> Spell:

@@ -66,7 +66,7 @@ from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
 from mccfr_spiel.evaluation.reading import load_policy as load_policy
-from mccfr_spiel.experiments.comparing import compare as compare
+from mccfr_spiel.experiments.sweeps import compare as compare
 from mccfr_spiel.exploring.drawing import draw_tree as draw_tree
 from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning

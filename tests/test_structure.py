@@ -189,7 +189,7 @@ PROGRAMS = {"", "__main__", "command_line", "experiments"}
 """What may import satellites: programs, and the package itself, whose names come from
 everywhere."""
 
-OF_THE_PAPERS = {f"{PACKAGE}.experiments.{name}" for name in ("panels", "reproduction")}
+OF_THE_PAPERS = {f"{PACKAGE}.experiments.panels"}
 """What only the command line imports."""
 
 

@@ -2,8 +2,6 @@
 
 main.py         the subcommands, and the parsing of their flags
 running.py      solve and experiment, which run_experiments.py offers, too
-comparing.py    compare
-describing.py   info
-playing.py      play and explore
-terminal.py     what any of them prints, and how Ctrl-C and errors end it
+commands.py     compare, info, play and explore
+terminal.py     their flags, what they print, and how Ctrl-C and errors end them
 """

@@ -1,7 +1,7 @@
 """The program's subcommands: which flags each has, and what it runs.
 
 Each command has a set of absl flags. Those that several have are the flags of
-`flags.py`, which run_experiments.py has, too; a command adds a table of its own.
+`terminal.py`, which run_experiments.py has, too; a command adds a table of its own.
 """
 
 import re
@@ -13,19 +13,8 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel.command_line import (
-    comparing,
-    describing,
-    playing,
-    running,
-)
-from mccfr_spiel.command_line.flags import (
-    CLUSTER,
-    EXPERIMENT_NAMES,
-    check_formats,
-    define,
-)
-from mccfr_spiel.command_line.terminal import Signals, guarded, show
+from mccfr_spiel.command_line import commands, running, terminal
+from mccfr_spiel.command_line.terminal import EXPERIMENT_NAMES, Signals, show
 from mccfr_spiel.common import refusals
 from mccfr_spiel.experiments.algorithm_names import table_of
 from mccfr_spiel.experiments.settings import SETTINGS
@@ -75,8 +64,8 @@ def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
 
 
 def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
-    words = playing.take_policy(values, words)
-    return playing.run(values, take_game(values, words))
+    words = commands.take_policy(values, words)
+    return commands.run_play(values, take_game(values, words))
 
 
 COMMANDS = {
@@ -89,7 +78,7 @@ COMMANDS = {
             *SETTINGS,
             *("output_dir", "overwrite", "resume", "checkpoint_every", "quiet"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
-            *CLUSTER,
+            *terminal.CLUSTER,
         ),
         object,
         _solve,
@@ -102,8 +91,8 @@ COMMANDS = {
             *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
         ),
-        comparing.Own,
-        lambda values, words, _: comparing.run(values, words),
+        commands.OfCompare,
+        lambda values, words, _: commands.run_compare(values, words),
     ),
     "experiment": Command(
         "NAME",
@@ -121,7 +110,7 @@ COMMANDS = {
         "Plays a game against a policy, in the terminal. The policy is read from "
         "RESULTS, a folder of results or a policy's file, or solved just before.",
         ("game", "players", "import", "abstraction"),
-        playing.Own,
+        commands.OfPlay,
         _play,
     ),
     "explore": Command(
@@ -130,16 +119,16 @@ COMMANDS = {
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
         ("game", "players", "import", "abstraction"),
-        playing.OfPage,
-        lambda values, words, _: playing.open_page(values, words),
+        commands.OfExplore,
+        lambda values, words, _: commands.run_explore(values, words),
     ),
     "info": Command(
         "GAME",
         "Says what a game is: its size, which algorithms can run on it, and what they "
         "take in time and memory.",
         ("game", "players", "max_memory", "import"),
-        describing.Own,
-        lambda values, words, _: describing.run(values, take_game(values, words)),
+        commands.OfInfo,
+        lambda values, words, _: commands.run_info(values, take_game(values, words)),
     ),
 }
 
@@ -180,16 +169,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             near += f" It is a flag of {', '.join(having)}."
         print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
-    return guarded(lambda signals: command.run(values, rest, signals))
+    return terminal.guarded(lambda signals: command.run(values, rest, signals))
 
 
 def flags_of_command(command: Command) -> flags.FlagValues:
     """A command's flags, with their defaults; those it shares are the global ones."""
     values = flags.FlagValues()
     values.set_gnu_getopt()  # flags may follow other words
-    define(table_of(command.own).values(), values)
+    terminal.define(table_of(command.own).values(), values)
     if "figure_format" in values:
-        check_formats(values)
+        terminal.check_formats(values)
     for name in {name for one in COMMANDS.values() for name in one.shared}:
         running.FLAGS[name].unparse()  # main() may be called again in the same process
     for name in command.shared:

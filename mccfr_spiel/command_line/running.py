@@ -22,8 +22,8 @@ import pyspiel
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
-from mccfr_spiel.command_line.terminal import Signals, guarded, has_bars, show, warn
+from mccfr_spiel.command_line import terminal
+from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
@@ -31,7 +31,8 @@ from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.evaluation.reading import write_policy
-from mccfr_spiel.experiments import panels, reproduction, runs, sweeps
+from mccfr_spiel.evaluation.responses import evaluated_by_play
+from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -52,14 +53,14 @@ from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
 FLAGS = flags.FLAGS
-define_flags()
+terminal.define_flags()
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs what the flags of run_experiments.py say; returns the exit code."""
     # absl shows what libraries log. What matplotlib's one for PDF says is no news.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    return guarded(lambda signals: _run(argv, signals))
+    return terminal.guarded(lambda signals: _run(argv, signals))
 
 
 def _run(argv: Sequence[str], signals: Signals) -> int:
@@ -67,7 +68,7 @@ def _run(argv: Sequence[str], signals: Signals) -> int:
         raise ValueError(f"{argv[1]!r} is not a flag. Flags begin with --.")
     if FLAGS.experiment is not None:
         return run_experiment(FLAGS.experiment)
-    for name in OF_EXPERIMENTS:
+    for name in terminal.OF_EXPERIMENTS:
         if FLAGS[name].present:
             raise ValueError(f"--{name} takes an --experiment.")
     return solve(signals)
@@ -157,7 +158,7 @@ def _cluster(modules: Sequence[str]) -> Cluster | None:
         prepare = functools.partial(import_games, tuple(modules))
         threads = FLAGS.threads or 1
         return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
-    for name in CLUSTER:
+    for name in terminal.CLUSTER:
         if FLAGS[name].present and name != "executor":
             raise ValueError(
                 f"--{name} of a single run takes --executor=ray; threads of this "
@@ -410,7 +411,7 @@ def _evaluate_by_play(
     # quarter that it was not given.
     budget = solver.tree.budget
     try:
-        result = runs.evaluation(
+        result = evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,
@@ -439,7 +440,7 @@ def _evaluate_by_play(
 def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the rows if they make a curve, or what was estimated by playing."""
     for one in FLAGS.figure_format or ("png",):
-        picture = (folder / folders.PICTURE).with_suffix(f".{one}")
+        picture = folder / folders.PICTURES[one]
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)
@@ -455,17 +456,17 @@ def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> Non
 def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
-    is_table = name == reproduction.TABLE_1
+    is_table = name == panels.TABLE_1
     for flag in SETTINGS:
         if FLAGS[flag].present and (is_table or flag != "threads"):
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
     if is_table:
-        path = reproduction.make_table(folder, imports, trees, only=FLAGS.only)
+        path = panels.make_table(folder, imports, trees, only=FLAGS.only)
         print(path.read_text(encoding="utf-8"))
         return 0
-    experiment = reproduction.EXPERIMENTS[name]
+    experiment = panels.EXPERIMENTS[name]
     table = {
         key: settings._replace(threads=FLAGS.threads)
         for key, settings in panels.sweep(

@@ -1,23 +1,184 @@
-"""What a command prints, and how it ends: by a signal, by an error in words, or by its
-exit code."""
+"""What the program takes from the terminal and gives to it: its flags, what a command
+prints, and how it ends: by a signal, by an error in words, or by its exit code.
+
+The flags are absl's. Those that say what is run are made from the table of settings,
+see `experiments.settings.SETTINGS`; the others are in this file. The module that calls
+`define_flags` owns the flags, so its --help lists them.
+"""
 
 import contextlib
+import decimal
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
-import pyspiel
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.experiments.comparing import ComparisonError
-from mccfr_spiel.experiments.runs import words_of_error
+from mccfr_spiel.common.folders import FORMATS
+from mccfr_spiel.experiments import panels
+from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
+from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
+from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.sweeps import ComparisonError
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
 from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
 from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
+
+flags.disclaim_key_flags()
+
+EXPERIMENT_NAMES = (panels.TABLE_1, *panels.EXPERIMENTS)
+
+_MOST_DIGITS = 1000
+"""Of a whole number in a flag; `1e999999999` would fill the memory."""
+
+
+class WholeNumberParser(flags.IntegerParser):
+    """Reads integers, also in the form `1e6`."""
+
+    def convert(self, argument: str | int) -> int:
+        """The integer; raises TypeError or ValueError."""
+        try:
+            return super().convert(argument)
+        except ValueError:
+            pass
+        try:
+            number = decimal.Decimal(str(argument))
+        except decimal.InvalidOperation:
+            number = decimal.Decimal("nan")
+        is_small = number.is_finite() and number.adjusted() < _MOST_DIGITS
+        if not is_small or number != number.to_integral_value():
+            raise ValueError(f"{argument} is not a whole number, such as 2000 or 2e3")
+        return int(number)
+
+
+class _NumberOrWordParser(WholeNumberParser):
+    """Reads whole numbers, and leaves words such as "auto" and "4GiB" as they are."""
+
+    def parse(self, argument: str | int) -> int | str:  # type: ignore[override]
+        """The value; raises ValueError for a number out of range."""
+        try:
+            self.convert(argument)
+        except ValueError:
+            return str(argument)
+        return super().parse(argument)
+
+
+class _ChoiceParser(flags.EnumParser):
+    """Reads one of some words, or what MODULE:NAME names, where that can be."""
+
+    def parse(self, argument: str) -> str:
+        """The word; raises ValueError."""
+        return argument if ":" in argument else super().parse(argument)
+
+
+def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
+    """Defines a flag for each line of a table."""
+    for name, kind, default, words, least, choices, _ in table:
+        parser: Any = flags.ArgumentParser()
+        writer: Any = flags.ArgumentSerializer()
+        if kind is bool:
+            flags.DEFINE_boolean(name, default, words, flag_values=values)
+            continue
+        if choices:
+            parser = _ChoiceParser([*choices])
+        elif kind is list:
+            parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
+        elif kind is float:
+            parser = flags.FloatParser(lower_bound=least)
+        elif kind is int:
+            parser = WholeNumberParser(lower_bound=least)
+        elif kind is not str:
+            parser = _NumberOrWordParser(lower_bound=least)
+        flags.DEFINE(parser, name, default, words, values, writer)
+
+
+def define_flags() -> None:
+    """Defines the flags; called once, by the program that parses them."""
+    define(SETTINGS.values())
+    define(table_of(_Program).values())
+    check_formats(flags.FLAGS)
+    for name in ("checkpoint_every", "evaluation_seconds"):
+        flags.register_validator(
+            name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
+        )
+
+
+def check_formats(values: flags.FlagValues) -> None:
+    """Has --figure_format refuse other words than FORMATS."""
+    flags.register_validator(
+        "figure_format",
+        lambda formats: formats is None or (formats and {*formats} <= {*FORMATS}),
+        f"--figure_format must be of {', '.join(FORMATS)}",
+        flag_values=values,
+    )
+
+
+CLUSTER = ("executor", "workers", "ray_address")
+"""The flags that say where an experiment's settings run, or a single run's batches."""
+
+OF_EXPERIMENTS = ("seeds", "only", "tree_cache")
+"""The flags that only --experiment takes."""
+
+
+class _Program:
+    """The flags that say how a run or an experiment is made, not what is run.
+
+    Attributes:
+        evaluation_plays: Plays for each estimate of --evaluate=sampled.
+        evaluation_seconds: Seconds of learning a response for each player, with
+            --evaluate=sampled.
+        output_dir: Folder for the results; by default a new one below results/, named
+            after the game, the algorithm and the seed, or results/EXPERIMENT.
+        overwrite: Replace the results in --output_dir.
+        checkpoint_every: The most seconds between two checkpoints. A run also begins
+            and ends with one, and makes one with a row if saving takes less than a
+            twentieth of the time.
+        resume: Go on with the run in --output_dir, with its settings; begin it if there
+            is none. Only its limits may change: --iterations, --until_nodes_touched,
+            --until_nash_conv, --max_memory, --twin, --threads and --keep_policies.
+        figure_format: png, svg, pdf, or several of these; png if not given, and svg,
+            too, for an experiment.
+        import_: Python modules to import first, such as those that register a game of
+            yours: their names, or the paths of their files.
+        experiment: A table or figure of the papers, in place of a single run.
+        seeds: How many seeds an experiment runs; as many as in the paper if not given.
+        only: Run only the settings of an experiment whose names contain this.
+        executor: What runs the settings of an experiment or a comparison, or makes the
+            walks of a single run's batches: processes of this machine, or a Ray
+            cluster.
+        workers: Processes of an experiment, or of a run with --executor=ray; if not
+            given, one for each core, or as many as the cluster has room for.
+        ray_address: Address of a Ray cluster; one is started here if not given.
+        quiet: Show nothing but errors.
+        tree_cache: Folder of an experiment's game trees; the user's cache folder if not
+            given.
+    """
+
+    evaluation_plays: Annotated[int, 2] = 10_000
+    evaluation_seconds: Annotated[float, 0] = 20.0
+    output_dir: str | None = None
+    overwrite: bool = False
+    checkpoint_every: Annotated[float, 0] = 60.0
+    resume: bool = False
+    figure_format: list | None = None
+    import_: list = []  # noqa: RUF012
+    experiment: Annotated[str, EXPERIMENT_NAMES] | None = None
+    seeds: Count | None = None
+    only: str = ""
+    executor: Annotated[str, ("local", "ray")] = "local"
+    workers: Count | None = None
+    ray_address: str | None = None
+    tree_cache: str | None = None
+    quiet: bool = False
+
+
+# --- what a command prints, and how it ends -------------------------------------------
+
 
 _WAYS_OUT = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
@@ -30,16 +191,6 @@ _WAYS_OUT = {
 }
 """Ways out that the library names and that take an argument of a Python function -> the
 ways out on the command line."""
-
-_IN_WORDS = (
-    ValueError,
-    OSError,
-    MemoryError,
-    ImportError,
-    pyspiel.SpielError,
-    ComparisonError,
-)
-"""Errors whose messages are for users; any other is a bug and shows where it is."""
 
 
 def has_bars() -> bool:
@@ -110,7 +261,7 @@ def guarded(command: Callable[[Signals], int]) -> int:
                 nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nothing))
             return command(signals)
-    except _IN_WORDS as error:
+    except (*IN_WORDS, ComparisonError) as error:
         warn(f"Error: {words_of_error(error)}")
         return 1
     except Stopped as error:

@@ -94,7 +94,9 @@ def one_line(text: str, most: int | None = None) -> str:
             often differ at their ends.
     """
     if not text.isprintable():
-        text = "".join(c if c.isprintable() else _escaped(c) for c in text)
+        text = "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+        )
     if most is not None and len(text) > most:
         head = (most - 3) // 2
         text = f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
@@ -110,10 +112,6 @@ def one_lines(texts: Sequence[str], most: int) -> list[str]:
         if len(set(shown)) == distinct:
             return shown
     return [one_line(text) for text in texts]
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 # --- tables as text and as HTML for notebooks -----------------------------------------

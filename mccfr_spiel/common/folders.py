@@ -34,7 +34,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import platformdirs
-from filelock import BaseFileLock, FileLock, Timeout
+from filelock import FileLock, Timeout
 
 _ROOT = 0
 
@@ -130,65 +130,44 @@ LOCK = ".lock"
 """The file that a lock is held on. It may be left behind, which means nothing."""
 
 
-def acquire(path: pathlib.Path, *, seconds: float = 0.0) -> BaseFileLock | None:
-    """Locks a file, which is created if it is missing.
+@contextlib.contextmanager
+def held(
+    folder: pathlib.Path, name: str = LOCK, *, seconds: float = 0.0
+) -> Iterator[None]:
+    """Holds a file of a folder, so that no other run can write into the folder.
 
-    The lock lasts until `release`, or until the process ends, however it does.
+    The lock ends with the block, or with the process, however it ends. Where the file
+    system has no locks, the user must see to it that nothing runs twice.
 
     Args:
-        path: the file.
-        seconds: how long to wait for another process, which may be infinitely.
-
-    Returns:
-        The lock, or None if the file system has no locks. Then the user must see to it
-        that nothing runs twice.
+        folder: where the file is.
+        name: of the file, which is created if it is missing.
+        seconds: how long to wait for another process; -1 for as long as it takes.
 
     Raises:
-        TimeoutError: another process (or another lock of this one) holds it.
-        OSError: the file cannot be created.
+        ValueError: another process (or another block of this one) holds the file.
+        OSError: nothing can be written in the folder.
     """
-    # The lock may be released in another thread than the one that took it.
-    lock = FileLock(path, thread_local=False)
+    # The block may end in another thread than the one in which it began.
+    lock = FileLock(folder / name, thread_local=False)
     try:
-        lock.acquire(timeout=-1 if seconds == float("inf") else seconds)
+        lock.acquire(timeout=seconds)
     except Timeout as error:
-        raise TimeoutError(f"Another process holds {path}.") from error
-    except NotImplementedError:
-        return None
-    return lock
-
-
-def release(lock: BaseFileLock | None) -> None:
-    """Releases a lock, and removes its file if that is safe."""
-    if lock is None:
-        return
-    if sys.platform != "win32" and isinstance(lock, FileLock):
-        # The lock is still held. Another process that has opened the file meanwhile
-        # will see that it no longer has a name, and open a new one.
-        with contextlib.suppress(OSError):
-            pathlib.Path(lock.lock_file).unlink(missing_ok=True)
-    lock.release()
-
-
-@contextlib.contextmanager
-def held(folder: pathlib.Path) -> Iterator[None]:
-    """Holds a folder, so that no other run can write into it.
-
-    Raises:
-        ValueError: another process holds the folder.
-        OSError: nothing can be written in it.
-    """
-    try:
-        lock = acquire(folder / LOCK)
-    except TimeoutError as error:
         raise ValueError(
             f"Another process is running in {folder}. Wait until it has ended, or "
             "choose another output folder."
         ) from error
+    except NotImplementedError:
+        pass
     try:
         yield
     finally:
-        release(lock)
+        if lock.is_locked and sys.platform != "win32":
+            # The lock is still held. Another process that has opened the file meanwhile
+            # will see that it no longer has a name, and open a new one.
+            with contextlib.suppress(OSError):
+                (folder / name).unlink()
+        lock.release()
 
 
 # --- the one way in which this package writes a file ----------------------------------
@@ -236,8 +215,12 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    if lasting:
-        _sync_folder(path.parent)
+    if lasting and os.name == "posix":  # so that the rename lasts, too
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -254,17 +237,6 @@ def naming(path: pathlib.Path) -> Iterator[None]:
         raise
 
 
-def _sync_folder(folder: pathlib.Path) -> None:
-    """Makes a rename last through a power cut, where the system can do that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # --- what a run leaves in its folder --------------------------------------------------
 
 
@@ -276,8 +248,10 @@ DAMAGED = ".damaged"
 SETTINGS = "settings.json"
 RESULTS = "results.csv"
 POLICY, BINARY_POLICY = "policy.json", "policy.bin"
-PICTURE = "convergence.png"
-PICTURES = PICTURE, "convergence.svg", "convergence.pdf"
+FORMATS = ("png", "svg", "pdf")
+"""The kinds of files that figures are written into."""
+
+PICTURES = {kind: f"convergence.{kind}" for kind in FORMATS}
 CHECKPOINT = "solver.checkpoint"
 EVALUATION = "evaluation.json"
 SOLUTION, PROGRAM = "solution.json", "program.mps"
@@ -287,7 +261,7 @@ ALL_FILES: tuple[str, ...] = (
     RESULTS,
     POLICY,
     BINARY_POLICY,
-    *PICTURES,
+    *PICTURES.values(),
     EVALUATION,
     SOLUTION,
     PROGRAM,

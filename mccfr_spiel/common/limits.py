@@ -35,8 +35,6 @@ from mccfr_spiel.common.display import brief
 _UNITS = ["", "k", "m", "g", "t"]
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 
-_PAGE = mmap.PAGESIZE
-
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
 
@@ -104,19 +102,13 @@ def free_memory() -> int:
     (RLIMIT_AS) leaves.
     """
     free = [psutil.virtual_memory().available, *cgroups_free(_MEMBERSHIP, _CGROUPS)]
-    limit = _address_space_limit()
-    if limit is not None:
-        free.append(limit - psutil.Process().memory_info().vms)
-    return max(min(free), 0)
-
-
-def _address_space_limit() -> int | None:
-    try:
+    with contextlib.suppress(ImportError):  # not on Windows
         import resource
-    except ImportError:  # not on Windows
-        return None
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else soft
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            free.append(limit - psutil.Process().memory_info().vms)
+    return max(min(free), 0)
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
@@ -168,7 +160,7 @@ def resident() -> int:
         pages = int(os.read(descriptor, 256).split()[1])
     finally:
         os.close(descriptor)
-    return pages * _PAGE
+    return pages * mmap.PAGESIZE
 
 
 # --- the budget -----------------------------------------------------------------
@@ -293,25 +285,18 @@ class Budget:
         Raises:
             MemoryBudgetError: the tables do not fit.
         """
-        num_infosets, num_sequences = sizes()
-        size = per_infoset * num_infosets + per_sequence * num_sequences
-        self.require(size, "A solver's tables take")
-        self._add_tables(per_infoset, per_sequence, sizes)
-        end = weakref.finalize(
-            owner, self._add_tables, -per_infoset, -per_sequence, sizes
-        )
-        end.atexit = False
 
-    def _add_tables(
-        self,
-        per_infoset: int,
-        per_sequence: int,
-        sizes: Callable[[], tuple[int, int]],
-    ) -> None:
-        num_infosets, num_sequences = sizes()
-        self.left -= per_infoset * num_infosets + per_sequence * num_sequences
-        self.per_infoset += per_infoset
-        self.per_sequence += per_sequence
+        def count(sign: int) -> None:
+            num_infosets, num_sequences = sizes()
+            size = per_infoset * num_infosets + per_sequence * num_sequences
+            if sign > 0:
+                self.require(size, "A solver's tables take")
+            self.left -= sign * size
+            self.per_infoset += sign * per_infoset
+            self.per_sequence += sign * per_sequence
+
+        count(1)
+        weakref.finalize(owner, count, -1).atexit = False
 
     def in_words(self) -> str:
         """The limit, for messages."""

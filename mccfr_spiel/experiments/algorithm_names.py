@@ -224,12 +224,8 @@ SAMPLINGS["pruned_by_regret"] = full(prune="regret")
 """The estimators, as settings call them."""
 
 
-def _has_step_size(kind: type[Minimizer]) -> bool:
-    return any(field.name == "step_size" for field in dataclasses.fields(kind))
-
-
 MINIMIZERS: dict[str, Minimizer] = {
-    name: kind(**{"step_size": 1.0} if _has_step_size(kind) else {})
+    name: kind(**{"step_size": 1.0} if "step_size" in kind.ranges else {})
     for name, kind in RULES.items()
 }
 """The local rules with their default parameters; the step size is 1."""

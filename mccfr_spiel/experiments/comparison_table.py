@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 
 from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
 from mccfr_spiel.experiments.runs import COLUMNS, aligned
-from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.experiments.sweeps import FINISHED, key
 
 BANDS = ("std", "range")
 """What a band may show: a standard deviation to each side, or the least and largest."""
@@ -144,22 +142,19 @@ def _line(rows: Any, x: str, y: str, band: str) -> Line:
 
 
 def read_comparison(
-    runs: Iterable[tuple[str, str, Settings]],
-    folder: pathlib.Path,
-    metrics: Sequence[str],
+    finished: Iterable[tuple[str, str, int, pathlib.Path]], metrics: Sequence[str]
 ) -> Comparison:
     """The rows of a finished sweep.
 
     Args:
-        runs: what was run: (game's label, algorithm's label, settings).
-        folder: of the sweep.
+        finished: of each run, the game's label, the algorithm's, the seed, and the file
+            of its rows.
         metrics: the columns beside `runs.COLUMNS`.
     """
-    parts = []
-    for game, algorithm, settings in runs:
-        name = key(game, algorithm, settings.seed)
-        which = {"game": game, "algorithm": algorithm, "seed": settings.seed}
-        parts.append(pd.read_csv(folder / (name + FINISHED)).assign(**which))
+    parts = [
+        pd.read_csv(path).assign(game=game, algorithm=algorithm, seed=seed)
+        for game, algorithm, seed, path in finished
+    ]
     rows = pd.concat(parts, ignore_index=True)
     named = [name for name in metrics if name not in COLUMNS]
     gaps = ["nash_conv"] if "nash_conv" in metrics else []

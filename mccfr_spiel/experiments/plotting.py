@@ -9,15 +9,15 @@ those on the page: three panels are as wide as the text of a page, and letters h
 points there, so figures should not be scaled.
 """
 
-import contextlib
 import io
+import itertools
 import math
 import os
 import pathlib
 import re
 import textwrap
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +26,11 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
-from mccfr_spiel.common.folders import RESULTS, read_table, write_file
+from mccfr_spiel.common.folders import FORMATS, RESULTS, read_table, write_file
 from mccfr_spiel.experiments.algorithm_names import METHODS
 
 # --- how figures look -----------------------------------------------------------------
 
-
-FORMATS = ("png", "svg", "pdf")
-"""The kinds of files that figures are written into."""
 
 _WIDTH, _HEIGHT = 2.4, 2.1
 """Inches of a panel, if there are three beside each other."""
@@ -114,42 +111,21 @@ _STYLES = {
     ),
 }
 
-STYLES: tuple[str, ...] = tuple(_STYLES)
-"""The names of the styles."""
-
-
-class Look(NamedTuple):
-    """How a curve is drawn: the broken lines above the solid ones, so that curves that
-    coincide are all seen."""
-
-    color: str
-    linestyle: Any
-    zorder: float
-
-
-@contextlib.contextmanager
-def styled(style: str) -> Iterator[None]:
-    """Applies a style to figures that are made within the block.
-
-    Raises:
-        ValueError: there is no such style.
-    """
-    if style not in STYLES:
-        raise ValueError(f"style={style!r} is none of {', '.join(STYLES)}.")
-    with rc_context(_STYLES[style].settings):
-        yield
+Look = dict[str, Any]
+"""How a curve is drawn, as matplotlib's `plot` takes it."""
 
 
 def looks(names: Iterable[str], style: str) -> dict[str, Look]:
-    """A look for each name, in their order, whatever panels they are drawn in."""
-    palette = _STYLES[style].palette
+    """A look for each name, in their order, whatever panels they are drawn in.
+
+    The broken lines are above the solid ones, so curves that coincide are all seen.
+    """
+    colors = itertools.cycle(_STYLES[style].palette)
+    dashes = itertools.cycle(enumerate(_DASHES))
+    kinds = zip(dict.fromkeys(names), colors, dashes, strict=False)
     return {
-        name: Look(
-            palette[i % len(palette)],
-            _DASHES[i % len(_DASHES)],
-            2 + 0.1 * (i % len(_DASHES)),
-        )
-        for i, name in enumerate(dict.fromkeys(names))
+        name: {"color": color, "linestyle": dash, "zorder": 2 + 0.1 * height}
+        for name, color, (height, dash) in kinds
     }
 
 
@@ -159,12 +135,6 @@ def panels(rows: int, columns: int, style: str) -> tuple[Figure, Any]:
     height = _HEIGHT * rows if columns > 1 else 1.35 * _HEIGHT * rows
     figure = ShownFigure(figsize=(width, height), layout="constrained", style=style)
     return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def wrapped(count: int) -> tuple[int, int]:
-    """Rows and columns for so many panels, none of which belong together."""
-    columns = 2 if count in (2, 4) else min(count, _WIDEST)
-    return math.ceil(count / columns), columns
 
 
 class ShownFigure(Figure):
@@ -203,40 +173,36 @@ def add_legends(figure: Figure, grid: Sequence[Any]) -> None:
     below each panel.
     """
     entries = [_entries(axes) for axes in grid]
-    shown = [labels for _, labels in entries if labels]
-    if not shown:
+    longest = max(entries, key=len)
+    if not longest:
         return
-    longest = max(shown, key=len)
-    if all(set(labels) <= set(longest) for labels in shown):
-        handles = next(handles for handles, labels in entries if labels is longest)
+    if all(one.keys() <= longest.keys() for one in entries):
+        columns = _legend_columns(figure, longest)
         figure.legend(
-            handles,
-            longest,
-            loc="outside lower center",
-            ncols=_legend_columns(figure, longest),
+            longest.values(), longest, loc="outside lower center", ncols=columns
         )
         return
-    for axes, (handles, labels) in zip(grid, entries, strict=True):
-        if labels:
+    for axes, one in zip(grid, entries, strict=True):
+        if one:
             below = ScaledTranslation(0, -_BELOW, figure.dpi_scale_trans)
             axes.legend(
-                handles,
-                labels,
+                one.values(),
+                one,
                 loc="upper center",
                 bbox_to_anchor=(0.45, 0),
                 bbox_transform=axes.transAxes + below,
             )
 
 
-def _entries(axes: Any) -> tuple[list[Any], list[str]]:
-    """The curves of a panel and their labels, each label once."""
-    handles, labels = axes.get_legend_handles_labels()
-    first = dict(zip(reversed(labels), reversed(handles), strict=True))
-    labels = list(dict.fromkeys(labels))
-    return [first[label] for label in labels], labels
+def _entries(axes: Any) -> dict[str, Any]:
+    """The labels of a panel's curves, and the first curve of each."""
+    first: dict[str, Any] = {}
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+        first.setdefault(label, handle)
+    return first
 
 
-def _legend_columns(figure: Figure, labels: Sequence[str]) -> int:
+def _legend_columns(figure: Figure, labels: Collection[str]) -> int:
     """As many columns as the figure is wide enough for."""
     inches = 0.06 * max(map(len, labels)) + 0.5
     fit = max(1, int(figure.get_size_inches()[0] / inches))
@@ -328,14 +294,20 @@ def lines_figure(
         y_scale: its scale; None for "log" where all heights are above 0 and the largest
             is ten times the least.
         style: "paper" or "dark".
+
+    Raises:
+        ValueError: there is no such style.
     """
-    with styled(style):
+    if style not in _STYLES:
+        raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
+    with rc_context(_STYLES[style].settings):
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)
         scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
-        shape = wrapped(len(contents))
-        if len(axes) > 1:
-            shape = len(contents), len(axes)
+        shape = count, columns = len(contents), len(axes)
+        if columns == 1:
+            columns = 2 if count in (2, 4) else min(count, _WIDEST)
+            shape = math.ceil(count / columns), columns
         figure, grid = panels(*shape, style)
         width = _TITLE_WIDTH if shape[1] > 1 else 5 * _TITLE_WIDTH // 3
         places = [(title, *axis) for title in contents for axis in axes]
@@ -363,7 +335,7 @@ def _draw(
     across = line.across[x]
     if not len(line.up):
         if len(across):
-            panel.axvline(across[0], color=look.color, lw=1, label=label)
+            panel.axvline(across[0], color=look["color"], lw=1, label=label)
         return
 
     def shown(heights: np.ndarray) -> np.ndarray:
@@ -375,15 +347,15 @@ def _draw(
     here = shown(line.up)
     dots = {"marker": "."} if here.sum() == 1 else {}  # one point makes no line
     if here.any():
-        panel.plot(across[here], line.up[here], **look._asdict(), **dots, label=label)
+        panel.plot(across[here], line.up[here], **look, **dots, label=label)
     if line.low is not None and line.high is not None and (line.high > line.low).any():
         low = line.low if scales[1] != "log" else np.maximum(line.low, line.up / 10)
         ends = low[here], line.high[here]
-        panel.fill_between(across[here], *ends, color=look.color, alpha=0.2, lw=0)
+        panel.fill_between(across[here], *ends, color=look["color"], alpha=0.2, lw=0)
     for name, heights in line.beside.items():
         words, dashes = _BESIDE[name]
         if (here := shown(heights)).any():
-            how = {"color": look.color, "lw": 0.8, "alpha": 0.8}
+            how = {"color": look["color"], "lw": 0.8, "alpha": 0.8}
             name = f"{words} of {label}"
             panel.plot(across[here], heights[here], dashes, **how, label=name)
 
@@ -398,25 +370,6 @@ def _scale_of(values: np.ndarray) -> str:
     values = values[np.isfinite(values)]
     is_log = len(values) and values.min() > 0 and values.max() >= 10 * values.min()
     return "log" if is_log else "linear"
-
-
-def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The columns of a results.csv, or of the one in a folder; an empty field is nan.
-
-    Raises:
-        ValueError: the file is not a table of numbers.
-        OSError: it cannot be read.
-    """
-    path = pathlib.Path(path)
-    if path.is_dir():
-        path = path / RESULTS
-    path.stat()
-    try:
-        return read_table(path).numbers()
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a table of numbers, as the {RESULTS} of a run is: {error}"
-        ) from error
 
 
 def convergence_figure(
@@ -440,7 +393,17 @@ def convergence_figure(
     """
     lines = {}
     for label, path in results.items():
-        columns = read_columns(path)
+        file = pathlib.Path(path)
+        if file.is_dir():
+            file = file / RESULTS
+        file.stat()
+        try:
+            columns = read_table(file).numbers()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{file} is not a table of numbers, as the {RESULTS} of a run is: "
+                f"{error}"
+            ) from error
         for name in ("nodes_touched", "nash_conv"):
             if name not in columns:
                 raise ValueError(
@@ -454,8 +417,8 @@ def convergence_figure(
 def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
-    """Draws what `runs.evaluation` has estimated, with its intervals."""
-    with styled("paper"):
+    """Draws what `responses.evaluated_by_play` has estimated, with its intervals."""
+    with rc_context(_STYLES["paper"].settings):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []
         for player, estimates in enumerate(result["players"]):

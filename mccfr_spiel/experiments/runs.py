@@ -13,6 +13,7 @@ import bisect
 import errno
 import hashlib
 import itertools
+import operator
 import os
 import pathlib
 import re
@@ -23,16 +24,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from open_spiel.python import policy as openspiel_policy
+import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
-from mccfr_spiel.evaluation.plays import sampled_returns
-from mccfr_spiel.evaluation.responses import learned_response
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.settings import (
@@ -46,18 +44,12 @@ from mccfr_spiel.experiments.settings import (
     new_tree,
     read_flags,
 )
-from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.cluster import Cluster
-from mccfr_spiel.solving.running import (
-    COUNTERS,
-    Metric,
-    log_spaced,
-    measured,
-    reached,
-)
+from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of, turn_based
+from mccfr_spiel.tree.loading import pot_of
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -185,7 +177,9 @@ def rows(
         kept: the rows of the run that exist already, see `read_rows`.
         metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
-    make_row = _row_maker(solver, settings, metrics)
+    measures = {**_measures(solver, settings), **metrics}
+    halves = measures.get("nash_conv") is nash_conv
+    halves &= is_two_player_constant_sum(solver.tree.game)
     column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = kept[-1][column] if kept else 0
     if kept and _is_reached(kept[-1]["nash_conv"], target):
@@ -194,16 +188,16 @@ def rows(
     start = max(covered + 1, getattr(solver, COUNTERS[column]))
     dues = (due for due in row_dues(settings) if due >= start)
     for due in reached(solver, column, dues, on_progress):
-        row = make_row(due)
+        row = {**dict.fromkeys(COLUMNS), **row_of(solver, measures), "due": due}
+        if halves:
+            row["exploitability"] = row["nash_conv"] / 2
         yield row
         if _is_reached(row["nash_conv"], target):
             return
 
 
-def _row_maker(
-    solver: GameSolver, settings: Settings, metrics: Mapping[str, Metric]
-) -> Callable[[int], dict[str, Any]]:
-    """A function that measures the solver as it is now; its argument is `due`.
+def _measures(solver: GameSolver, settings: Settings) -> dict[str, Metric]:
+    """The columns of a row that are measured, as the settings say: name -> metric.
 
     The bound is the least NashConv that theory promises of the average policy: for
     `Solver` that of `theory.nash_conv_bound` (with probability 0.95 if the algorithm
@@ -212,35 +206,17 @@ def _row_maker(
     Raises:
         ValueError: no theorem covers the method.
     """
-    exploitable = is_two_player_constant_sum(solver.tree.game)
-    method: Any = solver  # of bounds a first-order one: `Settings` refuses others
-    promised = None
+    found: dict[str, Metric] = {}
+    if settings.evaluate == "exact":
+        found["nash_conv"] = nash_conv
     if settings.bounds and isinstance(solver, Solver):
         promised = nash_conv_bound(solver.tree, solver.algorithm)
-
-    def make_row(due: int) -> dict[str, Any]:
-        gap = last = bound = None
-        if settings.evaluate == "exact":
-            gap = nash_conv(solver)
-        if promised is not None:
-            bound = float(promised(solver.num_iterations))
-        elif settings.bounds:
-            bound = method.gap_bound
-        if settings.evaluate_last:
-            last = last_iterate(solver)
-        return {
-            "iteration": solver.num_iterations,
-            "nodes_touched": solver.nodes_touched,
-            "seconds": round(solver.seconds, 6),
-            "nash_conv": gap,
-            "exploitability": gap / 2 if gap is not None and exploitable else None,
-            "bound": bound,
-            "last_nash_conv": last,
-            "due": due,
-            **{label: measured(label, metrics[label], solver) for label in metrics},
-        }
-
-    return make_row
+        found["bound"] = lambda solver: float(promised(solver.num_iterations))
+    elif settings.bounds:  # of a first-order method: `Settings` refuses others
+        found["bound"] = operator.attrgetter("gap_bound")
+    if settings.evaluate_last:
+        found["last_nash_conv"] = last_iterate
+    return found
 
 
 def _is_reached(gap: float | None, target: float | None) -> bool:
@@ -558,6 +534,10 @@ class Recording:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
 
+IN_WORDS = ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError
+"""Errors whose messages are for users; any other is a bug and shows where it is."""
+
+
 def words_of_error(error: BaseException) -> str:
     """The message of an error with its notes, such as the history that led to it."""
     words = str(error) or type(error).__name__
@@ -567,87 +547,3 @@ def words_of_error(error: BaseException) -> str:
     if notes and not words.endswith((".", "!", "?")):
         words += "."
     return " ".join([words, *notes])
-
-
-# --- evaluation by play, of games whose whole tree does not fit in memory -------------
-
-
-ONLY_A_BOUND = (
-    "The gain of a learned response is a lower bound of a best response's gain; this "
-    "is not NashConv."
-)
-NO_RESPONSE = (
-    "The game has imperfect recall, so no response was learned, and nothing says how "
-    "far the policy is from an equilibrium."
-)
-"""What the estimates do not say."""
-
-
-def evaluation(
-    policy: SequencePolicy,
-    *,
-    plays: int,
-    seconds: float,
-    seed: int = 0,
-    max_memory: MaxMemory = None,
-    twin: bool | None = None,
-    forgets: bool = False,
-) -> dict[str, Any]:
-    """Plays the policy; returns the estimates in the form that is written as JSON.
-
-    The estimates are those of evaluation/plays.py. For each player they are the value
-    of the policy against itself, its value against uniform players, and the value of a
-    learned response to the others' policy. The gain of that response is a lower bound
-    of what a best response gains. `iterations_of_learning` says how many iterations the
-    response was learned with. For players who forget, no response is learned.
-
-    Args:
-        policy: what is evaluated.
-        plays: for each estimate.
-        seconds: of learning, for each response.
-        seed: any integer, of all draws. Each response has a seed of its own.
-        max_memory: of learning, see `learned_response`.
-        twin: whether walks and plays go over the game's compiled twin, see there.
-        forgets: whether the game has imperfect recall.
-    """
-    game = turn_based(policy.game)
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    num_players, seed = game.num_players(), seed % 2**64
-    how: dict[str, Any] = {"plays": plays, "twin": twin}
-    own = sampled_returns(game, policy, seed=seed, **how) if forgets else []
-    players = []
-    for player in range(num_players):
-        seats: list[Any] = [uniform] * num_players
-        seats[player] = policy
-        response = None
-        if not forgets:
-            response = learned_response(
-                game,
-                policy,
-                player,
-                seconds=seconds,
-                seed=seed * num_players + player,
-                max_memory=max_memory,
-                **how,
-            )
-        against_uniform = sampled_returns(game, seats, seed=seed, **how)
-        estimates = {
-            "value_against_itself": response.own if response else own[player],
-            "value_against_uniform": against_uniform[player],
-        }
-        if response:
-            estimates["value_of_learned_response"] = response.value
-            estimates["gain_of_learned_response"] = response.gain
-        found: dict[str, Any] = {
-            name: {"mean": one.mean, "half_width": one.half_width}
-            for name, one in estimates.items()
-        }
-        if response:
-            found["iterations_of_learning"] = response.iterations
-        players.append(found)
-    unsaid = NO_RESPONSE if forgets else ONLY_A_BOUND
-    return {
-        "what": f"Sampled estimates, mean +- half_width at 95% confidence. {unsaid}",
-        "plays": plays,
-        "players": players,
-    }

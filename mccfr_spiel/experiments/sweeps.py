@@ -1,7 +1,7 @@
 """Sweeps: tables of settings, each run by some worker into a file of its own.
 
 A sweep's folder holds `settings.json` (key -> settings) and `KEY.csv` with the rows of
-every setting that is finished.
+every setting that is finished. `compare` makes one of algorithms on games with seeds.
 A sweep that is run again goes on where it was, whatever ended it. Except for their
 seconds, its rows are the same for any executor and any number of workers.
 
@@ -35,26 +35,32 @@ import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyspiel
+from tqdm import tqdm
 
-from mccfr_spiel.common import folders
+from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+from mccfr_spiel.common import folders, refusals
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.limits import num_cores
-from mccfr_spiel.experiments.algorithm_names import import_module
-from mccfr_spiel.experiments.runs import (
-    NO_METRICS,
-    Recording,
-    load_solver,
-    make_solver,
-    read_rows,
-    words_of_error,
+from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
+from mccfr_spiel.experiments import runs
+from mccfr_spiel.experiments.algorithm_names import (
+    Method,
+    checked,
+    import_module,
+    name_of,
 )
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
+from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree
+from mccfr_spiel.tree.loading import content_print, load_game, module_of
+
+if TYPE_CHECKING:
+    from mccfr_spiel.experiments.comparison_table import Comparison
 
 # --- tasks: one setting of a sweep, as a worker runs it into files of its own ---------
 
@@ -102,8 +108,8 @@ def run_task(task: Task) -> Outcome:
         for module in task.imports:
             import_module(module)
         _run(task)
-    except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
-        return Outcome(task.key, words_of_error(error))
+    except runs.IN_WORDS as error:
+        return Outcome(task.key, runs.words_of_error(error))
     except Exception:  # whatever a user's game raises, the other tasks must go on
         return Outcome(task.key, traceback.format_exc())
     return Outcome(task.key, None)
@@ -112,7 +118,7 @@ def run_task(task: Task) -> Outcome:
 def _run(task: Task) -> None:
     unfinished = task.path(UNFINISHED)
     solver, kept = _make_or_load(task)
-    recording = Recording(
+    recording = runs.Recording(
         unfinished,
         task.path(CHECKPOINT),
         task.settings,
@@ -149,12 +155,12 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.
         with contextlib.suppress(FileNotFoundError, DamagedError):
-            solver = load_solver(settings, task.path(CHECKPOINT), tree)
+            solver = runs.load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
-            kept, is_missing = read_rows(path, settings, solver, labels)
+            kept, is_missing = runs.read_rows(path, settings, solver, labels)
             if not is_missing:
                 return solver, kept
-    return make_solver(settings, tree), []
+    return runs.make_solver(settings, tree), []
 
 
 _tree = functools.lru_cache(maxsize=8)(shared_tree)
@@ -395,7 +401,7 @@ def run_sweep(
     imports: Iterable[str] = (),
     trees: pathlib.Path | None = None,
     checkpoint_every: float = 60.0,
-    metrics: Mapping[str, Metric] = NO_METRICS,
+    metrics: Mapping[str, Metric] = runs.NO_METRICS,
 ) -> list[Outcome]:
     """Runs what is not finished of a sweep; returns the outcomes that are failures.
 
@@ -493,3 +499,226 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
                 "another output folder, or delete it."
             )
     folders.write_json(path, table)
+
+
+# --- `compare`: algorithms on games with seeds, as one call ---------------------------
+#
+# It makes a sweep of what is compared, runs it, and reads its rows into a table
+# (experiments/comparison_table.py).
+
+
+Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
+Algorithms = str | Method | Iterable[str | Method] | Mapping[str, str | Method]
+
+_ROWS_BEFORE = 10_000
+"""The first row of a run is due at one part in so many of the run."""
+
+
+class ComparisonError(RuntimeError):
+    """Some runs of a comparison have failed; the others are kept."""
+
+
+def compare(
+    games: Games,
+    algorithms: Algorithms,
+    seeds: int = 10,
+    nodes: float | None = 1e6,
+    metrics: Metrics = None,
+    *,
+    iterations: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    imports: Iterable[str] = (),
+    rows_per_decade: int = 5,
+    max_memory: int | str | None = None,
+    twin: bool | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> "Comparison":
+    """Runs algorithms on games with several seeds; returns a table of all rows.
+
+        table = ms.compare("kuhn_poker", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
+        table.plot().savefig("kuhn.pdf")
+
+    The table is a pandas DataFrame, see `experiments.comparison_table.Comparison`. Its
+    numbers are the same for any number of workers, except for the seconds. An algorithm
+    that draws nothing, as `CFR_PLUS`, is run with seed 0 only.
+
+    Args:
+        games: load strings or registered games, one or several, or label -> game. The
+            module that registers a game is imported in each worker; if it is the main
+            script or a notebook, all runs are done in this process.
+        algorithms: values or names, one or several, or label -> algorithm.
+        seeds: how many runs of each algorithm on each game.
+        nodes: a run ends with the first iteration after which so many nodes of the tree
+            have been touched, a cost that all algorithms share.
+        metrics: functions of the solver, or names in `ms.metrics.METRICS`, one or
+            several, or label -> function; by default NashConv. Without a metric that
+            has a name, games may be too large for a whole tree.
+        iterations: how long a run is, in place of `nodes`. Offline methods take this.
+        folder: for the rows, which are not kept by default. The same call goes on where
+            it was, also with more seeds, games or algorithms, but not with another
+            function under the name of a metric.
+        workers: processes; one for each core if not given.
+        executor: what runs the runs in place of processes, such as
+            `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
+        imports: more modules, or paths of Python files, that each worker imports first.
+        rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
+        max_memory, twin, threads: as in `Solver`, for each run; but all workers
+            together have no more threads than there are cores.
+        progress: whether to show a bar; by default on terminals.
+
+    Raises:
+        ImportError: pandas or matplotlib is missing.
+        ValueError: a game or an algorithm is wrong, or the folder has rows of others.
+        ComparisonError: runs have failed; the message says which, and why.
+    """
+    try:
+        tables = importlib.import_module("mccfr_spiel.experiments.comparison_table")
+    except ImportError as error:
+        raise ImportError(
+            "A comparison is a pandas DataFrame that matplotlib draws, and one of them "
+            "is not installed here: pip install 'mccfr_spiel[plot]'."
+        ) from error
+    measures = named_metrics(metrics, default=["nash_conv"])
+    chosen = _labelled_games(games)
+    methods = _labelled_algorithms(algorithms)
+    limit = _limit(nodes, iterations, methods)
+    # All metrics that have names take the whole tree.
+    is_exact = any(one in METRICS.values() for one in measures.values())
+    common = Settings(
+        **limit,
+        rows_per_decade=rows_per_decade,
+        rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
+        evaluate="exact" if is_exact else "none",
+        max_memory=max_memory,
+        twin=twin,
+        threads=threads,
+    )
+    parts = [
+        (label, name, common._replace(game=str(game), algorithm=method, seed=seed))
+        for label, game in chosen.items()
+        for name, method in methods.items()
+        for seed in range(refusals.integer(seeds, "seeds", 1) if _draws(method) else 1)
+    ]
+    # Seed by seed, so that all curves are there early.
+    table = keyed(sorted(parts, key=lambda part: part[2].seed))
+    modules = {name for one in chosen.values() if (name := module_of(one))}
+    if executor is None:
+        executor = _executor(workers, table, modules)
+    kept = f"The rows of the others are in {folder}; the same call goes on from there."
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            kept = "Give a folder, in which the rows of the others are kept."
+            scratch = tempfile.TemporaryDirectory(
+                prefix="mccfr_spiel-", ignore_cleanup_errors=True
+            )
+            folder = stack.enter_context(scratch)
+        hidden = None if progress is None else not progress
+        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
+        failures = run_sweep(
+            table,
+            pathlib.Path(folder),
+            executor,
+            lambda share: bar.update(100 * share - bar.n),
+            imports=[*imports, *modules - {"__main__"}],
+            metrics=measures,
+        )
+        if failures:
+            first, error = failures[0]
+            raise ComparisonError(
+                f"{len(failures)} of {len(table)} runs failed, first {first}: {error}\n"
+                f"{kept}"
+            )
+        finished = [
+            (game, name, seed, pathlib.Path(folder, key(game, name, seed) + FINISHED))
+            for game, name, seed in [(*part[:2], part[2].seed) for part in parts]
+        ]
+        return tables.read_comparison(finished, list(measures))
+
+
+# --- what is compared ------------------------------------------------------------
+
+
+def _labelled_games(games: Games) -> dict[str, pyspiel.Game]:
+    if isinstance(games, str | pyspiel.Game):
+        games = [games]
+    if not isinstance(games, Mapping):
+        games = {str(game): game for game in games}
+    if not games:
+        raise ValueError("There are no games to compare algorithms on.")
+    return {label: _checked_game(game) for label, game in games.items()}
+
+
+def _checked_game(game: str | pyspiel.Game) -> pyspiel.Game:
+    """The game, if its load string makes the same game.
+
+    Raises:
+        ValueError: it does not, or there is no such game.
+    """
+    loaded = load_game(game)
+    if isinstance(game, str):
+        return loaded
+    with contextlib.suppress(ValueError):
+        if content_print(load_game(str(game))) == content_print(game):
+            return game
+    raise ValueError(
+        f"The load string {str(game)!r} does not make this game, so that no other "
+        "process can make it. Register the game (pyspiel.register_game)."
+    )
+
+
+def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
+    if isinstance(algorithms, str | Algorithm | OfflineMethod):
+        algorithms = [algorithms]
+    if not isinstance(algorithms, Mapping):
+        algorithms = {name_of(one): one for one in map(checked, algorithms)}
+    if not algorithms:
+        raise ValueError("There are no algorithms to compare.")
+    return {str(label): checked(one) for label, one in algorithms.items()}
+
+
+def _limit(
+    nodes: float | None, iterations: int | None, methods: Mapping[str, Method]
+) -> dict[str, Any]:
+    """The settings that say how long a run is."""
+    if iterations is not None:
+        return {"iterations": refusals.integer(iterations, "iterations", 1)}
+    if nodes is None or not nodes >= 1 or nodes > 2**62:
+        raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
+    offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
+    if offline:
+        raise ValueError(
+            f"{', '.join(offline)} and other offline methods count iterations, no "
+            "nodes; say in iterations how long all runs are, such as iterations=1000."
+        )
+    return {"until_nodes_touched": int(nodes)}
+
+
+def _draws(method: Method) -> bool:
+    """Whether the seed of a method matters."""
+    if not isinstance(method, Algorithm):
+        return False
+    sampling = method.sampling
+    is_random = sampling.is_sampled or isinstance(sampling, OwnEstimator)
+    return is_random or bool(getattr(method.minimizer, "initial_regret", 0))
+
+
+# --- where it runs ---------------------------------------------------------------
+
+
+def _executor(
+    workers: int | None, table: Mapping[str, Settings], modules: set[str]
+) -> Executor:
+    """Processes of this machine, or this process where they would be no use.
+
+    Raises:
+        ValueError: `workers` is no number of processes.
+    """
+    if workers is not None:
+        workers = refusals.integer(workers, "workers", 1)
+    workers = min(workers or os.cpu_count() or 1, len(table))
+    if workers == 1 or "__main__" in modules:
+        return in_this_process
+    return functools.partial(local, workers=workers, run_main=False)

@@ -116,14 +116,7 @@ def run(
             bar.update(min(done, last) - start - bar.n)
 
         for _ in reached(solver, column, dues, watch):
-            row = {
-                "iteration": solver.num_iterations,
-                "nodes_touched": solver.nodes_touched,
-                "seconds": round(solver.seconds, 6),
-                **{
-                    label: measured(label, one, solver) for label, one in labels.items()
-                },
-            }
+            row = row_of(solver, labels)
             solver.history.append(row)
             is_asked = callback is not None and callback(row)
             if is_asked or (goal > 0 and row["pot_percent"] <= goal):
@@ -284,7 +277,17 @@ def _name_of(metric: str | Metric) -> str:
     return getattr(metric, "__name__", type(metric).__name__)
 
 
-def measured(label: str, metric: Metric, solver: Any) -> float:
+def row_of(solver: Any, metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    """A row: where a solver is, and what metrics with labels say of it."""
+    return {
+        "iteration": solver.num_iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": round(solver.seconds, 6),
+        **{label: _measured(label, one, solver) for label, one in metrics.items()},
+    }
+
+
+def _measured(label: str, metric: Metric, solver: Any) -> float:
     """The number that a metric gives of a solver.
 
     Raises:

@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import importlib.metadata
 import inspect
-import math
 import os
 import pathlib
 import re
@@ -161,8 +160,7 @@ def _mapped_tree(
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # `_store` meets what is wrong with it
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = folders.acquire(base / f"{place.name}.lock", seconds=math.inf)
-            stack.callback(folders.release, lock)
+            stack.enter_context(folders.held(base, f"{place.name}.lock", seconds=-1))
         try:
             return _load(new(), place)  # another process may have made it meanwhile
         except FileNotFoundError:

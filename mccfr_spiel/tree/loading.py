@@ -129,6 +129,13 @@ def may_be_python(game: pyspiel.Game) -> bool:
     return is_wrapper or not is_of_pyspiel(game)
 
 
+def module_of(game: pyspiel.Game) -> str | None:
+    """The module whose code a game is; None for one of OpenSpiel's C++ games."""
+    if (rules := rules_of(game)) is not None:
+        return rules.description.rules.acting.__module__
+    return None if is_of_pyspiel(game) else type(game).__module__
+
+
 def _similar_names(name: str) -> str:
     names = pyspiel.registered_names()
     near = difflib.get_close_matches(name, names, n=5)

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.command_line import comparing, running
-from mccfr_spiel.command_line.flags import WholeNumberParser
+from mccfr_spiel.command_line import commands, running
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
+from mccfr_spiel.command_line.terminal import WholeNumberParser
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
         given.update(options)
         raise ValueError("enough")
 
-    monkeypatch.setattr(comparing, "compare", noted)
+    monkeypatch.setattr(commands, "compare", noted)
     program("compare", "kuhn_poker", "--notwin", "--threads=3", "--max_memory=1GiB")
     assert (given["twin"], given["threads"]) == (False, 3)
     assert given["max_memory"] == "1GiB"

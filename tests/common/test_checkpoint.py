@@ -373,18 +373,10 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def no_links(*_):
-    raise PermissionError("This file system has no hard links.")
-
-
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-@pytest.mark.parametrize("links", [True, False])
-def test_an_error_at_any_step_leaves_a_good_file(saved, step, links, monkeypatch):
+def test_an_error_at_any_step_leaves_a_good_file(saved, step, monkeypatch):
     done = 0
     original = getattr(os, step)
-
-    if not links:
-        monkeypatch.setattr(os, "link", no_links)
     for broken in range(2):
         done = 0
 
@@ -419,12 +411,7 @@ def save_thrice(path, number, barrier):
         checkpoint.save(path, contents)
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_of_two_writers_of_one_file_each_leaves_whole_files(
-    tmp_path, links, monkeypatch
-):
-    if not links:
-        monkeypatch.setattr(os, "link", no_links)
+def test_of_two_writers_of_one_file_each_leaves_whole_files(tmp_path):
     barrier = threading.Barrier(2)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for n in range(15):

@@ -384,6 +384,10 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert main(play) == 0
     assert "Against uniform:" in capsys.readouterr().out
     assert main([*play[:-1], "--deals=1"]) == 1
+    assert main([play[0], "kuhn_poker", *play[2:], "--iterations=9"]) == 0  # solved so
+    capsys.readouterr()
+    assert main([play[0], "kuhn_poker", f"{flag}s", *play[3:]]) == 1
+    assert "is not MODULE:NAME" in capsys.readouterr().err
     assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
     assert "abstraction=kuhn_buckets.py:bucket, not" in capsys.readouterr().err
     source.write_text(BUCKETS.replace("look alike", "are one"))

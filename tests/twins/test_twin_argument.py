@@ -6,6 +6,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
@@ -91,7 +92,7 @@ def respond(game, twin, folder):
 
 
 def evaluate(game, twin, folder):
-    return runs.evaluation(policy_of(game), plays=20, seconds=0, twin=twin)
+    return evaluated_by_play(policy_of(game), plays=20, seconds=0, twin=twin)
 
 
 PLAYS = {"sampled_returns": play, "learned_response": respond, "evaluation": evaluate}
