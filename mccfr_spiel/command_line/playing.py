@@ -16,13 +16,13 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.plays import duplicate_returns
-from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.evaluation.responses import local_best_response
 from mccfr_spiel.experiments.algorithm_names import value_of
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.policies.names import said_at, said_info_state
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree

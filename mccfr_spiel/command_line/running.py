@@ -30,7 +30,6 @@ from mccfr_spiel.common.display import brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
-from mccfr_spiel.evaluation.reading import write_policy
 from mccfr_spiel.experiments import panels, reproduction, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
@@ -48,6 +47,7 @@ from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.cluster import Cluster, Ray
+from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 

@@ -35,7 +35,6 @@ from mccfr_spiel.common.arrays import NODE
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
@@ -60,6 +59,7 @@ from mccfr_spiel.rules.description import (
 from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_game, same_name, turn_based
 from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
@@ -357,16 +357,21 @@ def rows_of(
         policies: `[P]` the policy of each player.
         players: those who are asked for.
     """
-    layers: list[Layer] = []
+    parts: list[Rows] = []
+    first_of_layer = 0
     for player in players:
-        found = layers_of(policies[player], game)
-        if found is None:
+        layers = layers_of(policies[player], game)
+        if layers is None:
             return None
-        for layer in found:
-            mine = layer.infosets["player"] == player
-            infosets, hashes = layer.infosets[mine], layer.hashes[mine]
-            layers.append(layer._replace(infosets=infosets, hashes=hashes))
-    return _joined(layers)
+        for infosets, hashes, actions, probs in layers:
+            mine = infosets["player"] == player
+            starts = infosets["first_sequence"][mine] + np.int64(first_of_layer)
+            counts = infosets["num_actions"][mine].astype(np.int64)
+            parts.append((hashes[mine], starts, counts, actions, probs))
+            first_of_layer += len(probs)
+    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    return hashes, starts[first], counts[first], *said
 
 
 def returns_by_rules(
@@ -395,22 +400,6 @@ def returns_by_rules(
         return None
     generator = np.random.Generator(np.random.PCG64(seed))
     return _played(rules_faced(rules, -1, rows), plays, generator)
-
-
-def _joined(layers: list[Layer]) -> Rows:
-    sizes = [len(layer.probs) for layer in layers]
-    offsets = np.cumsum([0, *sizes[:-1]])
-    hashes = np.concatenate([layer.hashes for layer in layers])
-    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
-    starts = [
-        layer.infosets["first_sequence"].astype(np.int64) + offset
-        for layer, offset in zip(layers, offsets, strict=True)
-    ]
-    counts = [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
-    actions = np.concatenate([layer.actions for layer in layers])
-    probs = np.concatenate([layer.probs for layer in layers])
-    rows = np.concatenate(starts)[first], np.concatenate(counts)[first]
-    return hashes, *rows, actions, probs
 
 
 def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:

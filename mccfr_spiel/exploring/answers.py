@@ -14,9 +14,8 @@ import pyspiel
 
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, subjects, views
-from mccfr_spiel.exploring.numbers import beside
 from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
-from mccfr_spiel.exploring.visits import Hand, Visit
+from mccfr_spiel.exploring.visits import Hand, Visit, beside
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""
@@ -66,7 +65,7 @@ class Answers:
     def answer(self, name: str, query: Query) -> Any:
         """The answer to a question of READING or CHANGING, or WORKING."""
         try:
-            return getattr(self, name)(query)
+            return views.plain(getattr(self, name)(query))
         except WorkingError as error:
             if name in CHANGING:
                 raise ValueError(str(error)) from None
@@ -85,11 +84,7 @@ class Answers:
             "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
             "policies": [
-                {
-                    "label": views.text(one.label),
-                    "iteration": one.iteration,
-                    "run": views.text(one.run),
-                }
+                {"label": one.label, "iteration": one.iteration, "run": one.run}
                 for one in subject.candidates
             ],
             "lists": views.LISTS,

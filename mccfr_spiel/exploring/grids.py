@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import views
-from mccfr_spiel.exploring.numbers import Numbers, Origin
+from mccfr_spiel.exploring.subjects import Numbers, Origin
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in, names_at
@@ -82,10 +82,8 @@ def grid(
         odds, moves, visits = ask(state), views.moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        by_name = {
-            views.text(name): odds.get(move, 0.0)
-            for name, move in zip(views.names_of(state, moves), moves, strict=True)
-        }
+        probabilities = [odds.get(move, 0.0) for move in moves]
+        by_name = dict(zip(views.names_of(state, moves), probabilities, strict=True))
         names |= dict.fromkeys(by_name)
         rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
     for row in rows.values():
@@ -138,18 +136,18 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         "extras": ["Range", "Equity", "EV"],
         "words": found.words,
         "totals": [
-            views.number(weights @ column / total) if total > 0 else None
+            weights @ column / total if total > 0 else None
             for column in np.nan_to_num(found.frequencies).T
         ],
-        "evs": study.evs.tolist(),
+        "evs": study.evs,
         "rows": [
             {
                 "label": name,
-                "weight": views.number(weight),
-                "probabilities": policy.tolist(),
-                "values": [*map(views.number, values)],
-                "equity": views.number(equity),
-                "value": views.number(value),
+                "weight": weight,
+                "probabilities": policy,
+                "values": values,
+                "equity": equity,
+                "value": value,
             }
             for name, policy, values, (weight, equity, value) in zip(
                 names, found.frequencies, found.action_evs, extras, strict=True
@@ -198,7 +196,7 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
             state.apply_action(views.moves_of(state)[way])
         moves = views.moves_of(state)
         for move, name in zip(moves, names_at(state, -1, moves), strict=True):
-            found[move] = views.text(card_in(game, name))
+            found[move] = card_in(game, name)
     return dict(sorted(found.items()))
 
 
@@ -251,5 +249,5 @@ def _by_ranks(
         mean = np.average(
             np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
         )
-        cells[row][column] = [*map(views.number, mean)]
+        cells[row][column] = mean
     return {"labels": list(_RANKS), "cells": cells}

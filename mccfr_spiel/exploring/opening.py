@@ -25,8 +25,7 @@ from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
 from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import Subject, WorkingError
+from mccfr_spiel.exploring.subjects import Numbers, Subject, WorkingError
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -88,8 +87,7 @@ class Explorer:
     def __init__(self, subject: Subject, server: Any, port: int) -> None:
         """Serves the page in a thread, by the module `server`; errors of `explore`."""
         self.subject, token = subject, secrets.token_urlsafe(24)
-        self._socket = server.listening(port)
-        self._server = server.server_of(Answers(subject), token)
+        self._server, self._socket = server.opened(Answers(subject), token, port)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), daemon=True
         )
@@ -284,7 +282,8 @@ def page(values: dict[str, Any]) -> str:
     """
     scripts = [static_file(f"{one}.js") for one in ("saved", "page")]
     style = static_file("page.css")
-    data = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    data = views.plain(values)
+    data = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         data = data.replace(sign, f"\\u{ord(sign):04x}")
     policy = (

@@ -5,6 +5,10 @@ solver may be whole already, or mapped from a cache; a small one is made in a th
 its own, and a large one is done without.
 
 `Work` is a call in a thread of its own, for which a page can wait a little.
+
+All values are *counterfactual* here: summed over the histories of an infoset, each
+weighted by how the others and chance play to it. Divided by the sum of these weights
+(`Numbers.reach`) they are what the player gets on average once it is there.
 """
 
 import concurrent.futures
@@ -17,11 +21,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.common.folders import (
@@ -31,14 +36,15 @@ from mccfr_spiel.common.folders import (
     kept_policies,
     read_table,
 )
-from mccfr_spiel.evaluation.reading import load_policy
-from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
+from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
@@ -104,6 +110,103 @@ class Work(Generic[_Result]):
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
         return self._future.result()
+
+
+# --- what a policy is worth at every infoset of a whole tree --------------------------
+
+
+class Numbers(NamedTuple):
+    """What a policy is worth.
+
+    Attributes:
+        policy: `[S]` the policy.
+        plan: `[S]` the players' realization plans.
+        reach: `[I]` how the others and chance play to the infosets.
+        values: `[S]` what its player gets after a sequence, counterfactually.
+        best: `[S]` the same if the player plays a best response from then on.
+        returns: `[P]` the players' expected returns.
+        best_returns: `[P]` those of best responses to the others.
+        gains: `[I]` how much of a player's gain by a best response comes from moving
+            otherwise at the infoset. Those of a player add up to the whole gain.
+        visits: `[I]` about how many walks came to the infoset to update it; None if it
+            is not known how the policy was found.
+    """
+
+    policy: np.ndarray
+    plan: np.ndarray
+    reach: np.ndarray
+    values: np.ndarray
+    best: np.ndarray
+    returns: np.ndarray
+    best_returns: np.ndarray
+    gains: np.ndarray
+    visits: np.ndarray | None = None
+
+
+class Origin(NamedTuple):
+    """How a policy was found.
+
+    Attributes:
+        algorithm: of the solver.
+        iterations: that it has made.
+    """
+
+    algorithm: Algorithm
+    iterations: int
+
+    @property
+    def walks(self) -> int:
+        """For each player; of batches that grow, at least so many."""
+        batch = self.algorithm.batch
+        return self.iterations * (batch if isinstance(batch, int) else 1)
+
+
+def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
+    """`[I]` about how many walks came to each infoset in its player's updates.
+
+    Nothing counts them. A walk comes there with the probability that what it samples
+    leads there, which is taken for the average policy: what the current policies were
+    at each time is not kept.
+    """
+    tree, sampling = passes.tree, origin.algorithm.sampling
+    reach = numbers.reach
+    if not sampling.is_sampled:
+        return np.full(tree.num_infosets, float(origin.walks))
+    if not sampling.opponents:
+        reach = passes.reaches(np.ones_like(numbers.plan))
+    own = np.ones_like(reach)
+    if sampling.player != "all":
+        share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
+        mixed = (1 - share) * numbers.policy + share * uniform_vector(tree)
+        own = passes.plan(mixed)[tree.infosets["parent"]]
+    return origin.walks * np.minimum(reach, 1.0) * own
+
+
+def numbers_of(
+    tree: GameTree, policy: np.ndarray, origin: Origin | None = None
+) -> Numbers:
+    """All numbers of a policy vector, in a few passes over the leaves and the nodes.
+
+    The gain of a best response is split by the performance difference lemma (Kakade,
+    Langford 2002): the player's own reach of an infoset under the policy, times what
+    the best move there is better than the policy's if a best response follows both.
+
+    Raises:
+        ValueError: the tree is not complete, or its leaves do not fit its budget.
+    """
+    passes = full_pass(tree)
+    plan, infosets = passes.plan(policy), tree.infosets
+    values, best = passes.after_sequences(policy)
+    reach = passes.reaches(plan)
+    starts = infosets["first_sequence"]
+    played = np.add.reduceat(policy * best, starts)
+    gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
+    gains = plan[infosets["parent"]] * gaps
+    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
+    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    if origin is None:
+        return found
+    return found._replace(visits=visits_of(passes, found, origin))
 
 
 # --- the policies that a page can look at ---------------------------------------------
@@ -294,10 +397,8 @@ class Subject:
         for which, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(which)
-        tree = self._tree_given
-        if tree is None:
-            trees = (getattr(policy, "tree", None) for policy in in_memory)
-            tree = next((one for one in trees if isinstance(one, GameTree)), None)
+        trees = [self._tree_given, *(getattr(one, "tree", None) for one in in_memory)]
+        tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
