@@ -66,9 +66,9 @@ class Answers:
         """The answer to a question of READING or CHANGING, or WORKING."""
         try:
             return views.plain(getattr(self, name)(query))
-        except WorkingError as error:
+        except WorkingError:
             if name in CHANGING:
-                raise ValueError(str(error)) from None
+                raise
             return WORKING
 
     # --- what is asked ---------------------------------------------------------
@@ -217,7 +217,9 @@ class Answers:
 
     def move(self, query: Query) -> Any:
         """Plays a move."""
-        hand = self._hand(query)
+        hand = self._visit(query).hand
+        if hand is None:
+            raise ValueError("There is no hand yet: deal one.")
         hand.move(_whole(query, "action", -1))
         return hand.view()
 
@@ -233,12 +235,6 @@ class Answers:
             if len(self.visits) > MOST_VISITS:
                 self.visits.popitem(last=False)
             return visit
-
-    def _hand(self, query: Query) -> Hand:
-        hand = self._visit(query).hand
-        if hand is None:
-            raise ValueError("There is no hand yet: deal one.")
-        return hand
 
     def _number(self, query: Query) -> int:
         infoset = _whole(query, "number", -1)

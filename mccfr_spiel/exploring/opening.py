@@ -25,7 +25,7 @@ from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
 from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.subjects import Numbers, Subject, WorkingError
+from mccfr_spiel.exploring.subjects import Numbers, Subject
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -222,7 +222,11 @@ def _of_policy(
         grids: the moves before states that have grids of their own.
     """
     mine, subject = {"policy": which}, answers.subject
-    numbers = _numbers(subject, which)
+
+    def numbers_of(number: int) -> Numbers:
+        return subject.evaluation(subject.candidate(number)).numbers(600.0)
+
+    numbers = numbers_of(which)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
         rows = answers.list(mine | query)["rows"]
@@ -236,7 +240,7 @@ def _of_policy(
     lists: dict[str, Any] = {k: listed(kind=k) for k in views.LISTS if k != "changed"}
     lists["changed"] = []  # has a list for each other policy
     for other in range(len(subject.candidates)):
-        _numbers(subject, other)
+        numbers_of(other)
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
@@ -249,14 +253,6 @@ def _of_policy(
         ],
         "lists": lists,
     }
-
-
-def _numbers(subject: Subject, which: int) -> Numbers:
-    candidate = subject.candidate(which)
-    try:
-        return subject.evaluation(candidate).numbers(600.0)
-    except WorkingError:
-        raise ValueError(f"The numbers of {candidate.label} took long.") from None
 
 
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:

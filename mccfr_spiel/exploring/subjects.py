@@ -62,7 +62,7 @@ that a page begins to change."""
 _Result = TypeVar("_Result")
 
 
-class WorkingError(Exception):
+class WorkingError(ValueError):
     """Work in another thread goes on; the page asks again, or says so."""
 
 
@@ -329,6 +329,7 @@ class Evaluation:
         self._tree, policy = tree, candidate.policy
         words = "The policy is still being read; try again in a moment."
         self.vector = Work(lambda: policy_vector(tree, policy), words).result
+        self._words = f"The numbers of {candidate.label} took long."
         self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
@@ -341,7 +342,7 @@ class Evaluation:
         """
         with self._lock:
             if self._numbers is None:
-                self._numbers = Work(self._compute)
+                self._numbers = Work(self._compute, self._words)
         return self._numbers.result(seconds)
 
     def _compute(self) -> Numbers | Study:
@@ -430,18 +431,16 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        seen: set[int] = set()
+        files = (path / (CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
+        solvers = {
+            one.num_iterations: one for one in map(self._small_solver, files) if one
+        }
+        solvers.pop(0, None)  # with which the run began
         current = []
-        for ending in ("", checkpoint.PREVIOUS):
-            solver = self._small_solver(path / (CHECKPOINT + ending))
-            # After no iterations it is the one with which the run began.
-            count = solver.num_iterations if solver else 0
-            if solver is None or not count or count in seen:
-                continue
+        for count, solver in sorted(solvers.items(), reverse=True):
             average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
             average.run = name
             steps.setdefault(count, average).regrets = average.regrets
-            seen.add(count)
             current.append(last)
             if not first.origin:  # of the newest checkpoint, with which the run ended
                 first.origin = average.origin
@@ -526,7 +525,7 @@ class Subject:
             return (
                 None if self.is_holdem or not self._tree else self._tree.result(seconds)
             )
-        except (ValueError, WorkingError):
+        except ValueError:
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
@@ -598,9 +597,7 @@ class Subject:
         rows = rows[-_MOST_ROWS:]
         names = list(rows[0]) if rows else []
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-        for name in names:
-            if columns[name].count(None) == len(rows):
-                del columns[name]
+        columns = {k: v for k, v in columns.items() if v.count(None) < len(rows)}
         return {"columns": columns, "running": running}
 
 
