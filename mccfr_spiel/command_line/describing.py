@@ -16,7 +16,7 @@ from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
-from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.solving.solver import Solver

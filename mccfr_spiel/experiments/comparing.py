@@ -29,7 +29,7 @@ from mccfr_spiel.experiments.sweeps import (
     local,
     run_sweep,
 )
-from mccfr_spiel.offline.methods import OfflineMethod
+from mccfr_spiel.offline import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.loading import content_print, load_game
 

@@ -35,7 +35,7 @@ from mccfr_spiel.common.folders import write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.panels import Curve, Experiment, Panel
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.offline.methods import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
+from mccfr_spiel.offline import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import shared_tree
 
