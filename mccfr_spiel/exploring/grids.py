@@ -90,18 +90,15 @@ def grid(
         row["probabilities"] = [*map(row["probabilities"].get, names)]
         if origin is not None and tree is None and origin.algorithm.sampling.chance:
             row["visits"] = origin.walks / len(rows)
-    view: dict[str, Any] = {
+    found = [row["probabilities"] for row in rows.values()]
+    dealable = [name for one in choices for name in one.values()]
+    has_ranks = len(own) == 2 and all(map(_CARD.fullmatch, dealable))
+    return {
         "player": player,
         "actions": list(names),
         "rows": [*rows.values()],
-        "ranks": None,
+        "ranks": _by_ranks(rows, found) if has_ranks else None,
     }
-    if len(own) == 2 and all(
-        map(_CARD.fullmatch, itertools.chain(*map(dict.values, choices)))
-    ):
-        found = [row["probabilities"] for row in rows.values()]
-        view["ranks"] = _by_ranks(rows, found)
-    return view
 
 
 def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
@@ -214,18 +211,13 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves = views.moves_of(state)
-        action = cards.get(at, action)
-        if (
-            at < num_deals
-            and at not in cards
-            and (action in taken or action not in moves)
-        ):
-            action = next((move for move in moves if move not in taken), None)
-        if action not in moves:
+        moves, wanted = views.moves_of(state), [cards.get(at, action)]
+        if at < num_deals and at not in cards:
+            wanted = [move for move in (action, *moves) if move not in taken]
+        action = next((move for move in wanted if move in moves), None)
+        if action is None:
             return None
-        if at < num_deals:
-            taken.add(action)
+        taken.add(action)
         state.apply_action(action)
     return None if state.is_terminal() else state
 

@@ -386,12 +386,9 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
     while at < count and len(found) < SHOWN:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
-        string = tree.info_state(at)
-        player = int(tree.infosets[at]["player"])
-        if (
-            wanted in string.casefold()
-            or wanted in said_info_state(tree.game, player, string).casefold()
-        ):
+        string, player = tree.info_state(at), int(tree.infosets[at]["player"])
+        words = said_info_state(tree.game, player, string)
+        if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
     return {"infosets": found, "next": at if at < count else None, "total": count}
