@@ -357,6 +357,8 @@ def rows_of(
             counts = infosets["num_actions"][mine].astype(np.int64)
             parts.append((hashes[mine], starts, counts, actions, probs))
             first_of_layer += len(probs)
+    if not parts:  # nobody is asked for, in a game of one player
+        return None
     hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
     hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
     return hashes, starts[first], counts[first], *said
