@@ -14,13 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    UNIFORM,
-    Algorithm,
-    Averaging,
-    Minimizer,
-    regret_matching,
-)
+from mccfr_spiel.algorithms import UNIFORM, Algorithm, regret_matching
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
@@ -270,16 +264,6 @@ def gap_bound(
     return (first + second) / counts + spread * np.sqrt(2 / counts * np.log(1 / p))
 
 
-def _words_of(minimizer: Minimizer, averaging: Averaging) -> str:
-    """Why the theorems do not hold for an algorithm with these parts."""
-    words = minimizer.rule
-    if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
-        words += " from other regrets than 0"
-    if averaging != UNIFORM:
-        words += f" with the {averaging}"
-    return words
-
-
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
     sampling, minimizer, averaging, *_ = algorithm
@@ -289,8 +273,13 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "game."
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
+        words = minimizer.rule
+        if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
+            words += " from other regrets than 0"
+        if averaging != UNIFORM:
+            words += f" with the {averaging}"
         raise ValueError(
-            f"No theorem bounds NashConv of {_words_of(minimizer, averaging)}. "
+            f"No theorem bounds NashConv of {words}. "
             "Theorems 3 to 5 are about regret matching that starts from regrets of 0, "
             "with the uniform average. Use minimizer=regret_matching and "
             "averaging=uniform, or do without the bound."

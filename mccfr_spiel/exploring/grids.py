@@ -88,7 +88,7 @@ def grid(
         rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
     for row in rows.values():
         row["probabilities"] = [*map(row["probabilities"].get, names)]
-        if origin is not None and tree is None and origin.algorithm.sampling.chance:
+        if origin and tree is None and origin.solver.algorithm.sampling.chance:
             row["visits"] = origin.walks / len(rows)
     found = [row["probabilities"] for row in rows.values()]
     dealable = [name for one in choices for name in one.values()]

@@ -26,7 +26,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.common.folders import (
@@ -147,17 +146,17 @@ class Origin(NamedTuple):
     """How a policy was found.
 
     Attributes:
-        algorithm: of the solver.
-        iterations: that it has made.
+        solver: that has found it.
+        iterations: that it had made by then.
     """
 
-    algorithm: Algorithm
+    solver: Solver
     iterations: int
 
     @property
     def walks(self) -> int:
         """For each player; of batches that grow, at least so many."""
-        batch = self.algorithm.batch
+        batch = self.solver.algorithm.batch
         return self.iterations * (batch if isinstance(batch, int) else 1)
 
 
@@ -168,7 +167,7 @@ def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
     leads there, which is taken for the average policy: what the current policies were
     at each time is not kept.
     """
-    tree, sampling = passes.tree, origin.algorithm.sampling
+    tree, sampling = passes.tree, origin.solver.algorithm.sampling
     reach = numbers.reach
     if not sampling.is_sampled:
         return np.full(tree.num_infosets, float(origin.walks))
@@ -266,9 +265,10 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
     regrets, origin, count = None, None, solver.num_iterations
     if isinstance(solver, Solver):
-        origin = Origin(solver.algorithm, count)
+        origin = Origin(solver, count)
         if solver.tree.abstraction is None and solver.keeps_regrets:
-            regrets = _regrets_of(solver)
+            known = solver.tree, solver.regret_vector()
+            regrets = functools.partial(_regrets_at, *known)
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
@@ -280,16 +280,13 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     ]
 
 
-def _regrets_of(solver: Solver) -> Ask:
-    """The regrets as they are now: None at states that no walk has met yet."""
-    tree, met, vector = solver.tree, solver.tree.num_infosets, solver.regret_vector()
-
-    def ask(state: pyspiel.State) -> list[float] | None:
-        # Not by the string: the first search for one indexes millions in large games.
-        infoset = tree.find_at(state, state.current_player())
-        return row_of(tree, infoset, vector) if 0 <= infoset < met else None
-
-    return ask
+def _regrets_at(
+    tree: GameTree, vector: np.ndarray, state: pyspiel.State
+) -> list[float] | None:
+    """Regrets as they were: None at states that no walk had met by then."""
+    # Not by the string: the first search for one indexes millions in large games.
+    infoset = tree.find_at(state, state.current_player())
+    return (row_of(tree, infoset, vector) if infoset >= 0 else []) or None
 
 
 def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
@@ -445,7 +442,7 @@ class Subject:
             if not first.origin:  # of the newest checkpoint, with which the run ended
                 first.origin = average.origin
             for one in steps.values():
-                one.origin = Origin(solver.algorithm, one.iteration or 0)
+                one.origin = Origin(solver, one.iteration or 0)
         yield from steps.values()
         yield from current
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import CFR_PLUS
 from mccfr_spiel.common import refusals
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
@@ -151,7 +150,7 @@ def restricted_solver(
     for infoset in fixed:
         _, start, _, size, _ = tree.infosets[infoset].item()
         locked[tree.info_state(infoset)] = policy[start : start + size]
-    return Solver(tree, CFR_PLUS, store=tree.store, locked=locked)
+    return Solver(tree, "cfr_plus", store=tree.store, locked=locked)
 
 
 # --- what one open page has changed and plays -----------------------------------------
