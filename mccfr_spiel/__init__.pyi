@@ -65,7 +65,6 @@ from mccfr_spiel.evaluation.choosing import recommend as recommend
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
-from mccfr_spiel.evaluation.reading import load_policy as load_policy
 from mccfr_spiel.experiments.sweeps import compare as compare
 from mccfr_spiel.exploring.drawing import draw_tree as draw_tree
 from mccfr_spiel.exploring.opening import explore as explore
@@ -94,6 +93,7 @@ from mccfr_spiel.solving.drop_in import (
     OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver,
 )
 from mccfr_spiel.solving.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
+from mccfr_spiel.solving.reading import load_policy as load_policy
 from mccfr_spiel.solving.solver import Solver as Solver
 from mccfr_spiel.tree.cache import cached_tree as cached_tree
 from mccfr_spiel.tree.game_check import check_game as check_game

@@ -26,7 +26,6 @@ from mccfr_spiel.common.folders import FORMATS, load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.evaluation.plays import duplicate_returns
-from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.evaluation.responses import local_best_response
 from mccfr_spiel.experiments.algorithm_names import (
     Count,
@@ -40,10 +39,11 @@ from mccfr_spiel.experiments.sweeps import compare
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Hand
-from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.solving.preparing import needs_whole_tree
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree

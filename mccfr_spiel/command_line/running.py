@@ -30,7 +30,6 @@ from mccfr_spiel.common.display import brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
-from mccfr_spiel.evaluation.reading import write_policy
 from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
@@ -45,10 +44,11 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.kernels.jit import seconds_compiled
+from mccfr_spiel.offline import LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.cluster import Cluster, Ray
+from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 

@@ -128,7 +128,15 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
     try:
         tree.expand_all(most=MOST_NODES)
     except (TreeFullError, MemoryBudgetError):
-        return _for_a_large_game(tree)
+        return Recommendation(
+            "external_sampling",
+            algorithms.EXTERNAL_SAMPLING,
+            f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
+            "memory, so passes over the whole tree are out of the question, and so is "
+            "NashConv. External sampling needs little of the tree at a time, and no "
+            "tuning; if a player has so many actions that following all of them is too "
+            "slow, take outcome sampling.",
+        )
     zero_sum = is_two_player_constant_sum(tree.game)
     alike = [place for place in league() if place.zero_sum == zero_sum]
     near = min(alike, key=lambda one: abs(math.log(one.nodes / tree.num_nodes)))
@@ -171,18 +179,6 @@ def _first(game: str, target: float) -> tuple[str, str]:
         use = {"lp": "ms.solve_lp(game)"}.get(name, f"--algorithm={name}")
         words += f" It is an offline method: use {use}."
     return name, words
-
-
-def _for_a_large_game(tree: GameTree) -> Recommendation:
-    return Recommendation(
-        "external_sampling",
-        algorithms.EXTERNAL_SAMPLING,
-        f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
-        "memory, so passes over the whole tree are out of the question, and so is "
-        "NashConv. External sampling needs little of the tree at a time, and no "
-        "tuning; if a player has so many actions that following all of them is too "
-        "slow, take outcome sampling.",
-    )
 
 
 # --- trying out a user's rule --------------------------------------------------------

@@ -16,7 +16,6 @@ The intervals rest on the central limit theorem. They can be trusted after many 
 unless very rare payoffs dominate the mean.
 """
 
-import contextlib
 import copy
 import functools
 import itertools
@@ -35,7 +34,6 @@ from mccfr_spiel.common.arrays import NODE
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
@@ -59,6 +57,7 @@ from mccfr_spiel.rules.description import (
 from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_game, same_name, turn_based
 from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
@@ -145,7 +144,18 @@ def sampled_returns(
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    returns = _returns(loaded, asked, plays, seed, twin)
+    declared, each = declared_by(loaded), [one.policy for one in asked]
+    returns = returns_by_rules(loaded, each, plays, seed, twin)
+    try:
+        for row in [] if returns is None else np.unique(returns, axis=0).tolist():
+            check_returns(declared, row)
+    except GameError:  # below it is told with its history
+        returns = None
+    if returns is None:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        act = functools.partial(_draw_moves, asked, generator)
+        how = declared, ChanceMoves(), generator, act
+        returns = np.array([_play(loaded, *how) for _ in range(plays)])
     return [_estimate_of(column, confidence) for column in returns.T]
 
 
@@ -163,28 +173,6 @@ def _estimate_of(values: np.ndarray, confidence: float) -> Estimate:
 
 
 # --- plays through pyspiel ------------------------------------------------------------
-
-
-def _returns(
-    game: pyspiel.Game,
-    asked: Sequence[Answers],
-    plays: int,
-    seed: int,
-    twin: bool | None,
-) -> np.ndarray:
-    """`[plays, P]` the returns of plays, checked."""
-    declared = declared_by(game)
-    policies = [one.policy for one in asked]
-    returns = returns_by_rules(game, policies, plays, seed, twin)
-    if returns is not None:
-        with contextlib.suppress(GameError):  # below it is told with its history
-            for row in np.unique(returns, axis=0).tolist():
-                check_returns(declared, row)
-            return returns
-    generator = np.random.Generator(np.random.PCG64(seed))
-    act = functools.partial(_draw_moves, asked, generator)
-    how = declared, ChanceMoves(), generator, act
-    return np.array([_play(game, *how) for _ in range(plays)])
 
 
 class ChanceMoves:
@@ -357,16 +345,23 @@ def rows_of(
         policies: `[P]` the policy of each player.
         players: those who are asked for.
     """
-    layers: list[Layer] = []
+    parts: list[Rows] = []
+    first_of_layer = 0
     for player in players:
-        found = layers_of(policies[player], game)
-        if found is None:
+        layers = layers_of(policies[player], game)
+        if layers is None:
             return None
-        for layer in found:
-            mine = layer.infosets["player"] == player
-            infosets, hashes = layer.infosets[mine], layer.hashes[mine]
-            layers.append(layer._replace(infosets=infosets, hashes=hashes))
-    return _joined(layers)
+        for infosets, hashes, actions, probs in layers:
+            mine = infosets["player"] == player
+            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
+            counts = infosets["num_actions"][mine].astype(np.int64)
+            parts.append((hashes[mine], starts, counts, actions, probs))
+            first_of_layer += len(probs)
+    if not parts:  # nobody is asked for, in a game of one player
+        return None
+    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    return hashes, starts[first], counts[first], *said
 
 
 def returns_by_rules(
@@ -393,24 +388,20 @@ def returns_by_rules(
     rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
     if rows is None or rules is None:
         return None
+    store = RuleStore(rules_faced(rules, -1, rows), Budget(_NO_LIMIT))
+    path = store.new_path()
+    results = np.zeros((plays + SPARE, len(policies)))[:plays]
+    tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
+    frame = LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
-    return _played(rules_faced(rules, -1, rows), plays, generator)
-
-
-def _joined(layers: list[Layer]) -> Rows:
-    sizes = [len(layer.probs) for layer in layers]
-    offsets = np.cumsum([0, *sizes[:-1]])
-    hashes = np.concatenate([layer.hashes for layer in layers])
-    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
-    starts = [
-        layer.infosets["first_sequence"].astype(np.int64) + offset
-        for layer, offset in zip(layers, offsets, strict=True)
-    ]
-    counts = [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
-    actions = np.concatenate([layer.actions for layer in layers])
-    probs = np.concatenate([layer.probs for layer in layers])
-    rows = np.concatenate(starts)[first], np.concatenate(counts)[first]
-    return hashes, *rows, actions, probs
+    draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
+    # Each pass plays until fewer draws are left than the longest history takes.
+    while status == GROW:
+        more = generator.random(max(_DRAWS, len(path.history)))
+        draws = np.concatenate([draws[cursor[1] :], more])
+        cursor[1] = 0
+        status = play(frame, store.called, draws, cursor, results)
+    return results if status == DONE else None
 
 
 def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:
@@ -424,25 +415,6 @@ def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:
     faced = copy.copy(rules)
     faced.faced = np.array([player]), rules.new_text(), *rows
     return faced
-
-
-def _played(
-    rules: BoundRules, plays: int, generator: np.random.Generator
-) -> np.ndarray | None:
-    """The returns of plays, `[plays, P]`; None if one is odd."""
-    store = RuleStore(rules, Budget(_NO_LIMIT))
-    path = store.new_path()
-    results = np.zeros((plays + SPARE, rules.num_players))[:plays]
-    tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
-    frame = LAYOUT.frame_of(tree, store.game, store.known, path)
-    draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
-    # Each pass plays until fewer draws are left than the longest history takes.
-    while status == GROW:
-        more = generator.random(max(_DRAWS, len(path.history)))
-        draws = np.concatenate([draws[cursor[1] :], more])
-        cursor[1] = 0
-        status = play(frame, store.called, draws, cursor, results)
-    return results if status == DONE else None
 
 
 # --- duplicate play -------------------------------------------------------------------

@@ -43,7 +43,6 @@ from mccfr_spiel.evaluation.plays import (
     Layer,
     bots_of,
     duplicate_returns,
-    hashes_of,
     layers_of,
     passive_move,
     rows_of,
@@ -194,37 +193,28 @@ class Response(openspiel_policy.Policy):
     another policy elsewhere."""
 
     def __init__(self, policy: Any, solver: Solver, player: int) -> None:
-        tree = solver.tree
+        tree, average = solver.tree, solver.average_vector()
         super().__init__(tree.source, [player])
         self._otherwise = Answers(policy)
-        self._tree = tree
-        self._average = solver.average_vector()
-        self._actions = tree.actions
+        best = np.zeros_like(average)
+        for start, count in tree.infosets[["first_sequence", "num_actions"]].tolist():
+            best[start + int(np.argmax(average[start : start + count]))] = 1.0
+        self._best = SequencePolicy(tree, best)
 
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The action of the response, with probability 1."""
+        """The action of the response with probability 1, where it has one."""
         player = state.current_player() if player_id is None else player_id
-        infoset = self._tree.find(state.information_state_string(player), player)
-        if infoset < 0:
-            return self._otherwise.action_probabilities(state, player)
-        _, start, _, count, _ = self._tree.infosets[infoset].item()
-        best = int(np.argmax(self._average[start : start + count]))
-        return {int(self._actions[start + best]): 1.0}
+        met = self._best.tree.find(state.information_state_string(player), player) >= 0
+        says = self._best if met else self._otherwise
+        return says.action_probabilities(state, player)
 
     def layers(self, game: pyspiel.Game) -> list[Layer] | None:
         """What the response says, and what it follows elsewhere, as `layers_of`."""
+        own = layers_of(self._best, game)
         below = layers_of(self._otherwise.policy, game)
-        tree, average = self._tree, self._average
-        infosets = tree.infosets
-        hashes = hashes_of(tree, len(infosets))
-        if below is None or hashes is None:
-            return None
-        probs = np.zeros(len(average))
-        for start, count in infosets[["first_sequence", "num_actions"]].tolist():
-            probs[start + int(np.argmax(average[start : start + count]))] = 1.0
-        return [Layer(infosets, hashes, self._actions, probs), *below]
+        return None if own is None or below is None else own + below
 
 
 class _FixedState:

@@ -14,15 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    UNIFORM,
-    Algorithm,
-    Averaging,
-    Minimizer,
-    regret_matching,
-)
+from mccfr_spiel.algorithms import UNIFORM, Algorithm, regret_matching
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
@@ -30,7 +24,7 @@ from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import depth_of, levels_below
+from mccfr_spiel.tree.whole import depth_of, levels
 
 Numbers = npt.ArrayLike
 
@@ -170,35 +164,31 @@ def least_history_probability(
     draws = policy_vector(tree, policy).copy()
     mine = sequences_of(tree, player)
     draws[mine] += epsilon * (uniform_vector(tree)[mine] - draws[mine])
-    level, reach, least = np.zeros(1, np.int64), np.ones(1), 1.0
-    for below, parents, moves in levels_below(tree.nodes):
-        above = tree.nodes[level[parents]]
-        entries, is_chance = above["start"] + moves, above["player"] == CHANCE_NODE
-        reach = reach[parents]
-        reach[is_chance] *= tree.chance_probs[entries[is_chance]]
-        reach[~is_chance] *= draws[entries[~is_chance]]
-        ends = (tree.nodes[below]["player"] == TERMINAL) & (reach > 0)
-        level, least = below, min(least, float(reach[ends].min(initial=1.0)))
+    least = 1.0
+    for level in levels(tree.arrays, 0, draws, most=np.inf):
+        ends = tree.nodes["player"][level.nodes] == TERMINAL
+        least = min(least, float(level.weights[ends].min(initial=1.0)))
     return least
 
 
 # --- bounds ------------------------------------------------------------------
 
 
-def _check(iterations: Numbers, confidence: float | None = None) -> np.ndarray:
+def _counts(iterations: Numbers) -> np.ndarray:
     counts = np.asarray(iterations, float)
     if not (counts > 0).all():
         raise ValueError(f"iterations={iterations} must be above 0.")
-    if confidence is not None:
-        name = "the probability of failure p"
-        refusals.number(confidence, name, 0, 1, open_low=True)
     return counts
+
+
+def _failure(p: float) -> float:
+    return refusals.number(p, "the probability of failure p", 0, 1, open_low=True)
 
 
 def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
     """Theorem 3 of Lanctot et al. 2009: after T iterations the average regret of CFR is
     at most `range M sqrt|A| / sqrt T`."""
-    counts = _check(iterations)
+    counts = _counts(iterations)
     scale = player.utility_range * player.m_value * np.sqrt(player.max_actions)
     return scale / np.sqrt(counts)
 
@@ -208,8 +198,7 @@ def external_sampling_regret_bound(
 ) -> np.ndarray:
     """Theorem 4: with probability 1 - p the average regret is at most `1 + sqrt(2 / p)`
     times the bound of CFR."""
-    p = refusals.number(p, "the probability of failure p", 0, 1, open_low=True)
-    return (1 + np.sqrt(2 / p)) * cfr_regret_bound(player, iterations)
+    return (1 + np.sqrt(2 / _failure(p))) * cfr_regret_bound(player, iterations)
 
 
 def outcome_sampling_regret_bound(
@@ -220,8 +209,7 @@ def outcome_sampling_regret_bound(
 
     `delta` defaults to the player's `least_probability`.
     """
-    if delta is None:
-        delta = player.least_probability
+    delta = player.least_probability if delta is None else delta
     delta = refusals.number(delta, "delta", 0, 1, open_low=True)
     return external_sampling_regret_bound(player, iterations, p) / delta
 
@@ -265,7 +253,7 @@ def gap_bound(
             bound on it.
         sampling: see `estimate_range`.
     """
-    counts = _check(iterations, p)
+    counts, p = _counts(iterations), _failure(p)
     if not isinstance(players, tuple):
         raise ValueError(f"players={players!r} is no tuple of two PlayerTheory.")
     if len(players) != 2:
@@ -274,16 +262,6 @@ def gap_bound(
     spread = 2 * players[0].utility_range
     spread += sum(estimate_range(player, sampling) for player in players)
     return (first + second) / counts + spread * np.sqrt(2 / counts * np.log(1 / p))
-
-
-def _words_of(minimizer: Minimizer, averaging: Averaging) -> str:
-    """Why the theorems do not hold for an algorithm with these parts."""
-    words = minimizer.rule
-    if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
-        words += " from other regrets than 0"
-    if averaging != UNIFORM:
-        words += f" with the {averaging}"
-    return words
 
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
@@ -295,8 +273,13 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "game."
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
+        words = minimizer.rule
+        if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
+            words += " from other regrets than 0"
+        if averaging != UNIFORM:
+            words += f" with the {averaging}"
         raise ValueError(
-            f"No theorem bounds NashConv of {_words_of(minimizer, averaging)}. "
+            f"No theorem bounds NashConv of {words}. "
             "Theorems 3 to 5 are about regret matching that starts from regrets of 0, "
             "with the uniform average. Use minimizer=regret_matching and "
             "averaging=uniform, or do without the bound."
@@ -342,7 +325,7 @@ def nash_conv_bound(
     tree = complete_tree(game)
     check_covered(tree.game, algorithm)
     sampling = algorithm.sampling
-    refusals.number(p, "the probability of failure p", 0, 1, open_low=True)
+    p = _failure(p)
     players = player_theory(tree, epsilon=sampling.epsilon or 1.0)
 
     def bound(iterations: Numbers) -> np.ndarray:

@@ -41,8 +41,7 @@ from mccfr_spiel.algorithms import (
     value_in,
 )
 from mccfr_spiel.common import refusals
-from mccfr_spiel.offline import linear_program
-from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
+from mccfr_spiel.offline import OFFLINE_METHODS, OfflineMethod, linear_program
 
 # --- modules by their names, or by the paths of their files ------------------------
 

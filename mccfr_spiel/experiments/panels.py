@@ -44,7 +44,7 @@ from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
-from mccfr_spiel.offline.methods import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
+from mccfr_spiel.offline import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import shared_tree
 

@@ -42,7 +42,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     value_of,
     written,
 )
-from mccfr_spiel.offline.methods import OfflineMethod, check_players
+from mccfr_spiel.offline import OfflineMethod, check_players
 from mccfr_spiel.solving.cluster import check_can_split
 from mccfr_spiel.solving.preparing import STORES
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree

@@ -1,11 +1,10 @@
 """A page in the browser that shows what was learned.
 
     opening.py      `explore`: the running page; `export`: the same page as one file
-    numbers.py      values of a policy over a whole tree; fixing it, and solving on
-    subjects.py     what is looked at: a game, its policies, its tree, a run's rows
+    subjects.py     what is looked at: a game, its policies, their values, a run's rows
     views.py        what the page shows of a state and of an infoset; search, lists
     grids.py        policies by private cards
-    visits.py       what one open page has changed, and a game against a policy
+    visits.py       what one open page has fixed and solved on; games against a policy
     answers.py      what the page asks, by name
     server.py       who may ask, and the server
     static/         the page itself

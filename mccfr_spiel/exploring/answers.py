@@ -14,9 +14,8 @@ import pyspiel
 
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, subjects, views
-from mccfr_spiel.exploring.numbers import beside
 from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
-from mccfr_spiel.exploring.visits import Hand, Visit
+from mccfr_spiel.exploring.visits import Hand, Visit, beside
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""
@@ -66,10 +65,10 @@ class Answers:
     def answer(self, name: str, query: Query) -> Any:
         """The answer to a question of READING or CHANGING, or WORKING."""
         try:
-            return getattr(self, name)(query)
-        except WorkingError as error:
+            return views.plain(getattr(self, name)(query))
+        except WorkingError:
             if name in CHANGING:
-                raise ValueError(str(error)) from None
+                raise
             return WORKING
 
     # --- what is asked ---------------------------------------------------------
@@ -85,11 +84,7 @@ class Answers:
             "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
             "policies": [
-                {
-                    "label": views.text(one.label),
-                    "iteration": one.iteration,
-                    "run": views.text(one.run),
-                }
+                {"label": one.label, "iteration": one.iteration, "run": one.run}
                 for one in subject.candidates
             ],
             "lists": views.LISTS,
@@ -222,7 +217,9 @@ class Answers:
 
     def move(self, query: Query) -> Any:
         """Plays a move."""
-        hand = self._hand(query)
+        hand = self._visit(query).hand
+        if hand is None:
+            raise ValueError("There is no hand yet: deal one.")
         hand.move(_whole(query, "action", -1))
         return hand.view()
 
@@ -238,12 +235,6 @@ class Answers:
             if len(self.visits) > MOST_VISITS:
                 self.visits.popitem(last=False)
             return visit
-
-    def _hand(self, query: Query) -> Hand:
-        hand = self._visit(query).hand
-        if hand is None:
-            raise ValueError("There is no hand yet: deal one.")
-        return hand
 
     def _number(self, query: Query) -> int:
         infoset = _whole(query, "number", -1)

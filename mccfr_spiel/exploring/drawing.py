@@ -10,7 +10,7 @@ import io
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -193,9 +193,9 @@ def draw_tree(
     if policy is not None and around is None:
         tree = complete_tree(tree)
         policy = SequencePolicy(tree, policy_vector(tree, policy))
-    picture = _Picture(spots_of(state, policy, most), tree.num_players, name)
-    words = f"{name}, {counted(len(picture.spots), 'node')}"
-    return TreeDrawing(picture.svg(), words)
+    spots = spots_of(state, policy, most)
+    words = f"{name}, {counted(len(spots), 'node')}"
+    return TreeDrawing(picture(spots, tree.num_players, name), words)
 
 
 def _moves_in(history: Sequence[int] | str) -> list[int]:
@@ -240,27 +240,37 @@ class Spot:
     """A node of the drawing.
 
     Attributes:
+        state: the game's.
         parent: None at the root.
-        player: who acts, as in OpenSpiel.
-        infoset: its number in the drawing; -1 where no player acts.
-        known: what the player knows there, as people say it.
+        level: how many moves lead to it.
         label: what is written at the edge to the node.
         odds: the probability of a player's move to it; None if there is no policy, or
             if chance has made the move.
-        end: what is written behind a terminal node.
-        level: how many moves lead to it.
-        y: its row, which `give_rows` finds.
+        number: of its infoset among those of the player who acts.
+        known: what that player knows there, as people say it.
+        end: what is written behind a node: returns, or dots where the tree goes on.
+        below: its children.
+        x, y: where it stands, which `give_places` finds.
+        start: where the edge to it has come to its row, and the label begins.
     """
 
-    parent: "Spot | None"
-    player: int
-    infoset: int = -1
-    known: str = ""
+    state: pyspiel.State
+    parent: "Spot | None" = None
+    level: int = 0
     label: str = ""
     odds: float | None = None
+    number: int = 0
+    known: str = ""
     end: str = ""
-    level: int = 0
+    below: list["Spot"] = dataclasses.field(default_factory=list)
+    x: float = _MARGIN + _RADIUS
     y: float = 0.0
+    start: float = 0.0
+
+    @property
+    def player(self) -> int:
+        """Who acts, as in OpenSpiel."""
+        return int(self.state.current_player())
 
 
 def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]:
@@ -273,20 +283,21 @@ def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]
     """
     spots: list[Spot] = []
     answers = None if policy is None else Answers(policy)
-    infosets: dict[tuple[int, str], int] = {}
-    stack = [(state, Spot(None, int(state.current_player())))]
+    numbers: dict[int, dict[str, int]] = {}
+    stack = [Spot(state)]
     # One pass takes a node off the stack and puts its children on, the last one first.
     while stack:
-        state, spot = stack.pop()
+        spot = stack.pop()
         spots.append(spot)
-        player = spot.player
+        state, player = spot.state, spot.player
         if state.is_terminal():
             spot.end = ", ".join(f"{one:g}" for one in state.returns())
             continue
         odds: dict[int, float] = {}
         if player >= 0:
             known = state.information_state_string(player)
-            spot.infoset = infosets.setdefault((player, known), len(infosets))
+            mine = numbers.setdefault(player, {})
+            spot.number = mine.setdefault(known, 1 + len(mine))
             spot.known = said_info_state(state.get_game(), player, known)
         if spot.level == depth:
             spot.end = "\u2026"
@@ -296,52 +307,33 @@ def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]
         elif answers is not None:
             odds = answers.action_probabilities(state)
         actions = state.legal_actions() if player >= 0 else list(odds)
-        below = []
         for action, name in zip(actions, said_at(state, player, actions), strict=True):
-            label, odd = one_line(name, _MOST_OF_NAME), None
+            one = Spot(state.child(action), spot, spot.level + 1)
+            one.label = one_line(name, _MOST_OF_NAME)
             if odds:
                 odd = odds.get(action, 0.0)
-                label += f" {odd:.2f}"
-            child = state.child(action)
-            one = Spot(spot, int(child.current_player()), label=label)
-            one.odds, one.level = odd if player >= 0 else None, spot.level + 1
-            below.append((child, one))
-        stack += reversed(below)
+                one.label += f" {odd:.2f}"
+                one.odds = odd if player >= 0 else None
+            spot.below.append(one)
+        stack += reversed(spot.below)
     return spots
 
 
-def give_rows(spots: Sequence[Spot]) -> None:
-    """Leaves stand on rows of their own, other nodes in the middle of their children.
-
-    From the last node up, all children of a node have their rows before it.
-
-    Args:
-        spots: the nodes in depth-first order.
-    """
-    children: dict[Spot, list[float]] = {}
-    leaves = len({*spots} - {spot.parent for spot in spots})
-    for spot in reversed(spots):
-        rows = children.get(spot)
-        if rows is None:
-            leaves -= 1
-            spot.y = _MARGIN + _ROW * (0.5 + leaves)
-        else:
-            spot.y = (min(rows) + max(rows)) / 2
-        if spot.parent is not None:
-            children.setdefault(spot.parent, []).append(spot.y)
+Link = tuple[int, list[Spot]]
+"""A line that joins nodes of one infoset on one level: the lane it is in, 0 next to the
+nodes, and the nodes from the top down."""
 
 
-def links_of(members: Sequence[Spot]) -> list[tuple[int, list[Spot]]]:
-    """The lines that join nodes of one infoset on one level, from the top down: of each
-    the lane it is in, 0 next to the nodes, and the nodes.
+def links_of(members: Sequence[Spot]) -> list[Link]:
+    """The links of a level, from the top down.
 
     Lines that overlap get lanes of their own. Each pass takes the line that begins
     highest among those left and puts it into the first lane that is free there.
     """
-    groups: dict[int, list[Spot]] = {}
+    groups: dict[tuple[int, int], list[Spot]] = {}
     for spot in members:
-        if spot.infoset >= 0:
-            groups.setdefault(spot.infoset, []).append(spot)
+        if spot.number:
+            groups.setdefault((spot.player, spot.number), []).append(spot)
     links, ends = [], [-1.0]  # of each lane the row where its last line ends
     for group in groups.values():
         if len(group) > 1:
@@ -352,139 +344,132 @@ def links_of(members: Sequence[Spot]) -> list[tuple[int, list[Spot]]]:
     return links
 
 
+def give_places(spots: Sequence[Spot]) -> tuple[list[Link], float]:
+    """Places nodes, given in depth-first order; returns the links and the width.
+
+    Leaves stand on rows of their own, other nodes in the middle of their children. From
+    the last node up, all children of a node have their rows before it.
+    """
+    for row, leaf in enumerate(spot for spot in spots if not spot.below):
+        leaf.y = _MARGIN + _ROW * (0.5 + row)
+    for spot in reversed(spots):
+        if spot.below:
+            spot.y = (spot.below[0].y + spot.below[-1].y) / 2
+    found: list[Link] = []
+    x, start, width = _MARGIN + _RADIUS, 0.0, 0.0
+    for level in range(1 + max(spot.level for spot in spots)):
+        members = [spot for spot in spots if spot.level == level]
+        links = links_of(members)
+        found += links
+        if level:
+            start = x + _RADIUS + _BEND
+            end = start + _CHARACTER * max(len(spot.label) for spot in members)
+            lanes = 1 + max((lane for lane, _ in links), default=-1)
+            x = end + 4 + lanes * _LANE + _RADIUS + 6
+        for spot in members:
+            spot.x, spot.start = x, start
+        behind = _CHARACTER * max(len(spot.end) for spot in members)
+        width = max(width, x + _RADIUS + behind + _MARGIN)
+    return found, width
+
+
 # --- the picture ----------------------------------------------------------------------
 
 
-class _Picture:
-    """The drawing of one tree as an SVG element."""
+def picture(spots: Sequence[Spot], num_players: int, name: str) -> str:
+    """The drawing of a tree as the text of an SVG file."""
+    links, width = give_places(spots)
+    words = ", ".join(map(str, range(num_players)))
+    words = f"At the ends: the returns of players {words}."
+    if links:
+        words += " Dots on a dashed line: one information set."
+    top = 2 * _LINE + _MARGIN
+    group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
+    for spot in spots:
+        _draw_edge(group, spot)
+    for lane, joined in links:
+        _draw_link(group, lane, joined)
+    for spot in spots:
+        _draw_node(group, spot)
+    legend = ElementTree.Element("g")
+    bottom = top + max(spot.y for spot in spots) + _ROW / 2 + _MARGIN
+    right, rows = _draw_legend(legend, spots, num_players, bottom)
+    width = f"{max(width, right, _CHARACTER * len(words) + 2 * _MARGIN):.0f}"
+    height = f"{bottom + _LINE * rows + _MARGIN:.0f}"
+    view = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
+    named = {"xmlns": "http://www.w3.org/2000/svg", "class": "ms-tree"}
+    root = ElementTree.Element("svg", {**named, **view, "role": "img"})
+    _child(root, "title").text = f"The tree of {name}"
+    _child(root, "style").text = _style()
+    _child(root, "rect", "paper", width="100%", height="100%")
+    _text(root, _MARGIN, _LINE + 6, one_line(name), "title")
+    _text(root, _MARGIN, 2 * _LINE + 6, words, "faint")
+    root.extend((group, legend))
+    return ElementTree.tostring(root, encoding="unicode")
 
-    def __init__(self, spots: list[Spot], num_players: int, name: str) -> None:
-        self.spots, self._name = spots, name
-        self._known = {one.infoset: one for one in spots if one.player >= 0}
-        self._owned = [
-            [infoset for infoset, one in sorted(self._known.items()) if one.player == p]
-            for p in range(num_players)
-        ]
-        self._numbers = {  # within their players
-            infoset: number
-            for mine in self._owned
-            for number, infoset in enumerate(mine, 1)
-        }
-        give_rows(spots)
-        levels: list[list[Spot]] = []
-        for spot in spots:
-            if spot.level == len(levels):
-                levels.append([])
-            levels[spot.level].append(spot)
-        # For each level where its nodes are, and where edges have come to their rows.
-        self._x, self._label_start = [_MARGIN + _RADIUS], [0.0]
-        self._width, self._links = 0.0, []
-        for level, members in enumerate(levels):
-            links = links_of(members)
-            self._links += links
-            if level:
-                start = self._x[-1] + _RADIUS + _BEND
-                end = start + _CHARACTER * max(len(spot.label) for spot in members)
-                lanes = 1 + max((lane for lane, _ in links), default=-1)
-                self._label_start.append(start)
-                self._x.append(end + 4 + lanes * _LANE + _RADIUS + 6)
-            behind = _CHARACTER * max(len(spot.end) for spot in members)
-            self._width = max(self._width, self._x[-1] + _RADIUS + behind + _MARGIN)
 
-    def svg(self) -> str:
-        """The text of an SVG file."""
-        words = ", ".join(map(str, range(len(self._owned))))
-        words = f"At the ends: the returns of players {words}."
-        if self._links:
-            words += " Dots on a dashed line: one information set."
-        top = 2 * _LINE + _MARGIN
-        group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
-        self._draw_edges(group)
-        self._draw_links(group)
-        for spot in self.spots:
-            self._draw_node(group, spot)
-        legend = ElementTree.Element("g")
-        bottom = top + max(spot.y for spot in self.spots) + _ROW / 2 + _MARGIN
-        right, rows = self._draw_legend(legend, bottom)
-        width = max(self._width, right, _CHARACTER * len(words) + 2 * _MARGIN)
-        height = bottom + _LINE * rows + _MARGIN
-        root = ElementTree.Element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "class": "ms-tree",
-                "viewBox": f"0 0 {width:.0f} {height:.0f}",
-                "width": f"{width:.0f}",
-                "height": f"{height:.0f}",
-                "role": "img",
-            },
-        )
-        _child(root, "title").text = f"The tree of {self._name}"
-        _child(root, "style").text = _style()
-        _child(root, "rect", "paper", width="100%", height="100%")
-        _text(root, _MARGIN, _LINE + 6, one_line(self._name), "title")
-        _text(root, _MARGIN, 2 * _LINE + 6, words, "faint")
-        root.extend((group, legend))
-        return ElementTree.tostring(root, encoding="unicode")
+def _draw_edge(group: ElementTree.Element, spot: Spot) -> None:
+    """Draws the edge that leads to a node."""
+    if spot.parent is None:
+        return
+    x0, y0, x1, y1 = spot.parent.x, spot.parent.y, spot.start, spot.y
+    middle = (x0 + x1) / 2 + _RADIUS / 2
+    path = (
+        f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
+        f"{x1:.1f} {y1:.1f} H{spot.x:.1f}"
+    )
+    edge = _child(group, "path", "edge", d=path)
+    width = 1.0 if spot.odds is None else 0.8 + 3.2 * spot.odds
+    edge.set("stroke-width", f"{width:.2f}")
+    label = _text(group, x1, y1 - 5, spot.label)
+    if spot.odds is not None and spot.odds < 0.005:  # the label says 0
+        edge.set("stroke-dasharray", "1 3")
+        label.set("opacity", "0.6")
 
-    def _draw_edges(self, group: ElementTree.Element) -> None:
-        for spot in self.spots[1:]:
-            assert spot.parent is not None
-            x0, y0 = self._x[spot.parent.level], spot.parent.y
-            x1, y1 = self._label_start[spot.level], spot.y
-            middle = (x0 + x1) / 2 + _RADIUS / 2
-            path = (
-                f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
-                f"{x1:.1f} {y1:.1f} H{self._x[spot.level]:.1f}"
-            )
-            edge = _child(group, "path", "edge", d=path)
-            width = 1.0 if spot.odds is None else 0.8 + 3.2 * spot.odds
-            edge.set("stroke-width", f"{width:.2f}")
-            label = _text(group, x1, y1 - 5, spot.label)
-            if spot.odds is not None and spot.odds < 0.005:  # the label says 0
-                edge.set("stroke-dasharray", "1 3")
-                label.set("opacity", "0.6")
 
-    def _draw_links(self, group: ElementTree.Element) -> None:
-        for lane, spots in self._links:
-            x = self._x[spots[0].level] - _RADIUS - 6 - _LANE * lane
-            colour = _PLAYERS + lane % (len(_LIGHT) - _PLAYERS)
-            path = f"M{x:.1f} {spots[0].y:.1f} V{spots[-1].y:.1f}"
-            _child(group, "path", f"link line{colour}", d=path)
-            for spot in spots:
-                _child(group, "circle", f"fill{colour}", cx=x, cy=spot.y, r="3")
+def _draw_link(group: ElementTree.Element, lane: int, spots: list[Spot]) -> None:
+    x = spots[0].x - _RADIUS - 6 - _LANE * lane
+    colour = _PLAYERS + lane % (len(_LIGHT) - _PLAYERS)
+    path = f"M{x:.1f} {spots[0].y:.1f} V{spots[-1].y:.1f}"
+    _child(group, "path", f"link line{colour}", d=path)
+    for spot in spots:
+        _child(group, "circle", f"fill{colour}", cx=x, cy=spot.y, r="3")
 
-    def _draw_node(self, group: ElementTree.Element, spot: Spot) -> None:
-        x, y, player = self._x[spot.level], spot.y, spot.player
-        if spot.end:  # of a leaf, or dots where the tree goes on
-            right = 4 if player == TERMINAL else _RADIUS + 3
-            _text(group, x + right, y + 4, spot.end)
-        if player == CHANCE_NODE:
-            r = _RADIUS - 1
-            corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
-            shape = _child(group, "polygon", "chance", points=corners)
-            _child(shape, "title").text = "chance"
-        elif player != TERMINAL:
-            kind = f"fill{player % _PLAYERS}"
-            shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{_RADIUS:g}")
-            _child(shape, "title").text = f"player {player}: {one_line(spot.known)}"
-            _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
 
-    def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
-        """The list of each player's information states; returns where it ends at the
-        right, and its rows."""
-        x, rows = _MARGIN, 0
-        for player, mine in enumerate(self._owned):
-            known = [self._known[infoset].known for infoset in mine]
-            names = one_lines(known, _MOST_OF_STRING)
-            lines = [f"player {player}"]
-            lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
-            for row, words in enumerate(lines):
-                kind = f"title fill{player % _PLAYERS}" if row == 0 else ""
-                _text(group, x, top + _LINE * (row + 0.5), words, kind)
-            x += _CHARACTER * max(map(len, lines)) + 2 * _MARGIN
-            rows = max(rows, len(lines))
-        return x, rows
+def _draw_node(group: ElementTree.Element, spot: Spot) -> None:
+    x, y, player = spot.x, spot.y, spot.player
+    if spot.end:  # of a leaf, or dots where the tree goes on
+        right = 4 if player == TERMINAL else _RADIUS + 3
+        _text(group, x + right, y + 4, spot.end)
+    if player == CHANCE_NODE:
+        r = _RADIUS - 1
+        corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
+        shape = _child(group, "polygon", "chance", points=corners)
+        _child(shape, "title").text = "chance"
+    elif player != TERMINAL:
+        kind = f"fill{player % _PLAYERS}"
+        shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{_RADIUS:g}")
+        _child(shape, "title").text = f"player {player}: {one_line(spot.known)}"
+        _text(group, x, y + 4, str(spot.number), "number")
+
+
+def _draw_legend(
+    group: ElementTree.Element, spots: Sequence[Spot], num_players: int, top: float
+) -> tuple[float, int]:
+    """The list of each player's information states; returns where it ends at the
+    right, and its rows."""
+    x, rows = _MARGIN, 0
+    for player in range(num_players):
+        known = {spot.number: spot.known for spot in spots if spot.player == player}
+        names = one_lines([*known.values()], _MOST_OF_STRING)
+        lines = [f"player {player}"]
+        lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
+        for row, words in enumerate(lines):
+            kind = f"title fill{player % _PLAYERS}" if row == 0 else ""
+            _text(group, x, top + _LINE * (row + 0.5), words, kind)
+        x += _CHARACTER * max(map(len, lines)) + 2 * _MARGIN
+        rows = max(rows, len(lines))
+    return x, rows
 
 
 def _child(
@@ -543,35 +528,37 @@ def printed(svg: str, kind: str) -> bytes:
         r"^\.ms-tree \.(\w+) \{ (.*) \}$", root.findtext("style", ""), re.MULTILINE
     )
     styles = {name: re.findall(r"([\w-]+): ([^;]+);", body) for name, body in rules}
-    for element, down in _with_places(root, 0.0):
-        names = element.get("class", "").split()
-        style = {k: v for name in names for k, v in styles.get(name, ())}
-        _draw(axes, element, down, style | element.attrib)
+    for group in (root, *root.findall("g")):
+        down = float(group.get("transform", "translate(0 0)")[:-1].split()[1])
+        for element in group:
+            names = element.get("class", "").split()
+            style = {k: v for name in names for k, v in styles.get(name, ())}
+            _draw(axes, element, down, style | element.attrib)
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=DOTS_PER_INCH)
     return file.getvalue()
-
-
-def _with_places(
-    element: ElementTree.Element, down: float
-) -> Iterator[tuple[ElementTree.Element, float]]:
-    """All elements below one, with how far down their groups are moved."""
-    for child in element:
-        if child.tag == "g":
-            moved = re.match(r"translate\(0 ([\d.]+)\)", child.get("transform", ""))
-            yield from _with_places(child, down + float(moved[1] if moved else 0))
-        else:
-            yield child, down
 
 
 def _draw(
     axes: Any, element: ElementTree.Element, down: float, style: dict[str, str]
 ) -> None:
     """Draws an element, by its own attributes and those of its classes."""
-    from matplotlib.patches import Circle, PathPatch, Polygon
+    from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    if element.tag == "path":
+    if element.tag == "text":
+        axes.text(
+            float(style["x"]),
+            float(style["y"]) + down,
+            element.text or "",
+            color=style.get("fill", "#1f2328"),
+            alpha=float(style.get("opacity", 1)),
+            fontsize=FONT * _POINTS_PER_PIXEL,
+            fontweight=style.get("font-weight", "normal"),
+            horizontalalignment="center" if "text-anchor" in style else "left",
+            parse_math=False,
+        )
+    elif element.tag == "path":
         points: list[tuple[float, float]] = []
         codes: list[Any] = []
         for command, text in re.findall(r"([MCHV])([^MCHV]*)", style["d"]):
@@ -584,32 +571,21 @@ def _draw(
             points += pairs
             kinds = {"M": Path.MOVETO, "C": Path.CURVE4}
             codes += [kinds.get(command, Path.LINETO)] * len(pairs)
+        dashes = tuple(map(float, style.get("stroke-dasharray", "").split()))
         patch = PathPatch(
             Path([(x, y + down) for x, y in points], codes),
             fill=False,
             edgecolor=style["stroke"],
             linewidth=float(style.get("stroke-width", "1")) * _POINTS_PER_PIXEL,
+            linestyle=(0, dashes) if dashes else "solid",
         )
-        dashes = [float(one) for one in style.get("stroke-dasharray", "").split()]
-        if dashes:
-            patch.set_linestyle((0, tuple(dashes)))
         axes.add_patch(patch)
-    elif element.tag == "circle":
-        x, y, r = (float(style[name]) for name in ("cx", "cy", "r"))
-        axes.add_patch(Circle((x, y + down), r, color=style["fill"], linewidth=0))
-    elif element.tag == "polygon":
-        pairs = [map(float, pair.split(",")) for pair in style["points"].split()]
-        corners = [(x, y + down) for x, y in pairs]
-        axes.add_patch(Polygon(corners, color=style["fill"], linewidth=0))
-    elif element.tag == "text":
-        axes.text(
-            float(style["x"]),
-            float(style["y"]) + down,
-            element.text or "",
-            color=style.get("fill", "#1f2328"),
-            alpha=float(style.get("opacity", 1)),
-            fontsize=FONT * _POINTS_PER_PIXEL,
-            fontweight=style.get("font-weight", "normal"),
-            horizontalalignment="center" if "text-anchor" in style else "left",
-            parse_math=False,
-        )
+    elif element.tag in ("circle", "polygon"):
+        if element.tag == "circle":
+            x, y, r = (float(style[name]) for name in ("cx", "cy", "r"))
+            outline = Path.circle((x, y + down), r)
+        else:
+            pairs = [map(float, pair.split(",")) for pair in style["points"].split()]
+            corners = [(x, y + down) for x, y in pairs]
+            outline = Path([*corners, corners[0]], closed=True)
+        axes.add_patch(PathPatch(outline, color=style["fill"], linewidth=0))

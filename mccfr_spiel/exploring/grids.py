@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import views
-from mccfr_spiel.exploring.numbers import Numbers, Origin
+from mccfr_spiel.exploring.subjects import Numbers, Origin
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in
@@ -83,28 +83,23 @@ def grid(
         odds, moves, visits = ask(state), views.moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        by_name = {
-            views.text(name): odds.get(move, 0.0)
-            for name, move in zip(views.names_of(state, moves), moves, strict=True)
-        }
+        probabilities = [odds.get(move, 0.0) for move in moves]
+        by_name = dict(zip(views.names_of(state, moves), probabilities, strict=True))
         names |= dict.fromkeys(by_name)
         rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
     for row in rows.values():
         row["probabilities"] = [*map(row["probabilities"].get, names)]
-        if origin is not None and tree is None and origin.algorithm.sampling.chance:
+        if origin and tree is None and origin.solver.algorithm.sampling.chance:
             row["visits"] = origin.walks / len(rows)
-    view: dict[str, Any] = {
+    found = [row["probabilities"] for row in rows.values()]
+    dealable = [name for one in choices for name in one.values()]
+    has_ranks = len(own) == 2 and all(map(_CARD.fullmatch, dealable))
+    return {
         "player": player,
         "actions": list(names),
         "rows": [*rows.values()],
-        "ranks": None,
+        "ranks": _by_ranks(rows, found) if has_ranks else None,
     }
-    if len(own) == 2 and all(
-        map(_CARD.fullmatch, itertools.chain(*map(dict.values, choices)))
-    ):
-        found = [row["probabilities"] for row in rows.values()]
-        view["ranks"] = _by_ranks(rows, found)
-    return view
 
 
 def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
@@ -139,18 +134,18 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         "extras": ["Range", "Equity", "EV"],
         "words": found.words,
         "totals": [
-            views.number(weights @ column / total) if total > 0 else None
+            weights @ column / total if total > 0 else None
             for column in np.nan_to_num(found.frequencies).T
         ],
-        "evs": study.evs.tolist(),
+        "evs": study.evs,
         "rows": [
             {
                 "label": name,
-                "weight": views.number(weight),
-                "probabilities": policy.tolist(),
-                "values": [*map(views.number, values)],
-                "equity": views.number(equity),
-                "value": views.number(value),
+                "weight": weight,
+                "probabilities": policy,
+                "values": values,
+                "equity": equity,
+                "value": value,
             }
             for name, policy, values, (weight, equity, value) in zip(
                 names, found.frequencies, found.action_evs, extras, strict=True
@@ -199,7 +194,7 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
             state.apply_action(views.moves_of(state)[way])
         moves = views.moves_of(state)
         for move, name in zip(moves, names_at(state, -1, moves), strict=True):
-            found[move] = views.text(card_in(game, name))
+            found[move] = card_in(game, name)
     return dict(sorted(found.items()))
 
 
@@ -217,18 +212,13 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves = views.moves_of(state)
-        action = cards.get(at, action)
-        if (
-            at < num_deals
-            and at not in cards
-            and (action in taken or action not in moves)
-        ):
-            action = next((move for move in moves if move not in taken), None)
-        if action not in moves:
+        moves, wanted = views.moves_of(state), [cards.get(at, action)]
+        if at < num_deals and at not in cards:
+            wanted = [move for move in (action, *moves) if move not in taken]
+        action = next((move for move in wanted if move in moves), None)
+        if action is None:
             return None
-        if at < num_deals:
-            taken.add(action)
+        taken.add(action)
         state.apply_action(action)
     return None if state.is_terminal() else state
 
@@ -252,5 +242,5 @@ def _by_ranks(
         mean = np.average(
             np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
         )
-        cells[row][column] = [*map(views.number, mean)]
+        cells[row][column] = mean
     return {"labels": list(_RANKS), "cells": cells}

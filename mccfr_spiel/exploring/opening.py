@@ -25,8 +25,7 @@ from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
 from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import Subject, WorkingError
+from mccfr_spiel.exploring.subjects import Numbers, Subject
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -88,8 +87,7 @@ class Explorer:
     def __init__(self, subject: Subject, server: Any, port: int) -> None:
         """Serves the page in a thread, by the module `server`; errors of `explore`."""
         self.subject, token = subject, secrets.token_urlsafe(24)
-        self._socket = server.listening(port)
-        self._server = server.server_of(Answers(subject), token)
+        self._server, self._socket = server.opened(Answers(subject), token, port)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), daemon=True
         )
@@ -224,7 +222,11 @@ def _of_policy(
         grids: the moves before states that have grids of their own.
     """
     mine, subject = {"policy": which}, answers.subject
-    numbers = _numbers(subject, which)
+
+    def numbers_of(number: int) -> Numbers:
+        return subject.evaluation(subject.candidate(number)).numbers(600.0)
+
+    numbers = numbers_of(which)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
         rows = answers.list(mine | query)["rows"]
@@ -238,7 +240,7 @@ def _of_policy(
     lists: dict[str, Any] = {k: listed(kind=k) for k in views.LISTS if k != "changed"}
     lists["changed"] = []  # has a list for each other policy
     for other in range(len(subject.candidates)):
-        _numbers(subject, other)
+        numbers_of(other)
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
@@ -251,14 +253,6 @@ def _of_policy(
         ],
         "lists": lists,
     }
-
-
-def _numbers(subject: Subject, which: int) -> Numbers:
-    candidate = subject.candidate(which)
-    try:
-        return subject.evaluation(candidate).numbers(600.0)
-    except WorkingError:
-        raise ValueError(f"The numbers of {candidate.label} took long.") from None
 
 
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
@@ -284,7 +278,8 @@ def page(values: dict[str, Any]) -> str:
     """
     scripts = [static_file(f"{one}.js") for one in ("saved", "page")]
     style = static_file("page.css")
-    data = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    data = views.plain(values)
+    data = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         data = data.replace(sign, f"\\u{ord(sign):04x}")
     policy = (

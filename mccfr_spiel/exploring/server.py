@@ -24,7 +24,7 @@ from starlette.responses import (
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mccfr_spiel.exploring.answers import CHANGING, FILES, READING, Answers, static_file
-from mccfr_spiel.exploring.views import text
+from mccfr_spiel.exploring.views import plain
 
 HOST = "127.0.0.1"
 _HOSTS = (HOST, "localhost")
@@ -110,19 +110,13 @@ def application(answers: Answers, token: str) -> ASGIApp:
 
 
 def _refused(words: str, status: int = 400) -> Response:
-    return JSONResponse({"error": text(words)}, status)
+    return JSONResponse({"error": plain(words)}, status)
 
 
-def server_of(answers: Answers, token: str) -> uvicorn.Server:
-    """The server of an application."""
-    app = application(answers, token)
-    return uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
-    )
-
-
-def listening(port: int) -> socket.socket:
-    """A socket that listens on the loopback address.
+def opened(
+    answers: Answers, token: str, port: int
+) -> tuple[uvicorn.Server, socket.socket]:
+    """The server of an application, and a socket that listens on the loopback address.
 
     Raises:
         ValueError: the port is in use, or may not be used.
@@ -141,4 +135,6 @@ def listening(port: int) -> socket.socket:
             f"port={port} cannot be used: {error.strerror}. Another page may be open "
             "there; choose another port, or port=0 for any that is free."
         ) from error
-    return found
+    app = application(answers, token)
+    how = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
+    return uvicorn.Server(how), found

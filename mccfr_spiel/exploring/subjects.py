@@ -5,6 +5,10 @@ solver may be whole already, or mapped from a cache; a small one is made in a th
 its own, and a large one is done without.
 
 `Work` is a call in a thread of its own, for which a page can wait a little.
+
+All values are *counterfactual* here: summed over the histories of an infoset, each
+weighted by how the others and chance play to it. Divided by the sum of these weights
+(`Numbers.reach`) they are what the player gets on average once it is there.
 """
 
 import concurrent.futures
@@ -17,7 +21,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyspiel
@@ -31,14 +35,15 @@ from mccfr_spiel.common.folders import (
     kept_policies,
     read_table,
 )
-from mccfr_spiel.evaluation.reading import load_policy
-from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
+from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
@@ -56,7 +61,7 @@ that a page begins to change."""
 _Result = TypeVar("_Result")
 
 
-class WorkingError(Exception):
+class WorkingError(ValueError):
     """Work in another thread goes on; the page asks again, or says so."""
 
 
@@ -104,6 +109,103 @@ class Work(Generic[_Result]):
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
         return self._future.result()
+
+
+# --- what a policy is worth at every infoset of a whole tree --------------------------
+
+
+class Numbers(NamedTuple):
+    """What a policy is worth.
+
+    Attributes:
+        policy: `[S]` the policy.
+        plan: `[S]` the players' realization plans.
+        reach: `[I]` how the others and chance play to the infosets.
+        values: `[S]` what its player gets after a sequence, counterfactually.
+        best: `[S]` the same if the player plays a best response from then on.
+        returns: `[P]` the players' expected returns.
+        best_returns: `[P]` those of best responses to the others.
+        gains: `[I]` how much of a player's gain by a best response comes from moving
+            otherwise at the infoset. Those of a player add up to the whole gain.
+        visits: `[I]` about how many walks came to the infoset to update it; None if it
+            is not known how the policy was found.
+    """
+
+    policy: np.ndarray
+    plan: np.ndarray
+    reach: np.ndarray
+    values: np.ndarray
+    best: np.ndarray
+    returns: np.ndarray
+    best_returns: np.ndarray
+    gains: np.ndarray
+    visits: np.ndarray | None = None
+
+
+class Origin(NamedTuple):
+    """How a policy was found.
+
+    Attributes:
+        solver: that has found it.
+        iterations: that it had made by then.
+    """
+
+    solver: Solver
+    iterations: int
+
+    @property
+    def walks(self) -> int:
+        """For each player; of batches that grow, at least so many."""
+        batch = self.solver.algorithm.batch
+        return self.iterations * (batch if isinstance(batch, int) else 1)
+
+
+def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
+    """`[I]` about how many walks came to each infoset in its player's updates.
+
+    Nothing counts them. A walk comes there with the probability that what it samples
+    leads there, which is taken for the average policy: what the current policies were
+    at each time is not kept.
+    """
+    tree, sampling = passes.tree, origin.solver.algorithm.sampling
+    reach = numbers.reach
+    if not sampling.is_sampled:
+        return np.full(tree.num_infosets, float(origin.walks))
+    if not sampling.opponents:
+        reach = passes.reaches(np.ones_like(numbers.plan))
+    own = np.ones_like(reach)
+    if sampling.player != "all":
+        share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
+        mixed = (1 - share) * numbers.policy + share * uniform_vector(tree)
+        own = passes.plan(mixed)[tree.infosets["parent"]]
+    return origin.walks * np.minimum(reach, 1.0) * own
+
+
+def numbers_of(
+    tree: GameTree, policy: np.ndarray, origin: Origin | None = None
+) -> Numbers:
+    """All numbers of a policy vector, in a few passes over the leaves and the nodes.
+
+    The gain of a best response is split by the performance difference lemma (Kakade,
+    Langford 2002): the player's own reach of an infoset under the policy, times what
+    the best move there is better than the policy's if a best response follows both.
+
+    Raises:
+        ValueError: the tree is not complete, or its leaves do not fit its budget.
+    """
+    passes = full_pass(tree)
+    plan, infosets = passes.plan(policy), tree.infosets
+    values, best = passes.after_sequences(policy)
+    reach = passes.reaches(plan)
+    starts = infosets["first_sequence"]
+    played = np.add.reduceat(policy * best, starts)
+    gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
+    gains = plan[infosets["parent"]] * gaps
+    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
+    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    if origin is None:
+        return found
+    return found._replace(visits=visits_of(passes, found, origin))
 
 
 # --- the policies that a page can look at ---------------------------------------------
@@ -163,9 +265,10 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
     regrets, origin, count = None, None, solver.num_iterations
     if isinstance(solver, Solver):
-        origin = Origin(solver.algorithm, count)
+        origin = Origin(solver, count)
         if solver.tree.abstraction is None and solver.keeps_regrets:
-            regrets = _regrets_of(solver)
+            known = solver.tree, solver.regret_vector()
+            regrets = functools.partial(_regrets_at, *known)
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
@@ -177,16 +280,13 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     ]
 
 
-def _regrets_of(solver: Solver) -> Ask:
-    """The regrets as they are now: None at states that no walk has met yet."""
-    tree, met, vector = solver.tree, solver.tree.num_infosets, solver.regret_vector()
-
-    def ask(state: pyspiel.State) -> list[float] | None:
-        # Not by the string: the first search for one indexes millions in large games.
-        infoset = tree.find_at(state, state.current_player())
-        return row_of(tree, infoset, vector) if 0 <= infoset < met else None
-
-    return ask
+def _regrets_at(
+    tree: GameTree, vector: np.ndarray, state: pyspiel.State
+) -> list[float] | None:
+    """Regrets as they were: None at states that no walk had met by then."""
+    # Not by the string: the first search for one indexes millions in large games.
+    infoset = tree.find_at(state, state.current_player())
+    return (row_of(tree, infoset, vector) if infoset >= 0 else []) or None
 
 
 def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
@@ -226,6 +326,7 @@ class Evaluation:
         self._tree, policy = tree, candidate.policy
         words = "The policy is still being read; try again in a moment."
         self.vector = Work(lambda: policy_vector(tree, policy), words).result
+        self._words = f"The numbers of {candidate.label} took long."
         self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
@@ -238,7 +339,7 @@ class Evaluation:
         """
         with self._lock:
             if self._numbers is None:
-                self._numbers = Work(self._compute)
+                self._numbers = Work(self._compute, self._words)
         return self._numbers.result(seconds)
 
     def _compute(self) -> Numbers | Study:
@@ -294,10 +395,8 @@ class Subject:
         for which, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(which)
-        tree = self._tree_given
-        if tree is None:
-            trees = (getattr(policy, "tree", None) for policy in in_memory)
-            tree = next((one for one in trees if isinstance(one, GameTree)), None)
+        trees = [self._tree_given, *(getattr(one, "tree", None) for one in in_memory)]
+        tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
@@ -329,23 +428,21 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        seen: set[int] = set()
+        files = (path / (CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
+        solvers = {
+            one.num_iterations: one for one in map(self._small_solver, files) if one
+        }
+        solvers.pop(0, None)  # with which the run began
         current = []
-        for ending in ("", checkpoint.PREVIOUS):
-            solver = self._small_solver(path / (CHECKPOINT + ending))
-            # After no iterations it is the one with which the run began.
-            count = solver.num_iterations if solver else 0
-            if solver is None or not count or count in seen:
-                continue
+        for count, solver in sorted(solvers.items(), reverse=True):
             average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
             average.run = name
             steps.setdefault(count, average).regrets = average.regrets
-            seen.add(count)
             current.append(last)
             if not first.origin:  # of the newest checkpoint, with which the run ended
                 first.origin = average.origin
             for one in steps.values():
-                one.origin = Origin(solver.algorithm, one.iteration or 0)
+                one.origin = Origin(solver, one.iteration or 0)
         yield from steps.values()
         yield from current
 
@@ -425,7 +522,7 @@ class Subject:
             return (
                 None if self.is_holdem or not self._tree else self._tree.result(seconds)
             )
-        except (ValueError, WorkingError):
+        except ValueError:
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
@@ -497,9 +594,7 @@ class Subject:
         rows = rows[-_MOST_ROWS:]
         names = list(rows[0]) if rows else []
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-        for name in names:
-            if columns[name].count(None) == len(rows):
-                del columns[name]
+        columns = {k: v for k, v in columns.items() if v.count(None) < len(rows)}
         return {"columns": columns, "running": running}
 
 

@@ -13,15 +13,14 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import Candidate
+from mccfr_spiel.common.arrays import TERMINAL
+from mccfr_spiel.exploring.subjects import Candidate, Numbers
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import (
     said,
@@ -30,6 +29,7 @@ from mccfr_spiel.policies.names import (
 )
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import names_anywhere
+from mccfr_spiel.tree.whole import Level, TooManyError, levels
 
 MOST_MOVES = 2_000
 """Moves that the page knows of a state: all 1,326 hands, among which it searches."""
@@ -37,14 +37,7 @@ MOST_MOVES = 2_000
 MOST_HISTORIES = 60
 """Histories shown of an information set."""
 
-MOST_SEARCHED = 2_000_000
-"""A search gives up when so many nodes are open at once."""
-
 _MOST_TEXT = 20_000
-
-
-class TooManyError(ValueError):
-    """A search would meet too many nodes."""
 
 
 # --- where histories and infosets are -------------------------------------------------
@@ -77,7 +70,7 @@ def path_to(state: pyspiel.State) -> list[tuple[int, str]]:
     """For each move before a state the player, and its name."""
     at, path = state.get_game().new_initial_state(), []
     for action in state.history():
-        path.append((int(at.current_player()), text(name_of(at, action))))
+        path.append((int(at.current_player()), name_of(at, action)))
         at.apply_action(action)
     return path
 
@@ -107,62 +100,6 @@ def follow(
         tree.nodes[node]["infoset"] if tree and state.current_player() >= 0 else -1
     )
     return state, int(infoset) if infoset >= 0 else None
-
-
-class Level(NamedTuple):
-    """Nodes that as many moves lead to.
-
-    Attributes:
-        nodes: `[n]` their numbers.
-        weights: `[n]` the probability of the moves that lead there.
-        parents: `[n]` the place of each one's parent in the level before.
-        moves: `[n]` which of its parent's children each is.
-    """
-
-    nodes: np.ndarray
-    weights: np.ndarray
-    parents: np.ndarray
-    moves: np.ndarray
-
-
-def levels(
-    tree: GameTree,
-    node: int,
-    policy: np.ndarray,
-    player: int = TERMINAL,
-    taken: Sequence[int] = (),
-) -> Iterator[Level]:
-    """The nodes from one on, level by level, as far as a policy `[S]` leads there.
-
-    Of the moves of a player, if one is given, only the sequences `taken` are followed,
-    as if it had no choice; of all others' moves then also those that are never made.
-
-    Raises:
-        TooManyError: a level has more than MOST_SEARCHED nodes.
-    """
-    nodes, weights = np.array([node], np.int64), np.ones(1)
-    parents = moves = np.zeros(1, np.int64)
-    while len(nodes):
-        if len(nodes) > MOST_SEARCHED:
-            raise TooManyError(
-                f"More than {MOST_SEARCHED:,} histories would have to be looked at."
-            )
-        yield Level(nodes, weights, parents, moves)
-        records = tree.nodes[nodes]
-        sizes = records["num_children"].astype(np.int64)
-        parents = np.repeat(np.arange(len(nodes)), sizes)
-        moves = np.arange(len(parents)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        records = records[parents]
-        entries = records["start"].astype(np.int64) + moves
-        is_chance, own = (records["player"] == one for one in (CHANCE_NODE, player))
-        odds = np.empty(len(parents))
-        odds[is_chance] = tree.chance_probs[entries[is_chance]]
-        odds[~is_chance] = policy[entries[~is_chance]]
-        odds[own] = 1.0
-        weights = weights[parents] * odds
-        keep = weights > 0 if player < 0 else ~own | np.isin(entries, taken)
-        nodes = (records["first_child"].astype(np.int64) + moves)[keep]
-        weights, parents, moves = weights[keep], parents[keep], moves[keep]
 
 
 class History(NamedTuple):
@@ -196,7 +133,7 @@ def histories_of(
         parent = int(infosets[above]["parent"])
     before: list[Level] = []
     hits: list[tuple[float, int, int]] = []  # weight, level, place there
-    for level in levels(tree, 0, policy, player, taken):
+    for level in levels(tree.arrays, 0, policy, player, taken):
         records = tree.nodes[level.nodes]
         is_hit = (records["player"] == player) & (records["infoset"] == infoset)
         for place in np.flatnonzero(is_hit).tolist():
@@ -223,7 +160,7 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
         TooManyError: too many nodes of one level lie below it.
     """
     total = np.zeros(tree.num_players)
-    for level in levels(tree, node, policy):
+    for level in levels(tree.arrays, node, policy):
         ends = tree.nodes["player"][level.nodes] == TERMINAL
         paid = tree.utilities[tree.nodes["start"][level.nodes[ends]]]
         total += level.weights[ends] @ paid
@@ -247,22 +184,27 @@ def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
 # --- what is shown of a state and of an information set -------------------------------
 
 
-def number(value: float) -> float | None:
-    """A number for JSON, which has no infinity and no NaN."""
-    value = float(value)
-    return value if math.isfinite(value) else None
-
-
-def text(value: str) -> str:
-    """A game's text, cut where it is endless."""
-    value = value.encode("utf-8", "replace").decode("utf-8")
-    return value if len(value) <= _MOST_TEXT else value[:_MOST_TEXT] + " ..."
+def plain(value: Any) -> Any:
+    """An answer for JSON, which has no arrays, no infinity and no NaN. Texts of games
+    are cut where they are endless."""
+    if isinstance(value, str):
+        value = value.encode("utf-8", "replace").decode("utf-8")
+        return value if len(value) <= _MOST_TEXT else value[:_MOST_TEXT] + " ..."
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [*map(plain, value)]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value
 
 
 def known_to(state: pyspiel.State, player: int) -> str:
     """What a player knows at a state; nothing if the game does not say."""
     try:
-        return text(state.information_state_string(player))
+        return state.information_state_string(player)
     except Exception:  # games raise what they like
         return ""
 
@@ -270,7 +212,7 @@ def known_to(state: pyspiel.State, player: int) -> str:
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
     """An information state, as OpenSpiel has it and as people say it."""
     words = said_info_state(game, player, info_state)
-    return {"player": player, "info_state": text(info_state), "words": text(words)}
+    return {"player": player, "info_state": info_state, "words": words}
 
 
 def words_known_to(state: pyspiel.State, player: int) -> str:
@@ -284,11 +226,7 @@ def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     moves = moves_of(state)
     pairs = zip(moves, names_of(state, moves), strict=True)
     return [
-        {
-            "action": move,
-            "name": text(name),
-            "probability": number(odds[move]) if move in odds else None,
-        }
+        {"action": move, "name": name, "probability": odds.get(move)}
         for move, name in itertools.islice(pairs, MOST_MOVES)
     ]
 
@@ -302,13 +240,13 @@ def state_view(state: pyspiel.State) -> dict[str, Any]:
     view: dict[str, Any] = {
         "history": state.history(),
         "path": path_to(state),
-        "text": text(printed),
+        "text": printed,
         "player": int(state.current_player()),
         "moves": moves_view(state),
         "left_out": max(len(moves_of(state)) - MOST_MOVES, 0),
     }
     if state.is_terminal():
-        view["returns"] = [number(value) for value in state.returns()]
+        view["returns"] = state.returns()
     return view
 
 
@@ -333,7 +271,7 @@ def infoset_view(
     if candidate.regrets is not None:
         regrets = candidate.regrets(state)
         if regrets is not None:
-            view["cumulative_regrets"] = [*map(number, regrets[:MOST_MOVES])]
+            view["cumulative_regrets"] = regrets[:MOST_MOVES]
     return view
 
 
@@ -344,16 +282,15 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
     values = numbers.values[start : start + size]
     reach, value = float(numbers.reach[infoset]), float(policy @ values)
 
-    def once_there(counterfactual: np.ndarray) -> list[float | None]:
-        """None for all if the others never lead there."""
-        shown = counterfactual[:MOST_MOVES].tolist()
-        return [number(one / reach) if reach > 0 else None for one in shown]
+    def once_there(counterfactual: np.ndarray) -> np.ndarray:
+        """NaN for all if the others never lead there."""
+        return counterfactual[:MOST_MOVES] / (reach if reach > 0 else np.nan)
 
     return {
         "number": infoset,
         **knowledge(tree.game, player, tree.info_state(infoset)),
         "visits": None if numbers.visits is None else float(numbers.visits[infoset]),
-        "probabilities": policy[:MOST_MOVES].tolist(),
+        "probabilities": policy[:MOST_MOVES],
         "reach": reach * float(numbers.plan[parent]),
         "others_reach": reach,
         "value": once_there(np.array([value]))[0],
@@ -394,12 +331,9 @@ def belief_view(
 def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
     """A policy as a whole, by what the players get `[P]` and could get."""
     gains = np.maximum(best_returns - returns, 0.0)
-    return {
-        "returns": returns.tolist(),
-        "best_returns": best_returns.tolist(),
-        "gains": gains.tolist(),
-        "nash_conv": float(gains.sum()),
-    }
+    nash_conv = float(gains.sum())
+    both = {"returns": returns, "best_returns": best_returns}
+    return both | {"gains": gains, "nash_conv": nash_conv}
 
 
 def hand_view(study: Study, state: pyspiel.State) -> dict[str, Any]:
@@ -412,10 +346,10 @@ def hand_view(study: Study, state: pyspiel.State) -> dict[str, Any]:
     return {
         "number": int(found.infosets[at]),
         **knowledge(study.game, found.player, known_to(state, found.player)),
-        "probabilities": found.frequencies[at].tolist(),
-        "value": number(value),
-        "values": [*map(number, values)],
-        "regrets": [*map(number, values - value)],
+        "probabilities": found.frequencies[at],
+        "value": value,
+        "values": values,
+        "regrets": values - value,
     }
 
 
@@ -452,12 +386,9 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
     while at < count and len(found) < SHOWN:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
-        string = tree.info_state(at)
-        player = int(tree.infosets[at]["player"])
-        if (
-            wanted in string.casefold()
-            or wanted in said_info_state(tree.game, player, string).casefold()
-        ):
+        string, player = tree.info_state(at), int(tree.infosets[at]["player"])
+        words = said_info_state(tree.game, player, string)
+        if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
     return {"infosets": found, "next": at if at < count else None, "total": count}
@@ -517,6 +448,6 @@ def row_of(
         "infoset": infoset,
         **knowledge(tree.game, player, tree.info_state(infoset)),
         "visits": None if visits is None else float(visits[infoset]),
-        "policy": [[text(names[i]), float(odds[i])] for i in best],
+        "policy": [[names[i], float(odds[i])] for i in best],
         "left_out": max(size - 3, 0),
     }

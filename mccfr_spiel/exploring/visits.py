@@ -1,4 +1,7 @@
-"""What one open page has changed and plays. Two pages know nothing of each other."""
+"""What one open page has changed and plays. Two pages know nothing of each other.
+
+An infoset where the policy is fixed is a move of chance in the *restricted* game.
+"""
 
 import random
 import threading
@@ -9,10 +12,13 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.exploring import numbers, views
+from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.solving.solver import Solver
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import pot_of
 
 # --- a game against a policy, in which the page knows what the player may know --------
@@ -74,7 +80,7 @@ class Hand:
     def _play(self, action: int) -> None:
         player = int(self.state.current_player())
         known = player == self.seat or views.is_seen(self.state, action, self.seat)
-        name = views.text(views.name_of(self.state, action)) if known else None
+        name = views.name_of(self.state, action) if known else None
         self.log.append({"player": player, "name": name})
         self.state.apply_action(action)
 
@@ -89,10 +95,62 @@ class Hand:
             "moves": views.moves_view(state),
         }
         if state.is_terminal():
-            view["returns"] = [views.number(value) for value in state.returns()]
-            view["history"] = list(map(int, state.history()))
-            view["text"] = views.text(str(state))
+            view["returns"], view["history"] = state.returns(), state.history()
+            view["text"] = str(state)
         return view
+
+
+# --- fixing a policy at some infosets, and solving the rest of the game ---------------
+
+
+def with_row(
+    tree: GameTree, policy: np.ndarray, infosets: Sequence[int], row: list[float]
+) -> np.ndarray:
+    """A copy of a policy with other probabilities at infosets of the same actions.
+
+    Raises:
+        ValueError: they are no distribution over the actions.
+    """
+    _, _, _, size, _ = tree.infosets[infosets[0]].item()
+    found = np.array(row, np.float64)
+    if found.shape != (size,):
+        raise ValueError(f"{len(row)} probabilities are given for {size} actions.")
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        raise ValueError(f"{row} are no probabilities: they must be 0 or more.")
+    changed = policy.copy()
+    starts = tree.infosets["first_sequence"][infosets]
+    changed[starts[:, None] + np.arange(size)] = found / found.sum()
+    return changed
+
+
+def beside(tree: GameTree, infoset: int) -> Sequence[int]:
+    """The infosets of all hands at the decision of one, in a tree of hands."""
+    names = tree.infoset_names
+    if not isinstance(names, HandNames):
+        raise ValueError("Only a tree of hands knows which decisions are one to see.")
+    node, _ = names.found.node_and_hand(infoset)
+    first, hands = names.found.first[node], names.found.members[names.found.rows[node]]
+    return range(first, first + len(hands))
+
+
+def restricted_solver(
+    tree: GameTree, policy: np.ndarray, fixed: frozenset[int]
+) -> Solver:
+    """A solver of the restricted game by CFR+.
+
+    Args:
+        tree: the whole tree.
+        policy: `[S]` to keep to at the fixed infosets.
+        fixed: the infosets where it is fixed.
+
+    Raises:
+        ValueError: both players have the string of a fixed infoset.
+    """
+    locked = {}
+    for infoset in fixed:
+        _, start, _, size, _ = tree.infosets[infoset].item()
+        locked[tree.info_state(infoset)] = policy[start : start + size]
+    return Solver(tree, "cfr_plus", store=tree.store, locked=locked)
 
 
 # --- what one open page has changed and plays -----------------------------------------
@@ -177,7 +235,7 @@ class Visit:
                 name = f"all hands, as {name}"
             words, fixed = f"Freed {name}", fixed.difference(infosets)
             if row is not None:
-                policy = numbers.with_row(tree, policy, infosets, row)
+                policy = with_row(tree, policy, infosets, row)
                 words, fixed = f"Fixed {name}", fixed.union(infosets)
             self._add(words, policy, fixed, iterations)
 
@@ -198,7 +256,7 @@ class Visit:
             self._solver, self._wanted = None, before + iterations
 
             def run() -> None:
-                self._solver = numbers.restricted_solver(tree, policy, fixed)
+                self._solver = restricted_solver(tree, policy, fixed)
                 for _ in range(self._wanted):  # so that the page sees how far it is
                     self._solver.iterate(1)
                 words, found = f"Solved for {iterations:,} iterations", self._solver
@@ -250,9 +308,8 @@ class Visit:
         }
         if last is not None and not view["solving"]:
             tree = subject.need_infosets()
-            found = numbers.restricted_best_returns(
-                tree, last.candidate.policy, last.fixed
-            )
+            passes = full_pass(tree)
+            found = passes.best_within(last.candidate.policy, last.fixed)
             half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
-            view["restricted"] = (found + half).tolist()
+            view["restricted"] = found + half
         return view

@@ -1,28 +1,19 @@
 """Methods that know the whole game: linear programs and first-order methods."""
 
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mccfr_spiel.common.display import line, never_raises, title
 from mccfr_spiel.offline.first_order import ExcessiveGap as ExcessiveGap
 from mccfr_spiel.offline.first_order import MirrorProx as MirrorProx
 from mccfr_spiel.offline.linear_program import LinearProgramError as LinearProgramError
 from mccfr_spiel.offline.linear_program import LPSolution as LPSolution
+from mccfr_spiel.offline.linear_program import check_options
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
 from mccfr_spiel.offline.linear_program import write_mps as write_mps
-from mccfr_spiel.offline.methods import EGT as EGT
-from mccfr_spiel.offline.methods import LP as LP
-from mccfr_spiel.offline.methods import MIRROR_PROX as MIRROR_PROX
-from mccfr_spiel.offline.methods import OFFLINE_METHODS as OFFLINE_METHODS
-from mccfr_spiel.offline.methods import PRACTICAL_EGT as PRACTICAL_EGT
-from mccfr_spiel.offline.methods import SPARSIFIED_LP as SPARSIFIED_LP
-from mccfr_spiel.offline.methods import ExcessiveGapMethod as ExcessiveGapMethod
-from mccfr_spiel.offline.methods import LinearProgramMethod as LinearProgramMethod
-from mccfr_spiel.offline.methods import LinearProgramRun as LinearProgramRun
-from mccfr_spiel.offline.methods import MirrorProxMethod as MirrorProxMethod
-from mccfr_spiel.offline.methods import OfflineMethod as OfflineMethod
-from mccfr_spiel.offline.methods import (
-    PracticalExcessiveGapMethod as PracticalExcessiveGapMethod,
-)
-from mccfr_spiel.offline.methods import (
-    SparsifiedProgramMethod as SparsifiedProgramMethod,
-)
 from mccfr_spiel.offline.sequence_form import NotZeroSumError as NotZeroSumError
 from mccfr_spiel.offline.sequence_form import SequenceForm as SequenceForm
 from mccfr_spiel.offline.sequence_form import TooLargeError as TooLargeError
@@ -31,3 +22,247 @@ from mccfr_spiel.offline.sequence_form import plan_to_policy as plan_to_policy
 from mccfr_spiel.offline.sequence_form import policy_to_plan as policy_to_plan
 from mccfr_spiel.offline.sequence_form import saddle_point_gap as saddle_point_gap
 from mccfr_spiel.offline.sequence_form import sequence_form as sequence_form
+from mccfr_spiel.offline.sequence_form import sum_of_payoffs
+from mccfr_spiel.policies.names import uniform_vector
+from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
+from mccfr_spiel.tree.game_tree import GameTree
+
+# --- the methods as values, which start solvers that experiments can run --------------
+#
+# An online algorithm is a value of `algorithms.Algorithm`, which `Solver` runs. The
+# values here are its counterparts for methods that need the whole game. Each holds only
+# its own parameters, checks them when it is made, and starts a `GameSolver` on a tree.
+
+
+class LinearProgramRun:
+    """A linear program as a solver whose first iteration finds the whole solution.
+
+    Attributes:
+        tree: the game's tree, whole.
+        form: its sequence form.
+        options: the arguments of `solve_lp`.
+        solution: None before the iteration.
+        num_iterations: 0 or 1.
+        seconds: spent in building and solving the program.
+    """
+
+    def __init__(self, tree: GameTree, **options: Any) -> None:
+        """Makes the payoff matrix; `options` are those of `solve_lp`.
+
+        Raises:
+            ValueError: `sequence_form` or `solve_lp` refuses the game or the options.
+        """
+        check_options(**{k: v for k, v in options.items() if k != "sparsify"})
+        self.form: SequenceForm = sequence_form(tree)
+        self.tree = self.form.tree
+        self.options = options
+        self.solution: LPSolution | None = None
+        self.num_iterations = 0
+        self.seconds = 0.0
+
+    @never_raises
+    def __repr__(self) -> str:
+        found = "not solved yet" if self.solution is None else str(self.solution)
+        return line(self, title(self.tree.source), found)
+
+    @property
+    def nodes_touched(self) -> int:
+        """The nodes of the tree, which is read once to make the matrix."""
+        return self.tree.num_nodes
+
+    def iterate(self, num_iterations: int) -> None:
+        """Solves the program if it is not solved yet; raises LinearProgramError."""
+        if num_iterations and self.solution is None:
+            self.solution = solve_lp(self.form, **self.options)
+            self.seconds = self.solution.build_seconds + self.solution.solve_seconds
+            self.num_iterations = 1
+
+    def iterate_until(self, nodes_touched: float) -> None:
+        """Solves the program: it touches all the nodes that it ever will at once."""
+        del nodes_touched
+        self.iterate(1)
+
+    def average_policy(self) -> SequencePolicy:
+        """The equilibrium; the uniform policy before the program is solved."""
+        return SequencePolicy(self.tree, self.average_vector())
+
+    def average_vector(self) -> np.ndarray:
+        """`[S]` the probabilities of `average_policy` over the tree's sequences."""
+        if self.solution is not None:
+            return self.solution.policy.vector
+        return uniform_vector(self.tree)
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the solution that are written into a file.
+
+        Raises:
+            ValueError: the program is not solved yet.
+        """
+        solution = self.solution
+        if solution is None:
+            raise ValueError("The program is not solved yet.")
+        return {
+            "value": solution.value,
+            "nash_conv": solution.nash_conv,
+            "payoff_nonzeros": solution.payoff_nonzeros,
+            "factor_nonzeros": solution.factor_nonzeros,
+            "program_nonzeros": solution.program.num_nonzeros,
+            "variables": solution.program.num_variables,
+            "constraints": solution.program.num_constraints,
+            "iterations": solution.iterations,
+            "build_seconds": solution.build_seconds,
+            "solve_seconds": solution.solve_seconds,
+        }
+
+
+@dataclass(frozen=True)
+class OfflineMethod:
+    """What the offline methods have in common.
+
+    Each method is a subclass whose fields are its parameters. A field that is None
+    leaves the parameter to the solver's default.
+
+    Attributes:
+        name: what files, legends and the command line call the method.
+        is_iterative: whether the method approaches the answer step by step. A linear
+            program does not: it is one call that cannot be interrupted and gives one
+            row.
+    """
+
+    name: ClassVar[str]
+    is_iterative: ClassVar[bool] = True
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that are not left to the solver's default."""
+        values = dataclasses.asdict(self)
+        return {name: value for name, value in values.items() if value is not None}
+
+    def start(self, tree: GameTree) -> GameSolver:
+        """A solver on a tree, which is expanded whole.
+
+        Args:
+            tree: the game's.
+
+        Raises:
+            NotZeroSumError, TooLargeError: see `sequence_form`.
+            ValueError: the tree cannot be expanded, see `GameTree`.
+        """
+        raise NotImplementedError
+
+    def _replace(self, **changes: Any) -> Self:
+        """The method with other values of some fields, as for a NamedTuple."""
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class ExcessiveGapMethod(OfflineMethod):
+    """The excessive gap technique, see `ExcessiveGap`."""
+
+    name: ClassVar[str] = "egt"
+    aggressive: ClassVar[bool] = False
+
+    def start(self, tree: GameTree) -> ExcessiveGap:
+        """See `OfflineMethod.start`."""
+        return ExcessiveGap(tree, aggressive=self.aggressive)
+
+
+@dataclass(frozen=True)
+class PracticalExcessiveGapMethod(ExcessiveGapMethod):
+    """The variant of the excessive gap technique that shrinks aggressively."""
+
+    name: ClassVar[str] = "practical_egt"
+    aggressive: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class MirrorProxMethod(OfflineMethod):
+    """Mirror prox, see `MirrorProx`.
+
+    Attributes:
+        step_size: eta; by default 1 over the largest entry of the payoff matrix.
+
+    Raises:
+        ValueError: the step size is no number above 0.
+    """
+
+    step_size: float | None = None
+
+    name: ClassVar[str] = "mirror_prox"
+
+    def __post_init__(self) -> None:
+        step = self.step_size
+        if step is not None and not 0 < step < float("inf"):
+            raise ValueError(f"step_size={step} is not a number above 0.")
+
+    def start(self, tree: GameTree) -> MirrorProx:
+        """See `OfflineMethod.start`."""
+        return MirrorProx(tree, step_size=self.step_size)
+
+
+@dataclass(frozen=True)
+class LinearProgramMethod(OfflineMethod):
+    """The linear program of the sequence form, see `solve_lp`.
+
+    Attributes:
+        method: of HiGHS, a name in `linear_program.METHODS`; by default simplex.
+        time_limit: the most seconds that HiGHS may take; by default no limit.
+
+    Raises:
+        ValueError: `solve_lp` does not accept a parameter.
+    """
+
+    method: str | None = None
+    time_limit: float | None = None
+
+    name: ClassVar[str] = "lp"
+    is_iterative: ClassVar[bool] = False
+    is_sparsified: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_options(**self.parameters)
+
+    def start(self, tree: GameTree) -> LinearProgramRun:
+        """See `OfflineMethod.start`."""
+        return LinearProgramRun(tree, sparsify=self.is_sparsified, **self.parameters)
+
+
+@dataclass(frozen=True)
+class SparsifiedProgramMethod(LinearProgramMethod):
+    """The linear program with a factored payoff matrix, see `solve_lp`.
+
+    Attributes:
+        factorization: a name in `linear_program.SPARSIFICATIONS`; by default
+            differences.
+
+    Raises:
+        ValueError: `solve_lp` does not accept a parameter.
+    """
+
+    factorization: str | None = None
+
+    name: ClassVar[str] = "sparsified_lp"
+    is_sparsified: ClassVar[bool] = True
+
+
+EGT = ExcessiveGapMethod()
+PRACTICAL_EGT = PracticalExcessiveGapMethod()
+MIRROR_PROX = MirrorProxMethod()
+LP = LinearProgramMethod()
+SPARSIFIED_LP = SparsifiedProgramMethod()
+
+OFFLINE_METHODS: dict[str, OfflineMethod] = {
+    method.name: method
+    for method in (EGT, PRACTICAL_EGT, MIRROR_PROX, LP, SPARSIFIED_LP)
+}
+"""The methods with default parameters, as the command line calls them. They solve
+two-player zero-sum games only."""
+
+
+def check_players(tree: GameTree) -> None:
+    """Raises NotZeroSumError if the number of players rules the offline methods out.
+
+    The payoffs are checked later, since that takes the whole tree.
+    """
+    if tree.num_players != 2:
+        sum_of_payoffs(tree)

@@ -37,9 +37,9 @@ from mccfr_spiel.offline.sequence_form import (
     Csr,
     SequenceForm,
     Treeplex,
+    best_response_value,
     csr,
     joint_vector,
-    maximize,
     saddle_point_gap,
     sequence_form,
 )
@@ -53,16 +53,14 @@ class Side(NamedTuple):
     """One player's arrays as the compiled loops read them: n infosets, m sequences.
 
     Attributes:
-        first_sequence, num_actions, parent: `[n]` as in the player's Treeplex.
+        infosets: `[n]` as in the player's Treeplex.
         weight: `[n]` the weights beta of the dilated entropy.
         uniform: `[m]` the logarithm of the uniform policy.
         starts, columns, values: B_p in csr form, one row for each of the player's
             sequences.
     """
 
-    first_sequence: np.ndarray
-    num_actions: np.ndarray
-    parent: np.ndarray
+    infosets: np.ndarray
     weight: np.ndarray
     uniform: np.ndarray
     starts: np.ndarray
@@ -88,9 +86,9 @@ def prox(side, gradient, center, scale, log_policy, plan):
         scale: mu, above 0.
         log_policy, plan: `[m]` receive the maximizer. `log_policy` may be `center`.
     """
-    for i in range(len(side.parent) - 1, -1, -1):
-        start = side.first_sequence[i]
-        stop = start + side.num_actions[i]
+    for i in range(len(side.infosets) - 1, -1, -1):
+        start = side.infosets[i]["first_sequence"]
+        stop = start + side.infosets[i]["num_actions"]
         step = scale * side.weight[i]
         most = -np.inf
         for s in range(start, stop):
@@ -102,12 +100,12 @@ def prox(side, gradient, center, scale, log_policy, plan):
         most += math.log(total)
         for s in range(start, stop):
             log_policy[s] -= most
-        gradient[side.parent[i]] += step * most
+        gradient[side.infosets[i]["parent"]] += step * most
     plan[0] = 1.0
-    for i in range(len(side.parent)):
-        mass = plan[side.parent[i]]
-        start = side.first_sequence[i]
-        for s in range(start, start + side.num_actions[i]):
+    for i in range(len(side.infosets)):
+        mass = plan[side.infosets[i]["parent"]]
+        start = side.infosets[i]["first_sequence"]
+        for s in range(start, start + side.infosets[i]["num_actions"]):
             plan[s] = mass * math.exp(log_policy[s])
     return gradient[0]
 
@@ -137,27 +135,24 @@ def mix_into(first, second, weight, result):
 
 def make_sides(form: SequenceForm) -> tuple[Side, Side]:
     """Makes both players' Sides."""
-    tree = form.tree
-    weight = np.empty(tree.num_infosets)
-    dilate(tree.infosets, np.zeros(tree.num_sequences), weight)
 
     def side(plex: Treeplex, rows: Csr) -> Side:
+        infosets, weight = plex.records, np.empty(plex.num_infosets)
+        dilate(infosets, np.zeros(plex.num_sequences), weight)
         uniform = np.zeros(plex.num_sequences)
         uniform[1:] = -np.log(np.repeat(plex.num_actions, plex.num_actions))
-        first, sizes, parent = plex.first_sequence, plex.num_actions, plex.parent
         starts, columns = (a.astype(np.int64) for a in (rows.indptr, rows.indices))
-        own = weight[plex.infosets]
-        return Side(first, sizes, parent, own, uniform, starts, columns, rows.data)
+        return Side(infosets, weight, uniform, starts, columns, rows.data)
 
     first, second = form.treeplexes
     return side(first, form.payoffs), side(second, csr(-form.payoffs.T))
 
 
-def regularizer_range(side: Side) -> float:
+def regularizer_range(plex: Treeplex, side: Side) -> float:
     """The largest value of the dilated entropy d on the treeplex; its least is 0."""
-    values = np.zeros(len(side.uniform))
-    np.add.at(values, side.parent, side.weight * np.log(side.num_actions))
-    return float(maximize(side.first_sequence, side.num_actions, side.parent, values))
+    values = np.zeros(plex.num_sequences)
+    np.add.at(values, plex.parent, side.weight * np.log(plex.num_actions))
+    return best_response_value(plex, values)
 
 
 # --- what both methods share ----------------------------------------------------------
@@ -207,7 +202,7 @@ class FirstOrderSolver(abc.ABC):
         self.gradient_evaluations = 0
         self.seconds = 0.0
         self.sides = make_sides(self.form)
-        self.ranges = tuple(regularizer_range(side) for side in self.sides)
+        self.ranges = tuple(map(regularizer_range, self.form.treeplexes, self.sides))
         self.scratch = tuple(zeros(self.form) for _ in range(3))
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
@@ -393,23 +388,6 @@ _MOST_HALVINGS = 60
 
 
 @jit(nogil=True)
-def egt_start(sides, scales, plans, scratch):
-    """Writes the plans from which the excessive gap technique starts.
-
-    The plan y is the smoothed best response to the uniform plan, and x is a prox step
-    from the uniform plan by the gradient at y. With both mu at ||A|| the pair meets the
-    excessive gap condition.
-    """
-    gradients, middles, logs = scratch
-    gradients[_X][:] = 0.0
-    respond(sides[_X], gradients[_X], 1.0, logs[_X], middles[_X])
-    evaluate_gradient(sides[_Y], middles[_X], gradients[_Y])
-    respond(sides[_Y], gradients[_Y], scales[_Y], logs[_Y], plans[_Y])
-    evaluate_gradient(sides[_X], plans[_Y], gradients[_X])
-    prox(sides[_X], gradients[_X], logs[_X], scales[_X], logs[_X], plans[_X])
-
-
-@jit(nogil=True)
 def smoothed_values(sides, scales, gradients, scratch):
     """The sum over both players of `max <gradient, x> - mu d(x)`.
 
@@ -541,7 +519,19 @@ class ExcessiveGap(FirstOrderSolver):
         self.gradient_evaluations += 2
 
     def _start(self) -> None:
-        egt_start(self.sides, self._scales, self._plans, self.scratch)
+        """Writes the plans to start from.
+
+        The plan y is the smoothed best response to the uniform plan, and x is a prox
+        step from the uniform plan by the gradient at y. With both mu at ||A|| the pair
+        meets the excessive gap condition.
+        """
+        sides, plans, (to, middles, logs) = self.sides, self._plans, self.scratch
+        to[_X][:] = 0.0
+        respond(sides[_X], to[_X], 1.0, logs[_X], middles[_X])
+        evaluate_gradient(sides[_Y], middles[_X], to[_Y])
+        respond(sides[_Y], to[_Y], self._scales[_Y], logs[_Y], plans[_Y])
+        evaluate_gradient(sides[_X], plans[_Y], to[_X])
+        prox(sides[_X], to[_X], logs[_X], self._scales[_X], logs[_X], plans[_X])
         self.gradient_evaluations += 2
 
     def _shrink_start(self) -> None:

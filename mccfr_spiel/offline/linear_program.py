@@ -10,7 +10,6 @@ replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020). HiGH
 it, and an MPS file takes it to other solvers.
 """
 
-import io
 import os
 import pathlib
 import warnings
@@ -98,12 +97,8 @@ class LinearProgram(NamedTuple):
         return self.inequalities.shape[0] + self.equalities.shape[0]
 
 
-def program_of(
-    form: SequenceForm, factors: Factorization | None = None
-) -> LinearProgram:
-    """Makes the sequence-form program, sparsified if factors of A are given."""
-    if factors is None:
-        factors = trivial_factors(form.payoffs)
+def program_of(form: SequenceForm, factors: Factorization) -> LinearProgram:
+    """Makes the sequence-form program, sparsified as A is factored."""
     own, own_right = constraints(form.treeplexes[0])
     other, other_right = constraints(form.treeplexes[1])
     rank = factors.rank
@@ -137,9 +132,8 @@ def write_program(
     Raises:
         OSError: the file cannot be written.
     """
-    text = io.StringIO()
-    text.writelines(f"{line}\n" for line in _mps_lines(program, name))
-    write_file(path, text.getvalue().encode("ascii"))
+    text = "".join(f"{line}\n" for line in _mps_lines(program, name))
+    write_file(path, text.encode("ascii"))
 
 
 def _mps_lines(program: LinearProgram, name: str) -> Iterator[str]:
@@ -349,7 +343,7 @@ def solve_lp(
     import scipy.optimize  # noqa: F401  which takes longer than to solve a small game
 
     begin = working_clock()
-    factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
+    factors = _factors(form, sparsify, factorization)
     program = program_of(form, factors)
     form.tree.budget.require(
         _BYTES_OF_NONZERO * program.num_nonzeros,
@@ -357,7 +351,6 @@ def solve_lp(
     )
     built = working_clock()
     result = _run(form, program, method, time_limit)
-    iterations = int(result.nit)
     num_plan, num_values = program.num_plan, program.num_values
     num_own = form.treeplexes[0].num_infosets + 1
     x = _clean(form, 0, result.x[:num_plan])
@@ -373,11 +366,16 @@ def solve_lp(
         nash_conv=saddle_point_gap(form, x, y),
         program=program,
         payoff_nonzeros=form.payoffs.nnz,
-        factor_nonzeros=factors.num_nonzeros if factors else form.payoffs.nnz,
-        iterations=iterations,
+        factor_nonzeros=factors.num_nonzeros,
+        iterations=int(result.nit),
         build_seconds=built - begin,
         solve_seconds=solved - built,
     )
+
+
+def _factors(form: SequenceForm, sparsify: bool, factorization: str) -> Factorization:
+    factor = SPARSIFICATIONS[factorization] if sparsify else trivial_factors
+    return factor(form.payoffs)
 
 
 def _clean(form: SequenceForm, player: int, plan: np.ndarray) -> np.ndarray:
@@ -410,7 +408,6 @@ def write_mps(
     """
     check_options(factorization=factorization)
     form = sequence_form(game, max_memory=max_memory)
-    factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
-    program = program_of(form, factors)
+    program = program_of(form, _factors(form, sparsify, factorization))
     write_program(program, path, form.tree.game.get_type().short_name)
     return program

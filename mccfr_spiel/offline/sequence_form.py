@@ -13,10 +13,11 @@ import numpy as np
 import pyspiel
 import scipy.sparse
 
-from mccfr_spiel.common.arrays import TERMINAL
+from mccfr_spiel.common.arrays import INFOSET, TERMINAL
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.evaluation import pass_up
+from mccfr_spiel.kernels.passes import fill_plan
 from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -83,6 +84,14 @@ class Treeplex(NamedTuple):
         empty sequence."""
         owners = np.repeat(np.arange(self.num_infosets), self.num_actions)
         return np.concatenate(([-1], owners))
+
+    @property
+    def records(self) -> np.ndarray:
+        """`[n]` of dtype INFOSET, numbered within the player, for compiled loops."""
+        records = np.zeros(self.num_infosets, INFOSET)
+        records["first_sequence"], records["parent"] = self.first_sequence, self.parent
+        records["num_actions"] = self.num_actions
+        return records
 
 
 class SequenceForm(NamedTuple):
@@ -230,31 +239,11 @@ def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
 # --- vectors over sequences --------------------------------------------------
 
 
-@jit
-def maximize(first_sequence, num_actions, parent, gradient):
-    """The most that a plan can make of a gradient, which is a best response's value.
-
-    The loop goes over the infosets bottom up. When it reaches an infoset, the gradient
-    at its sequences already includes the value of everything below, and the largest of
-    them is added at the parent sequence.
-
-    Args:
-        first_sequence, num_actions, parent: `[n]` as in the player's Treeplex.
-        gradient: `[m]`, overwritten by the values of the sequences.
-    """
-    for i in range(len(parent) - 1, -1, -1):
-        start = first_sequence[i]
-        best = gradient[start]
-        for s in range(start + 1, start + num_actions[i]):
-            best = max(best, gradient[s])
-        gradient[parent[i]] += best
-    return gradient[0]
-
-
 def best_response_value(treeplex: Treeplex, gradient: np.ndarray) -> float:
     """The maximum of `<gradient, x>` over the treeplex; `gradient` is `[m]`."""
-    _, _, _, first_sequence, num_actions, parent = treeplex
-    return float(maximize(first_sequence, num_actions, parent, gradient.copy()))
+    values = gradient.copy()
+    pass_up(treeplex.records, gradient, np.zeros(treeplex.num_infosets, bool), values)
+    return float(values[0])
 
 
 def saddle_point_gap(form: SequenceForm, x: np.ndarray, y: np.ndarray) -> float:
@@ -285,20 +274,10 @@ def plan_to_policy(treeplex: Treeplex, plan: np.ndarray) -> np.ndarray:
     return policy
 
 
-@jit
-def _fill_plan(first_sequence, num_actions, parent, policy, plan):
-    plan[0] = 1.0
-    for i in range(len(parent)):
-        mass = plan[parent[i]]
-        for s in range(first_sequence[i], first_sequence[i] + num_actions[i]):
-            plan[s] = mass * policy[s]
-
-
 def policy_to_plan(treeplex: Treeplex, policy: np.ndarray) -> np.ndarray:
     """The plan `[m]` of a policy `[m]`."""
-    plan = np.empty(treeplex.num_sequences)
-    _, _, _, first_sequence, num_actions, parent = treeplex
-    _fill_plan(first_sequence, num_actions, parent, policy, plan)
+    plan = np.ones(treeplex.num_sequences)
+    fill_plan(treeplex.records, policy, plan)
     return plan
 
 

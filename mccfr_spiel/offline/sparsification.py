@@ -192,8 +192,6 @@ def _difference_rows(matrix: Csr) -> Factorization:
         by_column.indices.astype(np.int64),
         _MAX_CANDIDATES,
     )
-    if not len(first):
-        return trivial_factors(matrix)
     # Each row refers to its parent in a minimum spanning tree rooted at the zero row,
     # so a row that resembles no other refers to zero and stays as it is.
     sizes = np.diff(matrix.indptr)
@@ -320,11 +318,6 @@ def _best_multipliers(
     return best_rows[good], ratios[begins[best[good]]], int(gains[good].sum())
 
 
-def _take_out(matrix: Csr, u: Csr, v: Csr) -> Csr:
-    product = u @ v
-    return _drop_rounding(matrix - product, abs(matrix) + abs(product))
-
-
 def rank_one_factors(matrix: Csr) -> Factorization:
     """Subtracts products u v' greedily for as long as that removes nonzeros.
 
@@ -359,7 +352,8 @@ def rank_one_factors(matrix: Csr) -> Factorization:
             continue
         left = csr((u, (rows, np.zeros(len(rows), np.int64))), shape=(m, 1))
         right = csr((v, (np.zeros(len(columns), np.int64), columns)), shape=(1, n))
-        taken = _take_out(residual, left, right)
+        product = left @ right
+        taken = _drop_rounding(residual - product, abs(residual) + abs(product))
         if taken.nnz + left.nnz + right.nnz + 1 >= residual.nnz:
             failures += 1
             continue

@@ -26,7 +26,6 @@ from mccfr_spiel.common.display import (
     text_table,
     title,
 )
-from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.policies.names import (
     Names,
     said,
@@ -237,7 +236,9 @@ def rows_of(
         numbers, nodes = numbers_in(basis, tree, num_infosets), basis.first_nodes()
         order = np.argsort(numbers, kind="stable").tolist()
         if basis.is_complete and basis.abstraction is None:
-            reaches = _reaches(basis, moved(basis, tree, num_infosets, vector))
+            passes = FullPass(basis)
+            plan = passes.plan(moved(basis, tree, num_infosets, vector))
+            reaches = passes.reaches(plan) * plan[basis.infosets["parent"]]
 
     def state_of(infoset: int) -> pyspiel.State | None:
         node = -1 if basis is None else int(nodes[numbers[infoset]])
@@ -260,14 +261,6 @@ def rows_of(
             )
         )
     return rows
-
-
-def _reaches(tree: GameTree, policy: np.ndarray) -> np.ndarray:
-    """`[I]` the probabilities that a play by the policy `[S]` reaches the infosets."""
-    plan = FullPass(tree).plan(policy)
-    reaches = np.zeros(tree.num_infosets)
-    add_reaches(tree.arrays, plan, reaches)
-    return reaches * plan[tree.infosets["parent"]]
 
 
 def _basis(tree: GameTree | Names) -> GameTree | None:

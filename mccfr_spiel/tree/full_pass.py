@@ -5,6 +5,7 @@ once, from its beginning to its end.
 """
 
 import functools
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,13 @@ import pyspiel
 
 from mccfr_spiel.common.limits import in_words, num_cores
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
-from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
+from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up
+from mccfr_spiel.kernels.passes import (
+    NUM_NOTES,
+    add_reaches,
+    fill_gradient,
+    fill_plan,
+)
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, Blocks, Passes
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
@@ -87,6 +93,22 @@ class FullPass:
         gradient = np.zeros_like(plan)
         fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
         return gradient
+
+    def reaches(self, plan: np.ndarray) -> np.ndarray:
+        """`[I]` how chance and the others play to each infoset, summed over its
+        histories."""
+        reaches = np.zeros(self.tree.num_infosets)
+        add_reaches(self.tree.arrays, plan, reaches)
+        return reaches
+
+    def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
+        """`[P]` what best responses get that keep to a policy at some infosets."""
+        is_fixed = np.zeros(self.tree.num_infosets, np.bool_)
+        is_fixed[list(fixed)] = True
+        plan, players = self.plan(policy), range(self.tree.num_players)
+        values = sum((self.gradient(plan, p) for p in players), np.zeros_like(plan))
+        pass_up(self.tree.infosets, policy, is_fixed, values)
+        return values[: self.tree.num_players].copy()
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""

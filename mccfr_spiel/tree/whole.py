@@ -13,8 +13,8 @@ that it leaves out.
 """
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,32 +37,87 @@ from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 
+MOST_SEARCHED = 2_000_000
+"""A search gives up when so many nodes are open at once."""
 
-def levels_below(nodes: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """The levels below the root: for each node of a level which one it is, which node
-    of the level above is its parent, and which child of it it is.
 
-    Nodes that were not expanded count as ends.
+class TooManyError(ValueError):
+    """A search would meet too many nodes."""
 
-    Args:
-        nodes: `[N]` of dtype NODE.
+
+class Level(NamedTuple):
+    """Nodes that as many moves lead to.
+
+    Attributes:
+        nodes: `[n]` their numbers.
+        weights: `[n]` the probability of the moves that lead there.
+        parents: `[n]` the place of each one's parent in the level before.
+        moves: `[n]` which of its parent's children each is.
     """
-    level = np.zeros(1, np.int64)
-    while True:
-        above = nodes[level]
-        goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
-        sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)
-        if not sizes.any():
-            return
-        parents = np.repeat(np.arange(len(level)), sizes)
-        moves = np.arange(len(parents)) - (np.cumsum(sizes) - sizes)[parents]
-        level = above["first_child"][parents] + moves
-        yield level, parents, moves
+
+    nodes: np.ndarray
+    weights: np.ndarray
+    parents: np.ndarray
+    moves: np.ndarray
+
+
+def levels(
+    tree: TreeArrays,
+    node: int,
+    policy: np.ndarray,
+    player: int = TERMINAL,
+    taken: Sequence[int] = (),
+    most: float = MOST_SEARCHED,
+) -> Iterator[Level]:
+    """The nodes from one on, level by level, as far as a policy `[S]` leads there.
+
+    Of the moves of a player, if one is given, only the sequences `taken` are followed,
+    as if it had no choice; of all others' moves then also those that are never made.
+
+    Raises:
+        TooManyError: a level has more than `most` nodes.
+    """
+    nodes, weights = np.array([node], np.int64), np.ones(1)
+    parents = moves = np.zeros(1, np.int64)
+    while len(nodes):
+        if len(nodes) > most:
+            raise TooManyError(
+                f"More than {most:,} histories would have to be looked at."
+            )
+        yield Level(nodes, weights, parents, moves)
+        children, parents, moves = _below(tree.nodes, nodes)
+        above = tree.nodes[nodes[parents]]
+        entries = above["start"].astype(np.int64) + moves
+        is_chance, own = (above["player"] == one for one in (CHANCE_NODE, player))
+        odds = np.empty(len(parents))
+        odds[is_chance] = tree.chance_probs[entries[is_chance]]
+        odds[~is_chance] = policy[entries[~is_chance]]
+        odds[own] = 1.0
+        weights = weights[parents] * odds
+        keep = weights > 0 if player < 0 else ~own | np.isin(entries, taken)
+        nodes, weights = children[keep], weights[keep]
+        parents, moves = parents[keep], moves[keep]
+
+
+def _below(
+    nodes: np.ndarray, level: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The children of nodes: for each which node it is, the place of its parent, and
+    which child of it it is. Nodes that were not expanded count as ends."""
+    above = nodes[level]
+    goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
+    sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)
+    parents = np.repeat(np.arange(len(level)), sizes)
+    moves = np.arange(len(parents)) - (np.cumsum(sizes) - sizes)[parents]
+    return above["first_child"][parents] + moves, parents, moves
 
 
 def depth_of(nodes: np.ndarray) -> int:
     """The moves in the longest history, chance's included."""
-    return sum(1 for _ in levels_below(nodes))
+    level, depth = np.zeros(1, np.int64), -1
+    while len(level):
+        (level, _, _), depth = _below(nodes, level), depth + 1
+    return depth
 
 
 # --- the leaves of a complete tree, listed for each sequence that leads to them -------

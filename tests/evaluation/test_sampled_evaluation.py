@@ -10,6 +10,7 @@ from open_spiel.python.policy import UniformRandomPolicy
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation import learned_response, responses, sampled_returns
 from mccfr_spiel.evaluation.plays import ChanceMoves
+from tests.small_games import chance, leaf, move, small_game
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 
@@ -103,3 +104,12 @@ def test_deals_are_listed_once_and_drawn_by_their_probabilities():
     possible = [move for move, prob in state.chance_outcomes() if prob > 0]
     assert drawn == [possible[int(2000 * number)] for number in numbers]
     assert chance.draw(state, np.nextafter(1.0, 0.0)) == possible[-1]
+
+
+def test_a_game_of_one_player_has_a_response():
+    names = enumerate("ab")
+    moves = [move(0, name, *map(leaf, np.eye(2)[right])) for right, name in names]
+    game = small_game(chance(*((0.5, one) for one in moves)), 1)
+    policy = ms.Solver(game, seed=1).average_policy()
+    found = learned_response(game, policy, 0, iterations=10, plays=20)
+    assert (found.value.mean, found.own.mean < 1) == (1.0, True)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import algorithms
+from mccfr_spiel import algorithms, offline
 from mccfr_spiel.experiments import Settings, named_settings
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
@@ -25,7 +25,6 @@ from mccfr_spiel.experiments.settings import (
     flags_of,
     read_settings,
 )
-from mccfr_spiel.offline import methods as offline
 
 # --- names -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments.sweeps import Task, run_task
-from mccfr_spiel.offline.methods import EGT
+from mccfr_spiel.offline import EGT
 from tests.vectors import LEDUC
 
 SWEEP = {

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.server import application
-from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.subjects import Numbers, Subject
 from mccfr_spiel.tree.game_tree import GameTree
 from tests.small_games import Tree, chance, leaf, move, small_game
 

@@ -16,14 +16,11 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.exploring.numbers import (
-    restricted_best_returns,
-    restricted_solver,
-    with_row,
-)
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.visits import restricted_solver, with_row
+from mccfr_spiel.tree.full_pass import full_pass
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 
 
@@ -255,7 +252,7 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
     solver.iterate(2_000)
     found = solver.average_vector()
     assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
-    best = restricted_best_returns(tree, found, frozenset(numbers))
+    best = full_pass(tree).best_within(found, numbers)
     # Each player's best response within what is fixed is near the value, too.
     assert best == pytest.approx([value, -value], abs=5e-3)
     for name, row in fixed.items():

@@ -13,8 +13,8 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.evaluation import reading
-from mccfr_spiel.evaluation.reading import write_policy
+from mccfr_spiel.solving import reading
+from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 

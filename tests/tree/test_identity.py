@@ -12,8 +12,8 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.folders import POLICY
-from mccfr_spiel.evaluation.reading import write_policy
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.tree.loading import (
     has_name,
     same_game,
