@@ -398,7 +398,7 @@ def _enter(scene, level):
         node, chance = stacked(above) + 1 + child, walk.chance[above]
         if path.branches[above, WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
-    go_to(rules, game, path, node)
+    go_to(None, game, None, path, rules, node)
     walk.chance[level] = chance
     acting, status, count = who_acts(rules, game, path), np.int64(DONE), np.int64(0)
     infoset = np.int64(-1)
