@@ -31,16 +31,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.randomness import child_place, uniform
-from mccfr_spiel.kernels.tables import (
-    BONUS,
-    EPSILON,
-    PRUNE_BELOW,
-    THRESHOLD,
-    Tables,
-    Walk,
-)
+from mccfr_spiel.kernels.tables import Tables, Walk
 
 Floats = Sequence[float] | np.ndarray | memoryview
 
@@ -261,11 +255,11 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
         played: the weighted sum of plans S of the action.
         total: the sum of S over the infoset's actions.
     """
-    bonus, least = settings[BONUS], settings[EPSILON]
+    bonus, least = settings[layout.BONUS], settings[layout.EPSILON]
     whole = bonus + total
     if not whole > 0.0:  # nothing has been played here, so nothing is known
         return 1.0
-    return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
+    return min(1.0, max(least, (bonus + settings[layout.THRESHOLD] * played) / whole))
 
 
 @inlined
@@ -347,7 +341,7 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
     """The regret below which the walk with the key `stream` leaves out actions; minus
     infinity if it leaves out none."""
     prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
-    return settings[PRUNE_BELOW] if prunes else -np.inf
+    return settings[layout.PRUNE_BELOW] if prunes else -np.inf
 
 
 @inlined
