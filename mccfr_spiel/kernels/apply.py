@@ -265,8 +265,18 @@ def make_apply(
     pays = not (carried or in_top)
 
     @inlined
+    def move(task, tables, clock, infoset, parent, start, end):
+        rates = UNCHANGED
+        if discounts:
+            rates = rates_since(tables, clock, infoset)
+        if skips:
+            floor = FLOOR * task.settings[layout.PRUNE_BELOW]
+            return match_pruned(tables, start, end, floor)
+        return update(tables, infoset, parent, start, end, task.parameters, rates)
+
+    @inlined
     def apply(task, tree, tables, walk, met, first, stop, home):
-        infosets, gradient, parameters = tree.infosets, tables.gradient, task.parameters
+        infosets, gradient = tree.infosets, tables.gradient
         if pays:
             pay_met(infosets, tables, met, first, stop)
         for visit in range(stop - 1, first - 1, -1):
@@ -282,14 +292,7 @@ def make_apply(
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
-            rates = UNCHANGED
-            if discounts:
-                rates = rates_since(tables, walk.clock, infoset)
-            if skips:
-                floor = FLOOR * task.settings[layout.PRUNE_BELOW]
-                value = match_pruned(tables, start, end, floor)
-            else:
-                value = update(tables, infoset, parent, start, end, parameters, rates)
+            value = move(task, tables, walk.clock, infoset, parent, start, end)
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value
