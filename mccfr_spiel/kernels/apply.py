@@ -37,6 +37,7 @@ from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.rates import advance, rates_since
+from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
@@ -398,7 +399,4 @@ def match(tables: Tables, start: int, stop: int, floored: bool) -> None:
             memory[s] = 0.0
         if memory[s] > 0.0:
             total += memory[s]
-    for s in range(start, stop):
-        policy[s] = 1.0 / (stop - start)
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
+    play_positive(policy, memory, start, stop, total)

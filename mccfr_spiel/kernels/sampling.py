@@ -34,6 +34,7 @@ import numpy as np
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.randomness import child_place, uniform
+from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.tables import Tables, Walk
 
 Floats = Sequence[float] | np.ndarray | memoryview
@@ -402,9 +403,5 @@ def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
             memory[s] = max(memory[s] + gradient[s] - value, floor)
             total += max(memory[s], 0.0)
         gradient[s] = 0.0
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
-            policy[s] = 1.0 / (stop - start)
+    play_positive(policy, memory, start, stop, total)
     return value
