@@ -115,7 +115,8 @@ def present_batch(task: Task, walk: Walk) -> Any:
 
 @inlined
 def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
-    """How many walks of the present batch over rules make a group; 0 if none do.
+    """How many walks of the present batch make a group; 0 if they are not left to
+    groups.
 
     It follows from how long walks have been so far, the same for any number of threads.
     """
@@ -124,7 +125,8 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     num_walks = num_players * (walk_number(given, iteration, 0) - 1)
     num_walks += walk.cursor[layout.PLAYER] * batch
     touched = walk.cursor[layout.NODES_TOUCHED]
-    if batch == 1 or num_walks == 0 or touched == 0:
+    is_known = num_walks > 0 and touched > 0
+    if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not is_known:
         return np.int64(0)
     mean = touched / num_walks
     groups = min(np.int64(mean * batch / least), NUM_GROUPS, batch)
