@@ -18,11 +18,6 @@ changed.
 
 Processes of a cluster share a batch in the same way: each walks the top, follows the
 forks of its share of the blocks, and gets from the others what they found in theirs.
-
-What threads that share the walks of a batch write, besides the one gradient.
-
-The infosets of a complete tree are cut into blocks of whole subtrees and a top
-. No two blocks share a sequence.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
