@@ -424,7 +424,7 @@ def test_each_step_of_a_walk_stands_once():
         "draw_chance(tree.chance_cdf",  # at chance's nodes
         "draw_action(policy, ",  # at the others'
         "push_weighted_children(",
-        "cursor[ITERATION] += 1",
+        "cursor[layout.ITERATION] += 1",
     ):
         calls = sum(text.count(step) - text.count(f"def {step}") for text in loops)
         assert calls == 1, step

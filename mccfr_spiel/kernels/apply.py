@@ -32,39 +32,14 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.rates import advance, rates_since
+from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
-from mccfr_spiel.kernels.tables import (
-    ALONE,
-    ALTERNATING,
-    AVERAGE_WEIGHT,
-    BATCH,
-    BLOCK_PART,
-    DONE,
-    GROW,
-    ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
-    NODES_TOUCHED,
-    NOTED,
-    NUM_MET,
-    PASSED,
-    PAUSE_LIMIT,
-    PAUSED,
-    PLAYER,
-    PRUNE_BELOW,
-    TOP_PART,
-    TOUCHED,
-    WALK,
-    WALKER,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-)
+from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 # --- batches: several walks for a player against the same policies, then one update ---
 
@@ -129,27 +104,29 @@ have more nodes than the third number, and the least nodes of one."""
 @pasted
 def present_iteration(walk: Walk) -> Any:
     """The number of the iteration to which the walks for the next update belong."""
-    return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+    return walk.cursor[layout.ITERATION] + (walk.cursor[layout.PLAYER] == 0)
 
 
 @pasted
 def present_batch(task: Task, walk: Walk) -> Any:
     """The walks for each player in that iteration."""
-    return batch_at(np.int64(task.job[BATCH]), present_iteration(walk))
+    return batch_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))
 
 
 @inlined
 def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
-    """How many walks of the present batch over rules make a group; 0 if none do.
+    """How many walks of the present batch make a group; 0 if they are not left to
+    groups.
 
     It follows from how long walks have been so far, the same for any number of threads.
     """
-    given, iteration = np.int64(task.job[BATCH]), present_iteration(walk)
+    given, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
     batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
     num_walks = num_players * (walk_number(given, iteration, 0) - 1)
-    num_walks += walk.cursor[PLAYER] * batch
-    touched = walk.cursor[NODES_TOUCHED]
-    if batch == 1 or num_walks == 0 or touched == 0:
+    num_walks += walk.cursor[layout.PLAYER] * batch
+    touched = walk.cursor[layout.NODES_TOUCHED]
+    is_known = num_walks > 0 and touched > 0
+    if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not is_known:
         return np.int64(0)
     mean = touched / num_walks
     groups = min(np.int64(mean * batch / least), NUM_GROUPS, batch)
@@ -170,9 +147,9 @@ def is_at_end(task: Task, walk: Walk) -> bool:
     """Whether no walk for the next update may begin, because it would be the first of
     an iteration beyond the limits of the job."""
     job, cursor = task.job, walk.cursor
-    is_last = cursor[ITERATION] == np.int64(job[LAST_ITERATION])
-    is_enough = cursor[NODES_TOUCHED] >= np.int64(job[NODE_LIMIT])
-    return cursor[PLAYER] == 0 and (is_last or is_enough)
+    is_last = cursor[layout.ITERATION] == np.int64(job[layout.LAST_ITERATION])
+    is_enough = cursor[layout.NODES_TOUCHED] >= np.int64(job[layout.NODE_LIMIT])
+    return cursor[layout.PLAYER] == 0 and (is_last or is_enough)
 
 
 @pasted
@@ -182,7 +159,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     Where batches grow, its weight is taken times the walks, as the gradient has a term
     for each walk.
     """
-    given = np.int64(task.job[BATCH])
+    given = np.int64(task.job[layout.BATCH])
     return weight * batch_at(given, iteration) if given == GROWING else weight
 
 
@@ -194,9 +171,9 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
     one.
     """
     marks = walk.marks
-    marks[WALK] = 0
-    if task.job[ALTERNATING] == 0 and marks[WALKER] < num_players - 1:
-        marks[WALKER] += 1
+    marks[layout.WALK] = 0
+    if task.job[layout.ALTERNATING] == 0 and marks[layout.WALKER] < num_players - 1:
+        marks[layout.WALKER] += 1
         return False
     return True
 
@@ -206,11 +183,12 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
     """Counts walks of a batch that is walked in stretches; returns DONE if the update
     is due, PAUSED if signals should be heard before more walks, else GROW."""
     marks, batch = walk.marks, present_batch(task, walk)
-    marks[WALK] = min(marks[WALK] + num_walks, batch)
-    if marks[WALK] == batch:
-        return np.int64(DONE if is_due(task, walk, num_players) else GROW)
-    visited = walk.cursor[NODES_TOUCHED] + marks[TOUCHED]
-    return np.int64(PAUSED if visited >= np.int64(task.job[PAUSE_LIMIT]) else GROW)
+    marks[layout.WALK] = min(marks[layout.WALK] + num_walks, batch)
+    if marks[layout.WALK] == batch:
+        return np.int64(layout.DONE if is_due(task, walk, num_players) else layout.GROW)
+    visited = walk.cursor[layout.NODES_TOUCHED] + marks[layout.TOUCHED]
+    is_long = visited >= np.int64(task.job[layout.PAUSE_LIMIT])
+    return np.int64(layout.PAUSED if is_long else layout.GROW)
 
 
 @pasted
@@ -220,14 +198,14 @@ def begin_update(
     """Begins the iteration if it is the first update of one, and adds it to the average
     of the players whose walks have ended; `rates` and `discounts` are the rule's."""
     cursor, clock = walk.cursor, walk.clock
-    if cursor[PLAYER] == 0:
-        cursor[ITERATION] += 1
-        iteration, before = cursor[ITERATION], clock[AVERAGE_WEIGHT]
-        clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
+    if cursor[layout.PLAYER] == 0:
+        cursor[layout.ITERATION] += 1
+        iteration, before = cursor[layout.ITERATION], clock[layout.AVERAGE_WEIGHT]
+        clock[layout.AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
         if discounts:
             advance(clock, rates(task.parameters, iteration))
-    weight = weight_of(task, clock[AVERAGE_WEIGHT], cursor[ITERATION])
-    for p in range(cursor[PLAYER], walk.marks[WALKER] + 1):
+    weight = weight_of(task, clock[layout.AVERAGE_WEIGHT], cursor[layout.ITERATION])
+    for p in range(cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1):
         tables.average[p] += weight
 
 
@@ -237,12 +215,13 @@ def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None
     cursor, marks = walk.cursor, walk.marks
     for p in range(num_players):
         tables.gradient[p] = 0.0
-    cursor[NODES_TOUCHED] += marks[TOUCHED]
-    if task.job[ALTERNATING] != 0:
-        is_last = cursor[PLAYER] == num_players - 1
-        cursor[PLAYER] = 0 if is_last else cursor[PLAYER] + 1
-    marks[WALKER] = cursor[PLAYER]
-    marks[NUM_MET] = marks[TOUCHED] = marks[NOTED] = marks[PASSED] = 0
+    cursor[layout.NODES_TOUCHED] += marks[layout.TOUCHED]
+    if task.job[layout.ALTERNATING] != 0:
+        is_last = cursor[layout.PLAYER] == num_players - 1
+        cursor[layout.PLAYER] = 0 if is_last else cursor[layout.PLAYER] + 1
+    marks[layout.WALKER] = cursor[layout.PLAYER]
+    marks[layout.NUM_MET] = marks[layout.TOUCHED] = 0
+    marks[layout.NOTED] = marks[layout.PASSED] = 0
 
 
 @inlined
@@ -264,7 +243,7 @@ def make_apply(
     met_once: bool = False,
     carried: bool = False,
     skips: bool = False,
-    part: int = ALONE,
+    part: int = layout.ALONE,
 ) -> Any:
     """Makes `apply(task, tree, tables, walk, met, first, stop, home)`, the update
     described above, of the infosets `met[first:stop]`.
@@ -285,12 +264,22 @@ def make_apply(
         part: of a walk. `home` is that of a Log, and None for a walk alone.
     """
     update, discounts = rule.update, rule.discounts
-    in_top, in_block = part == TOP_PART, part == BLOCK_PART
+    in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
     pays = not (carried or in_top)
 
     @inlined
+    def move(task, tables, clock, infoset, parent, start, end):
+        rates = UNCHANGED
+        if discounts:
+            rates = rates_since(tables, clock, infoset)
+        if skips:
+            floor = FLOOR * task.settings[layout.PRUNE_BELOW]
+            return match_pruned(tables, start, end, floor)
+        return update(tables, infoset, parent, start, end, task.parameters, rates)
+
+    @inlined
     def apply(task, tree, tables, walk, met, first, stop, home):
-        infosets, gradient, parameters = tree.infosets, tables.gradient, task.parameters
+        infosets, gradient = tree.infosets, tables.gradient
         if pays:
             pay_met(infosets, tables, met, first, stop)
         for visit in range(stop - 1, first - 1, -1):
@@ -306,14 +295,7 @@ def make_apply(
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
-            rates = UNCHANGED
-            if discounts:
-                rates = rates_since(tables, walk.clock, infoset)
-            if skips:
-                floor = FLOOR * task.settings[PRUNE_BELOW]
-                value = match_pruned(tables, start, end, floor)
-            else:
-                value = update(tables, infoset, parent, start, end, parameters, rates)
+            value = move(task, tables, walk.clock, infoset, parent, start, end)
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value
@@ -385,7 +367,7 @@ def apply_visits(
         floored: whether negative sums of regrets become 0, as in regret matching+.
     """
     policy, memory, gain = tables.policy, tables.memory, walk.gain
-    share = walk.clock[AVERAGE_WEIGHT]
+    share = walk.clock[layout.AVERAGE_WEIGHT]
     for k in range(num_met - 1, -1, -1):
         visit, record = walk.visit[k], tree.infosets[walk.visit[k]["infoset"]]
         start, count = record["first_sequence"], np.int64(record["num_actions"])
@@ -419,7 +401,4 @@ def match(tables: Tables, start: int, stop: int, floored: bool) -> None:
             memory[s] = 0.0
         if memory[s] > 0.0:
             total += memory[s]
-    for s in range(start, stop):
-        policy[s] = 1.0 / (stop - start)
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
+    play_positive(policy, memory, start, stop, total)

@@ -12,16 +12,10 @@ the difference to what the parent has now is the infoset's debt.
 
 import numpy as np
 
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.rates import scheduled
-from mccfr_spiel.kernels.tables import (
-    GAMMA,
-    GAMMA_CHANGE,
-    HORIZON,
-    NUM_SETTINGS,
-    WEIGHTS_FROM,
-    Tables,
-)
+from mccfr_spiel.kernels.tables import Tables
 
 
 @inlined
@@ -38,16 +32,17 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
         settings: see `tables.NUM_SETTINGS`.
         before: the weight of the iteration before.
     """
-    gamma, change = settings[GAMMA], settings[GAMMA_CHANGE]
-    if settings[WEIGHTS_FROM] > 0.0:
-        return settings[NUM_SETTINGS + iteration - np.int64(settings[WEIGHTS_FROM])]
+    gamma, change = settings[layout.GAMMA], settings[layout.GAMMA_CHANGE]
+    first = np.int64(settings[layout.WEIGHTS_FROM])
+    if first > 0:
+        return settings[layout.NUM_SETTINGS + iteration - first]
     if change == 0.0:
         if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
             return 1.0 * iteration if gamma == 1.0 else 1.0
         return iteration**gamma
     if iteration == 1:
         return 1.0
-    gamma = scheduled(gamma, change, settings[HORIZON], iteration)
+    gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
     return before * (iteration / (iteration - 1)) ** gamma
 
 

@@ -40,18 +40,11 @@ import numpy as np
 from numba.core import types
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import begin_update, end_update, is_at_end
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
-    AVERAGE_WEIGHT,
-    DONE,
-    ITERATION,
-    NUM_NODES,
-    PLAYER,
-    TOUCHED,
-    WALKER,
     Blocks,
     Passes,
     Plans,
@@ -318,13 +311,13 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         walk = views(frame, Walk)
         if piece == THE_TOP:
             order, is_cut = blocks.top, False
-            begin = blocks.top_ends[walk.cursor[PLAYER]]
-            end = blocks.top_ends[walk.marks[WALKER] + 1]
+            begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
+            end = blocks.top_ends[walk.marks[layout.WALKER] + 1]
         else:
             order, is_cut = passes.members, len(blocks.kinds) > 0
             begin, end = blocks.starts[piece], blocks.starts[piece + 1]
         if desk[WAY] == UPWARD:
-            rates = rates_at(task.parameters, walk.cursor[ITERATION])
+            rates = rates_at(task.parameters, walk.cursor[layout.ITERATION])
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
                 if infoset < 0:  # a root, seen from the top
@@ -338,7 +331,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                     parent = infosets[infoset]["first_sequence"]
                 update_infoset(task, tree, tables, passes, plan, infoset, parent, rates)
         else:
-            weight = walk.clock[AVERAGE_WEIGHT]
+            weight = walk.clock[layout.AVERAGE_WEIGHT]
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
@@ -378,8 +371,8 @@ def make_loop(
         """Begins the next update; returns whether the job allows one."""
         if is_at_end(task, walk):
             return False
-        first, is_alone = walk.cursor[PLAYER], task.job[ALTERNATING] != 0
-        walk.marks[WALKER] = first if is_alone else num_players - 1
+        first, is_alone = walk.cursor[layout.PLAYER], task.job[layout.ALTERNATING] != 0
+        walk.marks[layout.WALKER] = first if is_alone else num_players - 1
         begin_update(task, tables, walk, rates, False)
         return True
 
@@ -387,7 +380,7 @@ def make_loop(
     def loop(frame, task, tree, tables, walk, blocks, desk, leads):
         if not leads:
             take_pieces(do_piece, frame, desk, False)
-            return DONE
+            return layout.DONE
         cursor, num_blocks = walk.cursor, len(blocks.ends) - 1
         num_players = tree.utilities.shape[1]
         start_tables(task, tree, tables, walk.known)
@@ -396,8 +389,8 @@ def make_loop(
         # Before and after it, all plans are those of the policies, and the gradient is
         # 0.
         while begin(task, tables, walk, num_players):
-            first, end = cursor[PLAYER], walk.marks[WALKER] + 1
-            walk.marks[TOUCHED] += deliver(frame, desk, tables, first, end)
+            first, end = cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1
+            walk.marks[layout.TOUCHED] += deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
@@ -409,7 +402,7 @@ def make_loop(
                     tables.ahead[sequence] = 0.0
             if once:
                 break
-        return DONE
+        return layout.DONE
 
     @jit(nogil=True, views_only=views_only)
     def iterate(frame, desk, leads):
@@ -434,7 +427,7 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
         """Delivers nothing, since pieces read the rows of leaves."""
         if estimated:
             return 0
-        return (end - first) * np.int64(views(frame, Task).job[NUM_NODES])
+        return (end - first) * np.int64(views(frame, Task).job[layout.NUM_NODES])
 
     do_piece = make_piece(rule, has_rows=not estimated)
     return make_loop(rule, do_piece, count_nodes, once=estimated)

@@ -44,6 +44,19 @@ def value_of(
 
 
 @pasted
+def play_positive(
+    policy: np.ndarray, sums: np.ndarray, start: int, stop: int, total: float
+) -> None:
+    """Plays in proportion to the positive sums, whose total it is; uniformly if none
+    is positive."""
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = max(sums[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / (stop - start)
+
+
+@pasted
 def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
     return add_regrets(tables, start, stop, False, False, 1.0, 1.0)
@@ -95,11 +108,7 @@ def add_regrets(
         memory[s] = regret
         if regret > 0.0:
             total += regret
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
-            policy[s] = 1.0 / (stop - start)
+    play_positive(policy, memory, start, stop, total)
     return value
 
 
@@ -115,9 +124,7 @@ def start_regrets(tables, infoset, start, stop, parameters, place, seed):
         regret = parameters[0] * uniform(stream, child_place(place, s - start))
         memory[s] = regret
         total += regret
-    if total > 0.0:
-        for s in range(start, stop):
-            policy[s] = memory[s] / total
+    play_positive(policy, memory, start, stop, total)
 
 
 @pasted
@@ -150,9 +157,5 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
         ahead = max(faded(regret, rates[AHEAD]) + prediction * now, 0.0)
         policy[s] = ahead
         total += ahead
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = policy[s] / total
-        else:
-            policy[s] = 1.0 / (stop - start)
+    play_positive(policy, policy, start, stop, total)
     return value

@@ -31,16 +31,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.randomness import child_place, uniform
-from mccfr_spiel.kernels.tables import (
-    BONUS,
-    EPSILON,
-    PRUNE_BELOW,
-    THRESHOLD,
-    Tables,
-    Walk,
-)
+from mccfr_spiel.kernels.regret_rules import play_positive
+from mccfr_spiel.kernels.tables import Tables, Walk
 
 Floats = Sequence[float] | np.ndarray | memoryview
 
@@ -261,11 +256,11 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
         played: the weighted sum of plans S of the action.
         total: the sum of S over the infoset's actions.
     """
-    bonus, least = settings[BONUS], settings[EPSILON]
+    bonus, least = settings[layout.BONUS], settings[layout.EPSILON]
     whole = bonus + total
     if not whole > 0.0:  # nothing has been played here, so nothing is known
         return 1.0
-    return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
+    return min(1.0, max(least, (bonus + settings[layout.THRESHOLD] * played) / whole))
 
 
 @inlined
@@ -347,7 +342,7 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
     """The regret below which the walk with the key `stream` leaves out actions; minus
     infinity if it leaves out none."""
     prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
-    return settings[PRUNE_BELOW] if prunes else -np.inf
+    return settings[layout.PRUNE_BELOW] if prunes else -np.inf
 
 
 @inlined
@@ -408,9 +403,5 @@ def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
             memory[s] = max(memory[s] + gradient[s] - value, floor)
             total += max(memory[s], 0.0)
         gradient[s] = 0.0
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
-            policy[s] = 1.0 / (stop - start)
+    play_positive(policy, memory, start, stop, total)
     return value

@@ -18,11 +18,6 @@ changed.
 
 Processes of a cluster share a batch in the same way: each walks the top, follows the
 forks of its share of the blocks, and gets from the others what they found in theirs.
-
-What threads that share the walks of a batch write, besides the one gradient.
-
-The infosets of a complete tree are cut into blocks of whole subtrees and a top
-. No two blocks share a sequence.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -33,6 +28,7 @@ import numpy as np
 from numba.core import types
 
 from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
@@ -40,22 +36,10 @@ from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
-    BATCH,
-    BLOCK_PART,
-    DONE,
     FLOAT,
-    GROW,
     INT,
     LONG,
-    NEEDS_ONE_THREAD,
-    NUM_MET,
-    PLAYER,
-    SEED,
-    TOP_PART,
-    TOUCHED,
     UNSIGNED,
-    WALK,
-    WALKER,
     Tables,
     Task,
     TreeArrays,
@@ -229,13 +213,14 @@ def make_part_of_batch(walk_on: Any) -> Any:
         task, tree, game, known, path, rules, tables, walk, stack, log,
         first, stop, is_large,
     ):  # fmt: skip
-        given, iteration = np.int64(task.job[BATCH]), apply.present_iteration(walk)
-        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
-        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
+        given = np.int64(task.job[layout.BATCH])
+        iteration = apply.present_iteration(walk)
+        player, num_players = walk.marks[layout.WALKER], tree.utilities.shape[1]
+        num_met, touched, status = np.int64(0), np.int64(0), np.int64(layout.DONE)
         forks, leaves, nth = np.int64(0), np.int64(0), first
-        while nth < stop and status == DONE:
+        while nth < stop and status == layout.DONE:
             number = apply.walk_number(given, iteration, nth)
-            stream = stream_key(task.job[SEED], number, player, num_players)
+            stream = stream_key(task.job[layout.SEED], number, player, num_players)
             top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             status, top, num_met, touched, forks, leaves = walk_on(
                 task, tree, game, known, path, rules, tables, stack, log,
@@ -251,9 +236,9 @@ def make_part_of_batch(walk_on: Any) -> Any:
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
     """Compiles `do_piece(what, desk, piece)`, what a thread does for one ticket of the
     stage; `what` is a frame of SHARED_LAYOUT and a plan."""
-    walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, TOP_PART))
-    walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
-    apply_block = apply.make_apply(rule, part=BLOCK_PART)
+    walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, layout.TOP_PART))
+    walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
+    apply_block = apply.make_apply(rule, part=layout.BLOCK_PART)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
@@ -271,12 +256,12 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     @inlined
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
         """Follows all forks of a block."""
-        row, player = NUM_SLICES + block, walk.marks[WALKER]
+        row, player = NUM_SLICES + block, walk.marks[layout.WALKER]
         counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
         stack = stack_of(walk, slots, row, met)
         num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
-        status = np.int64(DONE)
+        status = np.int64(layout.DONE)
         for part in range(num_slices):
             fork = slots.fork[part]
             order = slots.order[part]
@@ -296,7 +281,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
                     fork[at]["weight"],
                     fork[at]["place"],
                 )
-                if status != DONE:
+                if status != layout.DONE:
                     break
                 top = push(stack, 0, node, player, weight, place)
                 status, top, num_met, touched, _, _ = walk_block(
@@ -310,7 +295,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     @inlined
     def do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece):
         if desk[STAGE] == IN_TOP:
-            first = walk.marks[WALK] + piece * plan[WALKS_OF_SLICE]
+            first = walk.marks[layout.WALK] + piece * plan[WALKS_OF_SLICE]
             stop = min(first + plan[WALKS_OF_SLICE], apply.present_batch(task, walk))
             walk_slice(task, tree, tables, walk, cut, slots, piece, first, stop)
         elif desk[STAGE] == IN_BLOCKS:
@@ -338,7 +323,7 @@ def gather_top(
     tree: TreeArrays, tables: Tables, walk: Walk, cut: Cut, slots: Slots, slices: int
 ) -> None:
     """Adds up the logs of the slices, in the order of the walks."""
-    num_top = walk.marks[NUM_MET]
+    num_top = walk.marks[layout.NUM_MET]
     for row in range(slices):
         counts, log = slots.counts[row], log_of(cut, slots, row)
         for k in range(counts[LEAVES]):
@@ -349,17 +334,17 @@ def gather_top(
                 tables.is_met[infoset] |= REACHED
                 cut.top[num_top] = infoset
                 num_top += 1
-        walk.marks[TOUCHED] += counts[NODES]
-    walk.marks[NUM_MET] = num_top
+        walk.marks[layout.TOUCHED] += counts[NODES]
+    walk.marks[layout.NUM_MET] = num_top
 
 
 @inlined
 def status_of(desk: np.ndarray, slots: Slots, first: int, stop: int) -> Any:
     """DONE, or what kept the walks of some row, or the thread of one, from going on."""
     for row in range(first, stop):
-        if slots.counts[row, STATUS] != DONE:
+        if slots.counts[row, STATUS] != layout.DONE:
             return np.int64(slots.counts[row, STATUS])
-    return np.int64(DONE if load(desk, FAILED) == 0 else NEEDS_ONE_THREAD)
+    return np.int64(layout.DONE if load(desk, FAILED) == 0 else layout.NEEDS_ONE_THREAD)
 
 
 @inlined
@@ -387,28 +372,28 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     """
     do_piece, start_tables = make_stages(sampled, rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
-    apply_top = apply.make_apply(rule, part=TOP_PART)
+    apply_top = apply.make_apply(rule, part=layout.TOP_PART)
 
     @inlined
     def walk_stretch(task, tree, tables, walk, cut, slots, what, desk):
         """Makes the next walks of the batch; returns as `apply.after_stretch`."""
         marks, plan = walk.marks, what[1]
-        left = apply.present_batch(task, walk) - marks[WALK]
+        left = apply.present_batch(task, walk) - marks[layout.WALK]
         slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
         desk[STAGE], desk[NUM_SLICES_NOW] = IN_TOP, slices
         share(do_piece, what, desk, 0, slices)
         status = status_of(desk, slots, 0, slices)
-        if status != DONE:
+        if status != layout.DONE:
             return status
         gather_top(tree, tables, walk, cut, slots, slices)
-        first, end = share_of(plan, cut, marks[WALKER])
+        first, end = share_of(plan, cut, marks[layout.WALKER])
         desk[STAGE] = IN_BLOCKS
         share(do_piece, what, desk, first, end)
         status = status_of(desk, slots, NUM_SLICES + first, NUM_SLICES + end)
-        if status != DONE:
+        if status != layout.DONE:
             return status
         for block in range(first, end):
-            marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
+            marks[layout.TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
         walks = slices * plan[WALKS_OF_SLICE]
         return apply.after_stretch(task, walk, walks, tree.utilities.shape[1])
 
@@ -417,35 +402,36 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         """Applies what the walks of all players have found."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
-        for visit in range(marks[NUM_MET]):  # the debts of the top
+        for visit in range(marks[layout.NUM_MET]):  # the debts of the top
             if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
                 apply.pay_met(infosets, tables, cut.top, visit, visit + 1)
-        first, end = cut.player_ends[walk.cursor[PLAYER]], marks[WALKER] + 1
+        first = cut.player_ends[walk.cursor[layout.PLAYER]]
+        end = cut.player_ends[marks[layout.WALKER] + 1]
         desk[STAGE] = APPLYING
-        share(do_piece, what, desk, first, cut.player_ends[end])
-        apply_top(task, tree, tables, walk, cut.top, 0, marks[NUM_MET], cut.home)
+        share(do_piece, what, desk, first, end)
+        apply_top(task, tree, tables, walk, cut.top, 0, marks[layout.NUM_MET], cut.home)
         apply.end_update(task, tables, walk, tree.utilities.shape[1])
 
     @inlined
     def go_on(task, tree, tables, walk, cut, slots, what, desk, leads):
         if not leads:
             take_pieces(do_piece, what, desk, False)
-            return np.int64(DONE)
+            return np.int64(layout.DONE)
         start_tables(task, tree, tables, walk.known)
         marks, purpose = walk.marks, what[1][PURPOSE]
-        status = np.int64(DONE if purpose == APPLY else GROW)
+        status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
         # One pass makes a stretch of walks, or the update after the last one.
         while load(desk, FAILED) == 0:
-            if status == GROW:
-                is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
-                if is_first and apply.is_at_end(task, walk):
-                    return np.int64(DONE)
+            if status == layout.GROW:
+                is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
+                if is_first and marks[layout.WALK] == 0 and apply.is_at_end(task, walk):
+                    return np.int64(layout.DONE)
                 status = walk_stretch(task, tree, tables, walk, cut, slots, what, desk)
-            elif status == DONE and purpose != GATHER:
+            elif status == layout.DONE and purpose != GATHER:
                 update(task, tree, tables, walk, cut, what, desk)
                 if purpose == APPLY:
                     break
-                status = np.int64(GROW)
+                status = np.int64(layout.GROW)
             else:
                 break
         return status

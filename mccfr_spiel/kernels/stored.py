@@ -5,21 +5,12 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.common.arrays import NODE, UNEXPANDED
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.sampling import Visit, push
-from mccfr_spiel.kernels.tables import (
-    DONE,
-    GROW,
-    NODE_TO_GROW,
-    STACK_FULL,
-    Tables,
-    Task,
-    Walk,
-    tree_in,
-    views,
-)
+from mccfr_spiel.kernels.tables import Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 
 _NODES_A_LINE = 64 // NODE.itemsize
@@ -42,20 +33,20 @@ def acting_at(tree, game, known, path, rules, node):
 @inlined
 def pay(tree, game, known, path, rules, node):
     """The row of the returns."""
-    return np.int64(DONE), np.int64(tree.nodes[node]["start"])
+    return np.int64(layout.DONE), np.int64(tree.nodes[node]["start"])
 
 
 @inlined
 def arrive(tree, game, known, path, rules, node, acting, free):
     """The node's row, unless it must be expanded first."""
     record = tree.nodes[node]
-    count, status = np.int64(record["num_children"]), np.int64(DONE)
+    count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
     if count == 0:  # there are more than fit, see NODE
         count = -np.int64(record["infoset"])
     if acting == UNEXPANDED:
-        status = np.int64(GROW)
+        status = np.int64(layout.GROW)
     elif count > free:
-        status = np.int64(STACK_FULL)
+        status = np.int64(layout.STACK_FULL)
     first, start = np.int64(record["first_child"]), np.int64(record["start"])
     return status, first, start, count, np.int64(record["infoset"])
 
@@ -88,7 +79,7 @@ def stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Stacks the node again."""
-    walk.marks[NODE_TO_GROW] = node
+    walk.marks[layout.NODE_TO_GROW] = node
     return push(walk, top, node, sequence, weight, place)
 
 

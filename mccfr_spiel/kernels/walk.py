@@ -38,22 +38,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms.parts import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.apply import (
-    NOT_UPDATED,
-    apply_visits,
-    batch_at,
-    begin_update,
-    end_update,
-    free_slots,
-    is_at_end,
-    is_due,
-    make_apply,
-    note_visit,
-    present_iteration,
-    walk_number,
-    walks_of_group,
-    weight_of,
-)
+from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
 from mccfr_spiel.kernels.frame import prefetch
@@ -86,7 +71,6 @@ from mccfr_spiel.kernels.tables import (
     BLOCK_PART,
     DONE,
     EPSILON,
-    HAS_GROUPS,
     ITERATION,
     LOG_FULL,
     NEEDS_GROUPS,
@@ -350,7 +334,7 @@ def room_of(
     if learns:
         free = min(free, len(walk.note) - noted - 2)
     if forgets:
-        free = min(free, free_slots(walk, num_met, num_players))
+        free = min(free, apply.free_slots(walk, num_met, num_players))
     return free
 
 
@@ -472,8 +456,8 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     settled, debt = carry(tables, infoset, sequence, debt)
                 mine = start  # where the sequences, or slots, of the moves begin
                 if forgets and acting >= 0:
-                    above = sequence if acting == player else NOT_UPDATED
-                    num_met, mine = note_visit(
+                    above = sequence if acting == player else apply.NOT_UPDATED
+                    num_met, mine = apply.note_visit(
                         walk, num_met, infoset, above, weight, count, num_players
                     )
                 at = Visit(first, mine, count, sequence, weight, place, debt)
@@ -537,10 +521,10 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
 @pasted
 def debt_at_root(task: Task, walk: Walk) -> float:
     """What the iteration of the present walk will add at a player's empty sequence."""
-    weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
+    weight, iteration = walk.clock[AVERAGE_WEIGHT], apply.present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
         weight = average_weight(iteration, task.settings, weight)
-    return weight_of(task, weight, iteration)
+    return apply.weight_of(task, weight, iteration)
 
 
 def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
@@ -552,7 +536,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches, forgets = sampled.meets_once, sampled.branches, sampled.forgets
     rates, discounts = rule.rates, rule.discounts
-    apply = make_apply(rule, met_once=once, carried=True, skips=skips)
+    update = apply.make_apply(rule, met_once=once, carried=True, skips=skips)
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
@@ -567,13 +551,12 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
         # walk cannot go on, the marks say where it stands, and the next call goes on
         # there: with a stack that is not empty.
         while True:
-            walker, nth, now = marks[WALKER], marks[WALK], present_iteration(walk)
+            walker, nth, now = marks[WALKER], marks[WALK], apply.present_iteration(walk)
             if top == 0:
                 if nth == 0 and walker == cursor[PLAYER]:
-                    if is_at_end(task, walk):
+                    if apply.is_at_end(task, walk):
                         break
-                    is_for_groups = batched and task.job[HAS_GROUPS] != 0
-                    if is_for_groups and walks_of_group(task, walk, num_players) > 0:
+                    if batched and apply.walks_of_group(task, walk, num_players) > 0:
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
@@ -584,7 +567,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                     marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
                 walk.debt[0] = debt_at_root(task, walk)
-            number = walk_number(given, now, nth) if batched else now
+            number = apply.walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
             pause = np.int64(task.job[PAUSE_LIMIT]) - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
@@ -600,21 +583,21 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 note(walk, heading, walker, noted - heading - 1, 0, value)
             if batched:
                 marks[WALK] += 1
-                if marks[WALK] < batch_at(given, now):
+                if marks[WALK] < apply.batch_at(given, now):
                     continue
-            if not is_due(task, walk, num_players):
+            if not apply.is_due(task, walk, num_players):
                 continue
-            begin_update(task, tables, walk, rates, discounts)
+            apply.begin_update(task, tables, walk, rates, discounts)
             if learns and not foresees:
                 learn(tables, walk, noted, task.settings, branches)
             if forgets:
-                apply_visits(tree, tables, walk, num_met, floored)
+                apply.apply_visits(tree, tables, walk, num_met, floored)
             else:
-                apply(task, tree, tables, walk, walk.met, 0, num_met, None)
+                update(task, tree, tables, walk, walk.met, 0, num_met, None)
             if foresees:
                 learn(tables, walk, noted, task.settings, branches)
             marks[TOUCHED] = touched
-            end_update(task, tables, walk, num_players)
+            apply.end_update(task, tables, walk, num_players)
             num_met, touched, noted = np.int64(0), np.int64(0), np.int64(0)
 
         marks[TOP], marks[NUM_MET], marks[TOUCHED] = top, num_met, touched
