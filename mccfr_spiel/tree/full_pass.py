@@ -5,7 +5,7 @@ once, from its beginning to its end.
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
@@ -136,19 +136,8 @@ class FullPass:
 class WorldPass(FullPass):
     """Passes over the worlds of a tree of which no nodes are kept.
 
-    Attributes:
-        worlds: the worlds.
+    Each player's gradient may have a thread of its own, or each block's.
     """
-
-    def __init__(
-        self,
-        tree: GameTree,
-        worlds: AnyWorlds | Histories | Places,
-        num_threads: int = 1,
-    ) -> None:
-        """Each player's gradient may have a thread of its own, or each block's."""
-        super().__init__(tree, num_threads)
-        self.worlds = worlds
 
     @functools.cached_property
     def arrays(self) -> Passes:
@@ -158,9 +147,10 @@ class WorldPass(FullPass):
         return Passes(*nothing, *members)
 
     def _cut(self) -> Blocks:
-        if not isinstance(self.worlds, Hands):
+        worlds = self.tree.worlds
+        if not isinstance(worlds, Hands):
             return one_block(self.arrays)
-        return cut_at(self.tree.infosets, self.arrays, self.worlds.cuts)
+        return cut_at(self.tree.infosets, self.arrays, worlds.cuts)
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
@@ -172,12 +162,13 @@ class WorldPass(FullPass):
         if self.tree.start_pass is not None:
             passing = self.tree.start_pass(plan, player, end)
             return passing.finish("a pass over").walk.gradient
-        gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
-        each = blocks_of(self.worlds)
+        worlds: Any = self.tree.worlds
+        gradient, add = np.zeros_like(plan), GRADIENTS[type(worlds)]
+        each = blocks_of(worlds)
 
         def add_for(part: tuple[int, int]) -> None:
             for piece in range(each * player + part[0], each * player + part[1]):
-                add(self.worlds, piece, plan, gradient)
+                add(worlds, piece, plan, gradient)
 
         teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
         return gradient
@@ -218,8 +209,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     threads = checked_threads(threads)
     if tree.worlds is not None:
         most = tree.num_players * blocks_of(tree.worlds)
-        num_threads = min(threads or num_cores(), most)
-        return WorldPass(tree, tree.worlds, num_threads)
+        return WorldPass(tree, min(threads or num_cores(), most))
     passes = tree.list_leaves()
     return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))
 

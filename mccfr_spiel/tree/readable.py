@@ -452,11 +452,6 @@ class ReadableTree:
         return self.find(self.string_of(state, player), player)
 
     @property
-    def offers_rules(self) -> bool:
-        """Whether the game has compiled rules, which expand it at compiled speed."""
-        return self.rules is not None
-
-    @property
     def is_repeatable(self) -> bool:
         """Whether the tree was made whole, by compiled rules or from a cache, so that
         `expand_all` of a new tree numbers everything alike."""
@@ -565,11 +560,6 @@ class ReadableTree:
         )
 
     # --- leaves --------------------------------------------------------------
-
-    @property
-    def passes(self) -> Passes | None:
-        """What `list_leaves` has made and the tree keeps; None if nothing yet."""
-        return self._kept.get(LEAVES)
 
     def keep_leaves(self, leaves: Passes) -> None:
         """Keeps leaves that were read from disk, with the tree."""
