@@ -39,8 +39,8 @@ from mccfr_spiel.common.limits import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.kernels.jit import package_digest
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.kernel import RowTable
+from mccfr_spiel.rules.store import Expansion
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
 from mccfr_spiel.tree.loading import load_game, same_game, told_by_string

@@ -35,8 +35,8 @@ from mccfr_spiel.rules.kernel import (
     find_key,
     key_of,
     row_hash,
+    spelled,
 )
-from mccfr_spiel.rules.spelling import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
