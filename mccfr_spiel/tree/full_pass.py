@@ -91,17 +91,13 @@ class FullPass:
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        vectors = self._evaluate(policy, choice)
-        value = float(vectors[2][player])
-        self.tree.keep_vectors(vectors)
-        return Response(value, choice)
+        return Response(float(self._evaluate(policy, choice)[2][player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
-        vectors, players = self._evaluate(policy), self.tree.num_players
-        got, best = vectors[1][:players].copy(), vectors[2][:players].copy()
-        self.tree.keep_vectors(vectors)  # an error leaves them to those who have them
-        return got, best
+        _, got, best = self._evaluate(policy)
+        players = self.tree.num_players
+        return got[:players].copy(), best[:players].copy()
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`[S]` what each sequence brings its player, counterfactually, by the policy
@@ -114,12 +110,9 @@ class FullPass:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Three vectors `[S]`, of which the last two are those of `after_sequences`;
         see `Evaluation` for `choice`."""
-        tree = self.tree
-        policy = np.ascontiguousarray(policy, np.float64)
-        vectors = tree.take_vectors()
-        work = Evaluation(
-            tree.infosets, self.arrays, self.blocks, policy, *vectors, choice
-        )
+        policy, infosets = np.ascontiguousarray(policy, np.float64), self.tree.infosets
+        vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
+        work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
         teams.run(evaluate, self.num_threads, work, notes=NUM_NOTES)
         return vectors
 

@@ -4,7 +4,6 @@ A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
 What it consists of, in numbers, is a `TreeDescription`.
 """
 
-import collections
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -155,8 +154,6 @@ LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
 """What is made of a complete tree, and what its budget is held for."""
 
-Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
-
 
 class ReadableTree:
     """A game's tree in arrays, as far as it has been expanded.
@@ -234,7 +231,6 @@ class ReadableTree:
         self.distributions = Distributions(self.declared.name)
         self.payoffs = Payoffs(self.declared)
         self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
-        self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
 
     # --- how it looks --------------------------------------------------------
 
@@ -599,24 +595,6 @@ class ReadableTree:
         of = self.infosets, self.list_leaves()
         return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
 
-    def take_vectors(self) -> Vectors:
-        """Three vectors `[S]` for an evaluation of the complete tree.
-
-        Nobody else has them until the caller, who is done and writes to them no more,
-        gives them to `keep_vectors`. Several evaluations may run at once: each has its
-        own, and those of one are kept. `bytes_of_leaves` counts them.
-        """
-        try:  # another thread may come between a question and `pop`
-            return self._vectors.pop()
-        except IndexError:
-            size = self.num_sequences
-            return np.empty(size), np.empty(size), np.empty(size)
-
-    def keep_vectors(self, vectors: Vectors) -> None:
-        """Keeps vectors for the next evaluation, as long as the leaves are kept."""
-        if LEAVES in self._kept:
-            self._vectors.append(vectors)
-
     @reads
     def list_ceilings(self) -> Ceilings:
         """What regret-based pruning knows of a complete tree of two players, made at
@@ -632,6 +610,5 @@ class ReadableTree:
     def forget_leaves(self) -> None:
         """Drops them, with all that is made of the complete tree."""
         self._kept = {}
-        self._vectors.clear()
         for name in CEILINGS, LEAVES, BLOCKS:
             self.budget.measured(name, 0)
