@@ -212,7 +212,10 @@ def _load(tree: GameTree, place: pathlib.Path) -> GameTree:
     try:
         files = sorted(place.glob("*.npy"))
         tree.budget.hold("its files", sum(path.stat().st_size for path in files))
-        arrays = {path.stem: _mapped(path) for path in files}
+        # Writable and no `np.memmap`, so that compiled functions take them like any
+        # other arrays; each process may change its own copy.
+        maps = {path.stem: np.load(path, mmap_mode="c") for path in files}
+        arrays = {name: np.asarray(array) for name, array in maps.items()}
         num_nodes = len(arrays["nodes"])
         if num_nodes > tree.max_nodes:
             raise TreeFullError(
@@ -227,15 +230,6 @@ def _load(tree: GameTree, place: pathlib.Path) -> GameTree:
     with contextlib.suppress(OSError):  # notes when it was used, if we may
         os.utime(place)
     return tree
-
-
-def _mapped(path: pathlib.Path) -> np.ndarray:
-    """Maps a file's array, of which each process may change its own copy.
-
-    The array is writable and no `np.memmap`, so compiled functions take it like any
-    other array and are not compiled again.
-    """
-    return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:

@@ -48,7 +48,7 @@ from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
-    is_too_large,
+    estimate_of,
     known_twin,
     usable_twin,
 )
@@ -219,7 +219,7 @@ class GameTree(ReadableTree):
         if rules is None:
             return False
         is_twin = rules is not self.rules
-        if is_twin and is_too_large(self, most):
+        if is_twin and estimate_of(self) > most / twin_trees.NEAR:
             self.refuse_if_larger(most)
         try:
             whole = expand_rules(rules, most, self.budget)

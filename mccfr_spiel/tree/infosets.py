@@ -365,11 +365,6 @@ class Infosets:
     def __len__(self) -> int:
         return len(self.parents)
 
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether they came from a whole tree, all at once."""
-        return not isinstance(self.names, MetNames)
-
     def used(self) -> np.ndarray:
         """`[I]` the records."""
         count = len(self)  # first: another thread may enlarge both
@@ -386,12 +381,6 @@ class Infosets:
         if len(self._strings) != len(self):
             self._strings = self.names.strings()
         return self._strings
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        if not 0 <= infoset < len(self):
-            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
-        return self.names.info_state(infoset)
 
     def place(self, infoset: int) -> int:
         """The place (see kernels/randomness.py) of an infoset."""

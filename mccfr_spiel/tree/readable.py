@@ -38,7 +38,7 @@ from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
+from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames, MetNames
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import Distributions, Nodes, Payoffs
@@ -424,7 +424,11 @@ class ReadableTree:
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
-        return self.met.info_state(infoset)
+        if not 0 <= infoset < self.num_infosets:
+            raise IndexError(
+                f"There is no infoset {infoset} among {self.num_infosets}."
+            )
+        return self.met.names.info_state(infoset)
 
     def find(self, info_state: str, player: int | None = None) -> int:
         """The number of the infoset with that string, -1 if it was not met.
@@ -451,7 +455,8 @@ class ReadableTree:
     def is_repeatable(self) -> bool:
         """Whether the tree was made whole, by compiled rules or from a cache, so that
         `expand_all` of a new tree numbers everything alike."""
-        return self.met.is_taken_over and self.rule_store is None
+        is_met = isinstance(self.met.names, MetNames)  # one by one
+        return not is_met and self.rule_store is None
 
     @reads
     def digest(self) -> str:
