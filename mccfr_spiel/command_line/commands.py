@@ -257,7 +257,7 @@ def _size(tree: GameTree) -> Size:
     )
     if found.endless is not None:
         tree.check_length(found.endless)
-    most = _COUNTED * (10 if tree.offers_rules else 1)
+    most = _COUNTED * (10 if tree.rules is not None else 1)
     nodes = statistics.fmean(found.nodes)
     fits = nodes * limits.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
     began = time.perf_counter()
@@ -284,7 +284,7 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
         each = " + ".join(f"{count:,}" for count in own)
         yield "", f"{tree.num_infosets:,} information sets ({each})"
         yield "", f"{tree.num_sequences:,} sequences"
-        note = ", compilation included" if tree.offers_rules else ""
+        note = ", compilation included" if tree.rules is not None else ""
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
     yield "memory", f"{limits.in_words(tree.budget.limit)} may be taken"
     if size.is_counted:

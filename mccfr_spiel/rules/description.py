@@ -2,7 +2,7 @@
 
 A `Description` holds all that makes a game: its parameters, its sizes, its `Rules`
 (compiled functions) and its `Words` (plain Python functions for what people read).
-`rules.game.register` makes an OpenSpiel game of it, and `rules.expansion` makes its
+`rules.game.register` makes an OpenSpiel game of it, and `rules.store` makes its
 whole tree, 100 times faster than through OpenSpiel. Both call the same functions, so
 both play the same game.
 

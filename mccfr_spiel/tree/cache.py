@@ -38,8 +38,8 @@ from mccfr_spiel.common.limits import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.kernels.jit import package_digest
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.kernel import RowTable
+from mccfr_spiel.rules.store import Expansion
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
 from mccfr_spiel.tree.loading import load_game, same_game, told_by_string
@@ -210,7 +210,10 @@ def _load(tree: GameTree, place: pathlib.Path) -> GameTree:
     try:
         files = sorted(place.glob("*.npy"))
         tree.budget.hold("its files", sum(path.stat().st_size for path in files))
-        arrays = {path.stem: _mapped(path) for path in files}
+        # Writable and no `np.memmap`, so that compiled functions take them like any
+        # other arrays; each process may change its own copy.
+        maps = {path.stem: np.load(path, mmap_mode="c") for path in files}
+        arrays = {name: np.asarray(array) for name, array in maps.items()}
         num_nodes = len(arrays["nodes"])
         if num_nodes > tree.max_nodes:
             raise TreeFullError(
@@ -225,15 +228,6 @@ def _load(tree: GameTree, place: pathlib.Path) -> GameTree:
     with contextlib.suppress(OSError):  # notes when it was used, if we may
         os.utime(place)
     return tree
-
-
-def _mapped(path: pathlib.Path) -> np.ndarray:
-    """Maps a file's array, of which each process may change its own copy.
-
-    The array is writable and no `np.memmap`, so compiled functions take it like any
-    other array and are not compiled again.
-    """
-    return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:

@@ -6,7 +6,7 @@ once, from its beginning to its end.
 
 import functools
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
@@ -113,17 +113,13 @@ class FullPass:
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        vectors = self._evaluate(policy, choice)
-        value = float(vectors[2][player])
-        self.tree.keep_vectors(vectors)
-        return Response(value, choice)
+        return Response(float(self._evaluate(policy, choice)[2][player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
-        vectors, players = self._evaluate(policy), self.tree.num_players
-        got, best = vectors[1][:players].copy(), vectors[2][:players].copy()
-        self.tree.keep_vectors(vectors)  # an error leaves them to those who have them
-        return got, best
+        _, got, best = self._evaluate(policy)
+        players = self.tree.num_players
+        return got[:players].copy(), best[:players].copy()
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`[S]` what each sequence brings its player, counterfactually, by the policy
@@ -136,12 +132,9 @@ class FullPass:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Three vectors `[S]`, of which the last two are those of `after_sequences`;
         see `Evaluation` for `choice`."""
-        tree = self.tree
-        policy = np.ascontiguousarray(policy, np.float64)
-        vectors = tree.take_vectors()
-        work = Evaluation(
-            tree.infosets, self.arrays, self.blocks, policy, *vectors, choice
-        )
+        policy, infosets = np.ascontiguousarray(policy, np.float64), self.tree.infosets
+        vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
+        work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
         teams.run(evaluate, self.num_threads, work, notes=NUM_NOTES)
         return vectors
 
@@ -158,19 +151,8 @@ class FullPass:
 class WorldPass(FullPass):
     """Passes over the worlds of a tree of which no nodes are kept.
 
-    Attributes:
-        worlds: the worlds.
+    Each player's gradient may have a thread of its own, or each block's.
     """
-
-    def __init__(
-        self,
-        tree: GameTree,
-        worlds: AnyWorlds | Histories | Places,
-        num_threads: int = 1,
-    ) -> None:
-        """Each player's gradient may have a thread of its own, or each block's."""
-        super().__init__(tree, num_threads)
-        self.worlds = worlds
 
     @functools.cached_property
     def arrays(self) -> Passes:
@@ -180,9 +162,10 @@ class WorldPass(FullPass):
         return Passes(*nothing, *members)
 
     def _cut(self) -> Blocks:
-        if not isinstance(self.worlds, Hands):
+        worlds = self.tree.worlds
+        if not isinstance(worlds, Hands):
             return one_block(self.arrays)
-        return cut_at(self.tree.infosets, self.arrays, self.worlds.cuts)
+        return cut_at(self.tree.infosets, self.arrays, worlds.cuts)
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
@@ -194,12 +177,13 @@ class WorldPass(FullPass):
         if self.tree.start_pass is not None:
             passing = self.tree.start_pass(plan, range(player, end))
             return passing.finish("a pass over").walk.gradient
-        gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
-        each = blocks_of(self.worlds)
+        worlds: Any = self.tree.worlds
+        gradient, add = np.zeros_like(plan), GRADIENTS[type(worlds)]
+        each = blocks_of(worlds)
 
         def add_for(part: tuple[int, int]) -> None:
             for piece in range(each * player + part[0], each * player + part[1]):
-                add(self.worlds, piece, plan, gradient)
+                add(worlds, piece, plan, gradient)
 
         teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
         return gradient
@@ -240,8 +224,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     threads = checked_threads(threads)
     if tree.worlds is not None:
         most = tree.num_players * blocks_of(tree.worlds)
-        num_threads = min(threads or num_cores(), most)
-        return WorldPass(tree, tree.worlds, num_threads)
+        return WorldPass(tree, min(threads or num_cores(), most))
     passes = tree.list_leaves()
     return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))
 

@@ -145,7 +145,11 @@ class _Check:
                 else:
                     moves += 1
                     pasts[view.player] = view.told[view.player :][:1], move
-                self._check_length(moves)
+                if moves > self.game.max_game_length():
+                    raise GameError(
+                        f"{self.declared.name} has a history of more than "
+                        f"max_game_length={self.game.max_game_length()} moves."
+                    )
                 self._check_copy(state, view, move)
                 state.apply_action(move)
                 if self.rules is not None:
@@ -259,14 +263,6 @@ class _Check:
                 f"{name} has a chance node with the outcomes {min(numbers)} .. "
                 f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes "
                 f"are 0 .. {most - 1}."
-            )
-
-    def _check_length(self, moves: int) -> None:
-        most = self.game.max_game_length()
-        if moves > most:
-            raise GameError(
-                f"{self.declared.name} has a history of more than "
-                f"max_game_length={most} moves."
             )
 
     def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:

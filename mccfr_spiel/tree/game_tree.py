@@ -6,7 +6,7 @@ their names, and `whole`, what is made of a complete tree; `readable` shows them
 is how they grow. `GameTree.expand` is the one step of it: it reads a state and writes
 down all that solvers need of it.
 
-Compiled rules do not come here: rules/expansion.py expands them with no Python per
+Compiled rules do not come here: rules/store.py expands them with no Python per
 node.
 """
 
@@ -36,8 +36,7 @@ from mccfr_spiel.rules.description import (
     returns_of,
     tell_history,
 )
-from mccfr_spiel.rules.expansion import Expansion, expand_rules
-from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.rules.store import Expansion, RuleStore, expand_rules
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
@@ -49,7 +48,7 @@ from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
-    is_too_large,
+    estimate_of,
     known_twin,
     usable_twin,
 )
@@ -220,7 +219,7 @@ class GameTree(ReadableTree):
         if rules is None:
             return False
         is_twin = rules is not self.rules
-        if is_twin and is_too_large(self, most):
+        if is_twin and estimate_of(self) > most / twin_trees.NEAR:
             self.refuse_if_larger(most)
         try:
             whole = expand_rules(rules, most, self.budget)

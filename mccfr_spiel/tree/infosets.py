@@ -35,8 +35,8 @@ from mccfr_spiel.rules.kernel import (
     find_key,
     key_of,
     row_hash,
+    spelled,
 )
-from mccfr_spiel.rules.spelling import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
@@ -62,10 +62,11 @@ class InfosetNames:
 
     Attributes:
         players: `[I]` whose each infoset is.
+        first: the first infoset with each string, where the strings are in memory.
     """
 
     def __init__(self, players: Any) -> None:
-        self.players = players
+        self.players, self.first = players, dict[str, int]()
         self._index: tuple[np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
@@ -97,11 +98,6 @@ class InfosetNames:
                 return infoset
             position += 1
         return -1
-
-    @property
-    def number_of(self) -> Callable[[str, int], int]:
-        """Gives the first infoset with a string, or a default, as a dictionary does."""
-        return lambda info_state, default: max(self.find(info_state), default)
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
         """The hashes of the strings, ascending, and the infoset of each."""
@@ -219,7 +215,6 @@ class MetNames(InfosetNames):
     def __init__(self) -> None:
         super().__init__(array("i"))
         self._strings: list[str] = []
-        self._first: dict[str, int] = {}  # the first infoset with each string
         self._others: dict[tuple[int, str], int] = {}  # the first of other players
 
     def __iter__(self) -> Iterator[str]:
@@ -229,14 +224,9 @@ class MetNames(InfosetNames):
         """The information-state string of an infoset."""
         return self._strings[infoset]
 
-    @property
-    def number_of(self) -> Callable[[str, int], int]:
-        """A dictionary's own method, called at every node that pyspiel expands."""
-        return self._first.get
-
     def find(self, info_state: str, player: int | None = None) -> int:
         """As in InfosetNames."""
-        infoset = self._first.get(info_state, -1)
+        infoset = self.first.get(info_state, -1)
         if player is None or infoset < 0 or self.players[infoset] == player:
             return infoset
         return self._others.get((player, info_state), -1)
@@ -246,7 +236,7 @@ class MetNames(InfosetNames):
         infoset = len(self.players)
         self.players.append(player)
         self._strings.append(info_state)
-        first = self._first.setdefault(info_state, infoset)
+        first = self.first.setdefault(info_state, infoset)
         if self.players[first] == player:
             return first
         return self._others.setdefault((player, info_state), infoset)
@@ -255,8 +245,8 @@ class MetNames(InfosetNames):
         """Forgets infosets from a number on, the last of which may be half added."""
         dropped = zip(self._strings[infoset:], self.players[infoset:], strict=False)
         for number, (info_state, player) in enumerate(dropped, infoset):
-            if self._first.get(info_state) == number:
-                del self._first[info_state]
+            if self.first.get(info_state) == number:
+                del self.first[info_state]
             elif self._others.get((player, info_state)) == number:
                 del self._others[player, info_state]
         del self._strings[infoset:], self.players[infoset:]
@@ -325,7 +315,8 @@ class Infosets:
     Attributes:
         records: `[I + room]` of dtype INFOSET.
         names: what tells the infosets apart.
-        number_of: that of `names`.
+        number_of: gives the first infoset with a string, or a default, as far as
+            `names` has it at hand.
         parents, starts: `[I]` of the records, the parent and the first sequence.
         legal_actions: `[I]` the legal actions; empty for an expansion of compiled rules
             until `list_actions`.
@@ -362,7 +353,7 @@ class Infosets:
 
     def _set_names(self, names: InfosetNames) -> None:
         self.names: Any = names
-        self.number_of = names.number_of
+        self.number_of = names.first.get
         self._strings: list[str] = []
 
     def _set_records(self, records: np.ndarray) -> None:
@@ -373,11 +364,6 @@ class Infosets:
 
     def __len__(self) -> int:
         return len(self.parents)
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether they came from a whole tree, all at once."""
-        return not isinstance(self.names, MetNames)
 
     def used(self) -> np.ndarray:
         """`[I]` the records."""
@@ -395,12 +381,6 @@ class Infosets:
         if len(self._strings) != len(self):
             self._strings = self.names.strings()
         return self._strings
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        if not 0 <= infoset < len(self):
-            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
-        return self.names.info_state(infoset)
 
     def place(self, infoset: int) -> int:
         """The place (see kernels/randomness.py) of an infoset."""

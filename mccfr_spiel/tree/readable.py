@@ -4,7 +4,6 @@ A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
 What it consists of, in numbers, is a `TreeDescription`.
 """
 
-import collections
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -39,7 +38,7 @@ from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
+from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames, MetNames
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import Distributions, Nodes, Payoffs
@@ -155,8 +154,6 @@ LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
 """What is made of a complete tree, and what its budget is held for."""
 
-Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
-
 
 class ReadableTree:
     """A game's tree in arrays, as far as it has been expanded.
@@ -234,7 +231,6 @@ class ReadableTree:
         self.distributions = Distributions(self.declared.name)
         self.payoffs = Payoffs(self.declared)
         self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
-        self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
 
     # --- how it looks --------------------------------------------------------
 
@@ -428,7 +424,11 @@ class ReadableTree:
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
-        return self.met.info_state(infoset)
+        if not 0 <= infoset < self.num_infosets:
+            raise IndexError(
+                f"There is no infoset {infoset} among {self.num_infosets}."
+            )
+        return self.met.names.info_state(infoset)
 
     def find(self, info_state: str, player: int | None = None) -> int:
         """The number of the infoset with that string, -1 if it was not met.
@@ -452,15 +452,11 @@ class ReadableTree:
         return self.find(self.string_of(state, player), player)
 
     @property
-    def offers_rules(self) -> bool:
-        """Whether the game has compiled rules, which expand it at compiled speed."""
-        return self.rules is not None
-
-    @property
     def is_repeatable(self) -> bool:
         """Whether the tree was made whole, by compiled rules or from a cache, so that
         `expand_all` of a new tree numbers everything alike."""
-        return self.met.is_taken_over and self.rule_store is None
+        is_met = isinstance(self.met.names, MetNames)  # one by one
+        return not is_met and self.rule_store is None
 
     @reads
     def digest(self) -> str:
@@ -566,11 +562,6 @@ class ReadableTree:
 
     # --- leaves --------------------------------------------------------------
 
-    @property
-    def passes(self) -> Passes | None:
-        """What `list_leaves` has made and the tree keeps; None if nothing yet."""
-        return self._kept.get(LEAVES)
-
     def keep_leaves(self, leaves: Passes) -> None:
         """Keeps leaves that were read from disk, with the tree."""
         self._kept[LEAVES] = leaves
@@ -609,24 +600,6 @@ class ReadableTree:
         of = self.infosets, self.list_leaves()
         return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
 
-    def take_vectors(self) -> Vectors:
-        """Three vectors `[S]` for an evaluation of the complete tree.
-
-        Nobody else has them until the caller, who is done and writes to them no more,
-        gives them to `keep_vectors`. Several evaluations may run at once: each has its
-        own, and those of one are kept. `bytes_of_leaves` counts them.
-        """
-        try:  # another thread may come between a question and `pop`
-            return self._vectors.pop()
-        except IndexError:
-            size = self.num_sequences
-            return np.empty(size), np.empty(size), np.empty(size)
-
-    def keep_vectors(self, vectors: Vectors) -> None:
-        """Keeps vectors for the next evaluation, as long as the leaves are kept."""
-        if LEAVES in self._kept:
-            self._vectors.append(vectors)
-
     @reads
     def list_ceilings(self) -> Ceilings:
         """What regret-based pruning knows of a complete tree of two players, made at
@@ -642,6 +615,5 @@ class ReadableTree:
     def forget_leaves(self) -> None:
         """Drops them, with all that is made of the complete tree."""
         self._kept = {}
-        self._vectors.clear()
         for name in CEILINGS, LEAVES, BLOCKS:
             self.budget.measured(name, 0)

@@ -27,7 +27,7 @@ matter, so that a run goes alike whatever ran before."""
 WORTH_WALKING = 500_000
 """Solvers that sample, and plays, go over a twin from trees of so many nodes on."""
 
-_NEAR = 10
+NEAR = 10
 """A tree is looked at closely if about so many times its nodes would not fit."""
 
 _HISTORIES, _MOVES = 20, 400
@@ -36,17 +36,6 @@ _HISTORIES, _MOVES = 20, 400
 
 class TwinWarning(UserWarning):
     """A twin does not play as its game does, so it was not used."""
-
-
-def is_too_large(tree: ReadableTree, most: int) -> bool:
-    """Whether a tree is to be looked at closely, as many more nodes than there may be
-    would not fit.
-
-    Args:
-        tree: of a game with a twin.
-        most: how many nodes there may be.
-    """
-    return _estimate_of(tree) > most / _NEAR
 
 
 def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
@@ -60,7 +49,7 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
         least: how many nodes the tree must have, about; 0 for any tree.
     """
     twin = known_twin(tree.game)
-    if twin is None or (least and _estimate_of(tree) < least):
+    if twin is None or (least and estimate_of(tree) < least):
         return None
     difference = difference_to(tree.game, twin, histories=_HISTORIES, moves=_MOVES)
     if difference is None:
@@ -76,10 +65,10 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
 
 
 _estimates: dict[str, float] = {}
-"""For games with twins, which their strings tell, what `_estimate_of` found."""
+"""For games with twins, which their strings tell, what `estimate_of` found."""
 
 
-def _estimate_of(tree: ReadableTree) -> float:
+def estimate_of(tree: ReadableTree) -> float:
     """About how many nodes a tree has, by a few random histories, always the same.
 
     Raises:

@@ -152,11 +152,7 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
 
 
 def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
-    """The bytes of the list, and of the vectors that a pass over it needs.
-
-    Of the vectors, which take 64 bytes a sequence while the list is made, an
-    evaluation's stay: 24 bytes a sequence (see `GameTree.take_vectors`).
-    """
+    """The bytes of the list, and of the vectors that a pass over it needs."""
     num_players = tree.utilities.shape[1]
     num_leaves = int((tree.nodes["player"] == TERMINAL).sum())
     vectors = 64 * num_sequences + 16 * len(tree.infosets)

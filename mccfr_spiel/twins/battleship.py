@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.twins.twin import Twin, add_member, has_member, make_twin
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)

@@ -13,7 +13,7 @@ from mccfr_spiel.rules.description import (
     compiled,
     write_members,
 )
-from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings

@@ -7,7 +7,7 @@ wins by connecting the top with the bottom, player 1 by connecting left with rig
 """
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled, write_members
-from mccfr_spiel.rules.spelling import put, put_number, word
+from mccfr_spiel.rules.kernel import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings

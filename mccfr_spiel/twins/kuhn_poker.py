@@ -6,7 +6,7 @@ those who bet wins the pot, or among all if nobody did.
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put_number, word
+from mccfr_spiel.rules.kernel import put_number, word
 from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
 
 _PLAYERS = 0  # in settings

@@ -6,7 +6,7 @@ at least that many dice of both players show its face or the highest face.
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put_labeled, put_number, word
+from mccfr_spiel.rules.kernel import put_labeled, put_number, word
 from mccfr_spiel.twins.twin import (
     MEMBERS,
     Twin,

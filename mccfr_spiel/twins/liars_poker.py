@@ -6,7 +6,7 @@ raised once by its bidder, or counted; a raise that is challenged is counted at 
 """
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.twins.twin import (
     MEMBERS,
     Twin,

@@ -7,7 +7,7 @@ it stands wins, or in the version "alesia" nobody.
 """
 
 from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put, put_labeled, put_number, word
+from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.twins.twin import Twin, copy_range, make_twin, write_range
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings

@@ -10,7 +10,7 @@ of what the last bid earns when all four hands are played with open cards.
 import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
-from mccfr_spiel.rules.spelling import put, word
+from mccfr_spiel.rules.kernel import put, word
 from mccfr_spiel.twins.twin import Twin, make_twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings

@@ -20,6 +20,7 @@ from mccfr_spiel.rules.description import (
     Parameter,
     Sizes,
     compiled,
+    declared_by,
     described,
 )
 
@@ -80,10 +81,7 @@ class BoundTwin(BoundRules):
             twin: for the game's parameters.
             game: the game in its turn-based form.
         """
-        utility = game.get_type().utility
-        kinds = pyspiel.GameType.Utility
-        total = game.utility_sum() if utility == kinds.CONSTANT_SUM else None
-        total = 0.0 if utility == kinds.ZERO_SUM else total
+        total = declared_by(game).utility_sum
         super().__init__(twin.description._replace(utility_sum=total), {})
         self.sizes = self.sizes._replace(
             min_utility=game.min_utility(), max_utility=game.max_utility()

@@ -81,12 +81,6 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     for user in users:
         user.join()
     assert found == {number: {gap} for number, gap in enumerate(alone)}
-    one, another = tree.take_vectors(), tree.take_vectors()
-    assert not any(map(np.shares_memory, one, another))
-    tree.keep_vectors(one)
-    tree.keep_vectors(another)  # only one of them is kept
-    assert tree.take_vectors() is another
-    assert tree.take_vectors() is not one
 
 
 def test_what_is_no_policy_is_found():

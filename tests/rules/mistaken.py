@@ -12,12 +12,10 @@ from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
     BoundRules,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
+    described,
 )
 from mccfr_spiel.rules.game import register
 
@@ -154,26 +152,23 @@ def info_state_words(parameters, player, key):
     return f"of {len(key)}: {shown}"
 
 
-MISTAKEN = Description(
-    short_name="python_mistaken",
-    long_name="Mistaken",
-    parameters={"fault": Parameter("none", choices=FAULTS)},
-    sizes=sizes,
-    rules=Rules(
-        start=start,
-        acting=acting,
-        legal_actions=legal_actions,
-        chance_probs=chance_probs,
-        apply_action=apply_action,
-        info_key=info_key,
-        returns=returns,
-    ),
-    words=Words(
-        state=lambda parameters, state: f"moves {state[MOVES : MOVES + state[COUNT]]}",
-        action=lambda parameters, player, action: f"{player} {action}",
-        info_state=info_state_words,
-        observation=lambda parameters, state, player: {},
-    ),
+def state_words(parameters, state):
+    return f"moves {state[MOVES : MOVES + state[COUNT]]}"
+
+
+def action_words(parameters, player, action):
+    return f"{player} {action}"
+
+
+def observation(parameters, state, player):
+    return {}
+
+
+MISTAKEN = described(
+    "python_mistaken",
+    "Mistaken",
+    globals(),
+    {"fault": Parameter("none", choices=FAULTS)},
 )
 register(MISTAKEN)
 

@@ -16,8 +16,8 @@ from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.description import BoundRules
-from mccfr_spiel.rules.expansion import expand_rules
 from mccfr_spiel.rules.game import check_sizes
+from mccfr_spiel.rules.store import expand_rules
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
 from tests.rules.mistaken import (

@@ -65,16 +65,6 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     assert walking.tree.num_nodes == 1
 
 
-# --- strings and places ---------------------------------------------------------
-
-
-def store_of(solver):
-    """What walks have written, as it is."""
-    store = solver.tree.rule_store
-    assert store is not None
-    return store
-
-
 # --- which is chosen --------------------------------------------------------------
 
 
@@ -115,15 +105,12 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(
-    "game",
-    ["battleship"],
-)
-def test_a_first_walk_that_cannot_fit_is_refused_early(game):
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
+def test_a_first_walk_that_cannot_fit_is_refused_early():
+    solver = Solver("battleship", ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     with pytest.raises(WalkTooLargeError, match=r"surely meets more information sets"):
         solver.iterate(1)
-    store = store_of(solver)
+    store = solver.tree.rule_store
+    assert store is not None
     assert 0 < store.bytes_used() < 2**30 / 16
     assert solver.num_iterations == 0
     solver.average_policy()
