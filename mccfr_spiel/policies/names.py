@@ -124,7 +124,7 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
     infoset of the tree."""
-    check_shape(tree, vector)
+    check_shape(tree, vector, vector)
     if tree.num_infosets == 0:
         return vector
     first = tree.infosets["first_sequence"]
@@ -141,12 +141,13 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     return vector
 
 
-def check_shape(tree: GameTree | Names, vector: np.ndarray) -> None:
-    """Raises ValueError unless a vector `[S]` is over a tree's sequences."""
+def check_shape(tree: GameTree | Names, vector: np.ndarray, given: Any) -> None:
+    """Raises ValueError, which shows what was given, unless a vector `[S]` is over a
+    tree's sequences."""
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
             f"A policy vector for {brief(tree.source)} has the shape "
-            f"({tree.num_sequences},), not {vector.shape}: {vector!r}."
+            f"({tree.num_sequences},), not {vector.shape}: {given!r}."
         )
 
 

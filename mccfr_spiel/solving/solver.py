@@ -493,16 +493,12 @@ class Solver:
     @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the policy that the next iteration uses, over the tree's sequences."""
-        self.state.start_infosets()
-        self.state.check_sums()
-        return self.state.tables.policy[: self.tree.num_sequences].copy()
+        return self.state.settled().policy[: self.tree.num_sequences].copy()
 
     @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the average policy, over the tree's sequences."""
-        self.state.start_infosets()
-        self.state.check_sums()
-        infosets, tables = self.tree.infosets, self.state.tables
+        infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
             # On copies, so that asking never changes a later bit.
@@ -535,9 +531,7 @@ class Solver:
                 f"{self.algorithm.minimizer} keeps no cumulative regrets; regret "
                 "matching and its discounted and predictive forms do."
             )
-        self.state.start_infosets()
-        self.state.check_sums()
-        regrets = self.state.tables.memory[: self.tree.num_sequences].copy()
+        regrets = self.state.settled().memory[: self.tree.num_sequences].copy()
         regrets[: self.tree.num_players] = 0
         return regrets
 

@@ -377,13 +377,15 @@ class SolverState:
             "it anew, or load a checkpoint."
         )
 
-    def check_sums(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double, or a rule
-        of the user's own has failed.
+    def settled(self) -> layout.Tables:
+        """The tables, once those of all infosets have been started.
 
-        This can only happen to outcome sampling, whose weights have no bound, and only
-        with payoffs or step sizes beyond 1e18.
+        Raises:
+            ValueError: their sums no longer fit a double, or a rule of the user's own
+                has failed. The former can only happen to outcome sampling, whose
+                weights have no bound, and only with payoffs or step sizes beyond 1e18.
         """
+        self.start_infosets()
         self.check_own_rule()
         for table in (self.tables.memory, self.tables.average):
             used = table[: self._tree.num_sequences]
@@ -397,6 +399,7 @@ class SolverState:
                     "to an earlier checkpoint, and scale the payoffs, take a smaller "
                     "step size, or sample less."
                 )
+        return self.tables
 
     def weigh_ahead(self, done: int, last: int) -> int:
         """Writes the weights of the iterations after `done`, if they are a user's own;
