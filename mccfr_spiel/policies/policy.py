@@ -156,12 +156,7 @@ class SequencePolicy(openspiel_policy.Policy):
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path, checkpoint.POLICY)
-        names, vector = from_contents(contents, game, abstraction)
-        try:
-            checked_vector(names, vector)
-        except ValueError as error:
-            raise checkpoint.DamagedError(str(error)) from error
-        return cls(names, vector)
+        return cls(*from_contents(contents, game, abstraction))
 
     # --- looking at it -------------------------------------------------------
 

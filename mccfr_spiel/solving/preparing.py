@@ -195,18 +195,6 @@ by OpenSpiel's actions, of which those left out have 0."""
 _SUM = 1e-6
 
 
-def _check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
-    """Raises ValueError unless solvers can keep a policy at an infoset."""
-    sampling, minimizer = algorithm.sampling, algorithm.minimizer
-    is_plain = not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
-    if not is_plain or "ahead" in minimizer.tables or tree.abstraction is not None:
-        raise ValueError(
-            "locked= is for algorithms that sample and prune nothing and do not look "
-            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
-            "ms.CFR_PLUS or ms.DCFR."
-        )
-
-
 def locked_rows(
     tree: GameTree, algorithm: Algorithm, locked: Locks
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +206,14 @@ def locked_rows(
         ValueError: an information state is not the game's, or of both players; or what
             is given is no distribution over its legal actions.
     """
-    _check_can_lock(algorithm, tree)
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    is_sparse = sampling.is_sampled or sampling.prune
+    if is_sparse or "ahead" in minimizer.tables or tree.abstraction is not None:
+        raise ValueError(
+            "locked= is for algorithms that sample and prune nothing and do not look "
+            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
+            "ms.CFR_PLUS or ms.DCFR."
+        )
     infosets, vector = [], np.ones(tree.num_sequences)
     for info_state, given in locked.items():
         found = [tree.find(info_state, player) for player in range(tree.num_players)]

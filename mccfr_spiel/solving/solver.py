@@ -322,9 +322,8 @@ class Solver:
                 The solver stands before the walk that did not fit; it can be asked for
                 policies, and saved.
         """
-        if type(num_iterations) is not int or num_iterations < 0:
-            num_iterations = refusals.integer(num_iterations, "num_iterations", 0)
-        left, most = num_iterations, self.most_iterations
+        left = refusals.integer(num_iterations, "num_iterations", 0)
+        most = self.most_iterations
         if most < _ENDLESS and self.num_iterations + left > most:
             self._refuse_iterations()
         while left > 0:
