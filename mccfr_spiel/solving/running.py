@@ -293,7 +293,7 @@ Engine = Callable[[Any, np.ndarray], int]
 def engine_of(
     tree: GameTree, state: SolverState, algorithm: Algorithm, seed: int
 ) -> Engine:
-    """What runs an algorithm; `call_alone` if nothing but the kernel needs to run."""
+    """What runs an algorithm."""
     sampling = algorithm.sampling
     if isinstance(sampling, OwnEstimator):
         return partial(_update, tree, state, sampling, seed)
@@ -303,12 +303,7 @@ def engine_of(
         return partial(_pass, state)
     if state.store is not None:
         return state.run_over_rules
-    return call_alone if state.sharing is None else state.run_shared
-
-
-def call_alone(kernel: Any, frame: np.ndarray) -> int:
-    """Calls a kernel in one thread."""
-    return kernel(frame)
+    return state.run_shared
 
 
 def _pass(state: SolverState, kernel: Any, frame: np.ndarray) -> int:

@@ -217,13 +217,10 @@ class Solver:
                 cluster, self.tree, algorithm, self.seed, self.state
             )
         self._counts, self._job = self.state.counts, self.state.job
-        sampled = sampled_by(algorithm)
-        self._growth = Growth(self.tree, sampled, sampling.epsilon)
-        of_rules, path = self.state.store, self.state.path
-        if of_rules is not None and path is not None:
-            self._growth = RuleGrowth(
-                self.tree, sampled, sampling.epsilon, of_rules, path
-            )
+        grown = self.tree, sampled_by(algorithm), sampling.epsilon
+        self._growth = Growth(*grown)
+        if self.state.store is not None and self.state.path is not None:
+            self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._engine = running.engine_of(self.tree, self.state, algorithm, self.seed)
@@ -231,12 +228,6 @@ class Solver:
         is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
         self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
         self._has_own_rule = isinstance(rule, OwnRule)
-        self._is_plain = (
-            IS_COMPILED
-            and self._engine is running.call_alone
-            and not self._has_own_rule
-            and self.cluster is None
-        )
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
 
@@ -322,8 +313,9 @@ class Solver:
                 The solver stands before the walk that did not fit; it can be asked for
                 policies, and saved.
         """
-        left = refusals.integer(num_iterations, "num_iterations", 0)
-        most = self.most_iterations
+        left, most = num_iterations, self.most_iterations
+        if type(left) is not int or left < 0:
+            left = refusals.integer(left, "num_iterations", 0)
         if most < _ENDLESS and self.num_iterations + left > most:
             self._refuse_iterations()
         while left > 0:
@@ -426,7 +418,9 @@ class Solver:
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
-                if self.lock.waiting and self._may_stop(began):
+                is_long = working_clock() - began > running.SLICE_SECONDS
+                is_awaited = is_long and self.lock.waiting
+                if is_awaited and not self._growth.must_finish(state.walk):
                     break
             elif status == layout.STACK_FULL:
                 state.raise_stack()
@@ -454,19 +448,12 @@ class Solver:
 
     _iterate_slice = runs(_run)
 
-    def _may_stop(self, began: float) -> bool:
-        """Whether a slice that began then may end in the middle of a walk."""
-        is_long = working_clock() - began > running.SLICE_SECONDS
-        return is_long and not self._growth.must_finish(self.state.walk)
-
     def _call_kernel(self) -> int:
         """Calls the kernel with all arrays as they are now; returns its status."""
         state, growth = self.state, self._growth
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.walk)
-        if self._is_plain:
-            return self.kernel(frame)
         status = layout.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()

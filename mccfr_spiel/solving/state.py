@@ -248,11 +248,9 @@ class SolverState:
         )
 
     def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
-        """Lets threads run the kernel where that pays, else this one; returns a
-        status."""
+        """Runs the kernel, in threads where that pays; returns a status."""
         sharing, status = self.sharing, layout.NEEDS_ONE_THREAD
-        assert sharing is not None
-        if sharing.pays(self._task, self.walk):
+        if sharing is not None and sharing.pays(self._task, self.walk):
             status = sharing.run(*self.records())
         return kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
 
