@@ -111,13 +111,11 @@ def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
     monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
     one, other = (started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2))
     one.iterate(3)
-    frame_of, calls = played.frame_of, []
+    frame_of, left = played.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
 
     def interrupted(task, *records):
-        if task is sharing._NO_TASK:
-            calls.append(task)
-            if len(calls) == 5:  # of the second time, the second thread's
-                raise KeyboardInterrupt
+        if task is sharing._NO_TASK and next(left, 0):
+            raise KeyboardInterrupt
         return frame_of(task, *records)
 
     monkeypatch.setattr(played, "frame_of", interrupted)
