@@ -71,11 +71,11 @@ from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
 from mccfr_spiel.policies import online_bot as online_bot
-from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.online_bot import (
     OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot,
 )
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
+from mccfr_spiel.policies.policy import bot as bot
 from mccfr_spiel.rules.description import GameError as GameError
 from mccfr_spiel.solving import cluster as cluster
 from mccfr_spiel.solving import drop_in as drop_in

@@ -216,13 +216,7 @@ TURN_BASED_GOOFSPIEL = (
 
 @pytest.mark.parametrize("name", OPENSPIELS)
 @pytest.mark.parametrize(
-    "game",
-    [
-        "kuhn_poker",
-        KUHN_3,
-        LEDUC,
-        TURN_BASED_GOOFSPIEL.format("random"),
-    ],
+    "game", ["kuhn_poker", KUHN_3, LEDUC, TURN_BASED_GOOFSPIEL.format("random")]
 )
 def test_nothing_sampled_is_openspiels_cfr_over_50_iterations(game, name):
     algorithm, compiled, python = OPENSPIELS[name]

@@ -37,9 +37,9 @@ from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
-from mccfr_spiel.policies.bot import PolicyBot
 from mccfr_spiel.policies.policy import (
     Answers,
+    PolicyBot,
     SequencePolicy,
     is_one_for_each,
     of_each_player,

@@ -49,8 +49,7 @@ from mccfr_spiel.evaluation.plays import (
     rules_faced,
     sampled_returns,
 )
-from mccfr_spiel.policies.bot import SeatBot
-from mccfr_spiel.policies.policy import Answers, SequencePolicy, of_each_player
+from mccfr_spiel.policies.policy import Answers, SeatBot, SequencePolicy, of_each_player
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree

@@ -44,10 +44,10 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.offline import OfflineMethod, check_players
 from mccfr_spiel.solving.cluster import check_can_split
-from mccfr_spiel.solving.preparing import STORES
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.loading import pot_of
 from mccfr_spiel.tree.readable import Abstraction
+from mccfr_spiel.tree.whole import STORES
 
 EVALUATIONS = ("exact", "sampled", "none")
 """What `Settings.evaluate` may be."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.arrays import INFOSET
+from mccfr_spiel.common.arrays import INFOSET, sequences_at
 from mccfr_spiel.common.checkpoint import (
     POLICY,
     VERSION,
@@ -124,7 +124,7 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
     infoset of the tree."""
-    check_shape(tree, vector)
+    check_shape(tree, vector, vector)
     if tree.num_infosets == 0:
         return vector
     first = tree.infosets["first_sequence"]
@@ -141,12 +141,13 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     return vector
 
 
-def check_shape(tree: GameTree | Names, vector: np.ndarray) -> None:
-    """Raises ValueError unless a vector `[S]` is over a tree's sequences."""
+def check_shape(tree: GameTree | Names, vector: np.ndarray, given: Any) -> None:
+    """Raises ValueError, which shows what was given, unless a vector `[S]` is over a
+    tree's sequences."""
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
             f"A policy vector for {brief(tree.source)} has the shape "
-            f"({tree.num_sequences},), not {vector.shape}: {vector!r}."
+            f"({tree.num_sequences},), not {vector.shape}: {given!r}."
         )
 
 
@@ -208,17 +209,28 @@ def from_contents(
         check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players
         )
-        actions = names.actions[names.num_players :]
-        most = names.game.num_distinct_actions()
-        if len(vector) != names.num_sequences:
-            raise DamagedError("The file's policy does not fit its actions.")
-        if ((actions < 0) | (actions >= most)).any():
-            raise CheckpointError(
-                f"The rules of {brief(source)} are not those that the policy was made "
-                "for: "
-                f"it has {most} actions, the file names one outside of them."
-            )
-    return names, vector
+        try:
+            return _checked(names, vector)
+        except ValueError as error:
+            raise DamagedError(str(error)) from error
+
+
+def _checked(names: Names, vector: np.ndarray) -> tuple[Names, np.ndarray]:
+    """The names and the vector of a file, if they make a policy of the game; raises
+    ValueError."""
+    actions, most = names.actions, names.game.num_distinct_actions()
+    wrong = np.flatnonzero((actions < 0) | (actions >= most))
+    wrong = wrong[wrong >= names.num_players]
+    if len(wrong):
+        first = names.infosets["first_sequence"]
+        infoset = int(np.searchsorted(first, wrong[0], side="right")) - 1
+        here = sequences_at(names.infosets[[infoset]])
+        raise DamagedError(
+            f"The actions {actions[here].tolist()} at the state "
+            f"{names.info_state(infoset)!r} are not all among the {most} of "
+            f"{brief(names.source)}: the game's rules are not those of the policy."
+        )
+    return names, checked_vector(names, vector)
 
 
 # --- a policy as JSON, which people and other programs can read -----------------------
@@ -283,16 +295,8 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
     pairs = [pair for row in rows for pair in row]
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
     arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
-    kind = Names(source, arrays)
-    most = kind.game.num_distinct_actions()
-    for name, row in zip(names, rows, strict=True):
-        if row[-1][0] >= most:
-            raise DamagedError(
-                f"The actions {[action for action, _ in row]} at the state {name!r} "
-                f"are not all among the {most} of {source}."
-            )
     vector = np.array([1.0] * num_players + [value for _, value in pairs])
-    return kind, checked_vector(kind, vector)
+    return _checked(Names(source, arrays), vector)
 
 
 def _row_of(name: str, row: Any) -> dict[int, float]:

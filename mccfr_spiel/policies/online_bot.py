@@ -33,7 +33,7 @@ from mccfr_spiel.kernels.randomness import (
     plain_uniform,
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.policies.bot import SeatBot
+from mccfr_spiel.policies.policy import SeatBot
 from mccfr_spiel.tree.loading import load_game
 
 # --- what it has learned, in arrays that go into a file as they are -------------------

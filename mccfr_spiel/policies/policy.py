@@ -1,7 +1,7 @@
 """A vector over sequences as an OpenSpiel policy.
 
-Any other policy is made into something that answers states, too. Strings of infosets
-are told apart by their player where several have them.
+Any other policy is made into something that answers states, too, and either into a bot.
+Strings of infosets are told apart by their player where several have them.
 """
 
 import difflib
@@ -15,7 +15,15 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.common import checkpoint, refusals
-from mccfr_spiel.common.display import brief, counted, line, never_raises, title
+from mccfr_spiel.common.display import (
+    brief,
+    counted,
+    line,
+    never_raises,
+    one_line,
+    title,
+)
+from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.names import (
     Names,
     check_shape,
@@ -93,7 +101,7 @@ class SequencePolicy(openspiel_policy.Policy):
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
         self.vector = np.array(vector, np.float64)
-        check_shape(tree, self.vector)
+        check_shape(tree, self.vector, vector)
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets
         self.turn_based_game = tree.game
@@ -148,12 +156,7 @@ class SequencePolicy(openspiel_policy.Policy):
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path, checkpoint.POLICY)
-        names, vector = from_contents(contents, game, abstraction)
-        try:
-            checked_vector(names, vector)
-        except ValueError as error:
-            raise checkpoint.DamagedError(str(error)) from error
-        return cls(names, vector)
+        return cls(*from_contents(contents, game, abstraction))
 
     # --- looking at it -------------------------------------------------------
 
@@ -625,6 +628,120 @@ def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
         return [Answers(policies)] * game.num_players()
     check_one_for_each(policies, game)
     return [Answers(policy) for policy in policies]
+
+
+# --- a policy as a bot, for OpenSpiel's own programs that play matches --------------
+
+
+_TOLERANCE = 1e-6
+
+
+class SeatBot(pyspiel.Bot):
+    """What OpenSpiel asks of every bot, for those that keep nothing of the others'
+    moves.
+
+    Attributes:
+        player: the seat.
+    """
+
+    player: int
+
+    def player_id(self) -> int:
+        """The seat that the bot plays."""
+        return self.player
+
+    def provides_policy(self) -> bool:
+        """Whether `get_policy` and `step_with_policy` work; always True."""
+        return True
+
+    def restart_at(self, state: pyspiel.State) -> None:
+        """Begins a new match, as `restart` does, whatever the state."""
+        self.restart()
+
+
+class PolicyBot(SeatBot):
+    """Plays one seat by drawing from a policy; `bot` makes one.
+
+    It keeps nothing of a match but its generator, so it can be restarted at any state.
+    """
+
+    def __init__(self, policy: Any, player: int, *, seed: int = 0) -> None:
+        """Makes a bot; arguments and errors are those of `bot`."""
+        pyspiel.Bot.__init__(self)
+        self._answers = Answers(policy)
+        game: Any = getattr(self._answers.policy, "game", None)
+        num_players = 2**31  # if the policy does not say for which game it is
+        if hasattr(game, "num_players"):
+            num_players = game.num_players()
+        self.player = refusals.player(player, num_players)
+        seed = refusals.integer(seed, "seed", 0)
+        self._generator = np.random.Generator(np.random.PCG64([seed, self.player]))
+
+    @property
+    def policy(self) -> Any:
+        """The policy that the bot plays by."""
+        return self._answers.policy
+
+    @never_raises
+    def __repr__(self) -> str:
+        words = one_line(str(self.policy), 100)
+        if isinstance(self.policy, dict):
+            words = f"a dictionary of {counted(len(self.policy), 'state')}"
+        return line(self, f"player {self.player}", words)
+
+    def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
+        """The (action, probability) pairs of the policy at a state.
+
+        Raises:
+            ValueError: the policy gives no distribution over the legal actions.
+        """
+        found = self._answers.action_probabilities(state, self.player)
+        legal = state.legal_actions(self.player)
+        pairs = [(action, float(found.get(action, 0.0))) for action in legal]
+        values = [value for _, value in pairs]
+        if legal and not (abs(sum(values) - 1) < _TOLERANCE and min(values) >= 0):
+            raise ValueError(
+                f"The policy of player {self.player} gives {found} at the state "
+                f"{state}, whose legal actions are {legal}."
+            )
+        return pairs
+
+    def step(self, state: pyspiel.State) -> int:
+        """An action drawn from the policy."""
+        return self.step_with_policy(state)[1]
+
+    def step_with_policy(
+        self, state: pyspiel.State
+    ) -> tuple[list[tuple[int, float]], int]:
+        """What `get_policy` returns, and an action drawn from it.
+
+        The action is `pyspiel.INVALID_ACTION` where the player has nothing to do, at a
+        node with simultaneous moves.
+        """
+        if not state.legal_actions(self.player):
+            return [], pyspiel.INVALID_ACTION
+        pairs = self.get_policy(state)
+        values = [value for _, value in pairs]
+        draw = self._generator.random()
+        return pairs, pairs[plain_draw_action(values, 0, len(values), draw)][0]
+
+
+def bot(policy: Any, player: int, *, seed: int = 0) -> PolicyBot:
+    """A bot that plays a policy, for OpenSpiel's match runners.
+
+        bots = [ms.bot(policy, 0), ms.bot(other, 1)]
+        pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=7)
+
+    Args:
+        policy: any policy that answers states: a SequencePolicy, OpenSpiel's policies,
+            or a dictionary information-state string -> action -> probability.
+        player: the seat.
+        seed: an integer of at least 0. With the seat it determines the bot's draws.
+
+    Raises:
+        ValueError: an argument is out of range, or this is no policy.
+    """
+    return PolicyBot(policy, player, seed=seed)
 
 
 # --- what has a policy ----------------------------------------------------------------

@@ -30,6 +30,7 @@ from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import has_name, same_name
+from mccfr_spiel.tree.whole import check_store
 
 
 def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
@@ -90,7 +91,8 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     if table is None:
         seen = representative_states(tree)
     is_simultaneous = tree.source is not tree.game
-    for where, (_, start, _, count, acting) in zip(seen, _records(tree), strict=True):
+    for where, infoset in zip(seen, tree.infosets, strict=True):
+        _, start, _, count, acting = infoset.item()
         if player not in (None, acting):
             vector[start : start + count] = 1 / count
             continue
@@ -174,12 +176,6 @@ def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray
     )
 
 
-def _records(tree: GameTree) -> Iterator[tuple[int, ...]]:
-    """The infosets' records as Python's tuples, some at a time: all may be many."""
-    for first in range(0, tree.num_infosets, _BATCH):
-        yield from tree.infosets[first : first + _BATCH].tolist()
-
-
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
     """The rows of a policy that is a table; None for one that has to be asked."""
     if isinstance(policy, dict):
@@ -213,9 +209,6 @@ _ASKED = 4096
 
 _SINGLE = 1e-4
 """How far from 1 sums of float32 probabilities may be."""
-
-_BATCH = 1 << 16
-"""Records that are read at a time."""
 
 
 def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
@@ -257,9 +250,6 @@ the passes, and one to spare."""
 
 Game = pyspiel.Game | str | GameTree
 
-STORES = "auto", "tree", "worlds", "none"
-"""What `store` may be."""
-
 
 def read_policy(
     game: Game,
@@ -272,8 +262,7 @@ def read_policy(
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
-    if store not in STORES:
-        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
+    check_store(store)
     each = policy if is_one_for_each(policy) else [policy]
     trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
     grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
@@ -283,7 +272,13 @@ def read_policy(
         tree = complete_tree(game, max_memory, twin=twin, store=store)
         if isinstance(game, GameTree) and tree is not game:
             # It has other numbers, so vectors are read by strings.
-            each = [_named(game, one) for one in each]
+            size = (game.num_sequences,)
+            each = [
+                SequencePolicy(game, one)
+                if isinstance(one, np.ndarray) and one.shape == size
+                else one
+                for one in each
+            ]
             policy = each if is_one_for_each(policy) else each[0]
     is_known = isinstance(tree.infoset_names, HandNames) and trees == [tree]
     size = _BYTES_OF_HANDS if is_known else _BYTES_OF_SEQUENCE
@@ -292,11 +287,3 @@ def read_policy(
         size += _BYTES_OF_INFOSET * tree.num_infosets
     tree.budget.require(size, "Reading the policy and its plans takes")
     return tree, policy_vector(tree, policy)
-
-
-def _named(tree: GameTree, policy: Any) -> Any:
-    """A vector over a tree as a policy with names; any other policy as it is."""
-    is_vector = isinstance(policy, np.ndarray)
-    if is_vector and policy.shape == (tree.num_sequences,):
-        return SequencePolicy(tree, policy)
-    return policy

@@ -38,9 +38,8 @@ from mccfr_spiel.solving import files
 from mccfr_spiel.solving.preparing import sampled_by
 from mccfr_spiel.solving.sharing import (
     SharedWalks,
-    batch_of,
     is_between_updates,
-    nodes_of_walk,
+    pace_of,
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
@@ -416,8 +415,8 @@ class ClusterBatches:
         task, _, _, walk = self._state.records()
         if self._is_alone or not is_between_updates(walk):
             return False
-        nodes = nodes_of_walk(task, walk, self._tree.num_players)
-        return nodes > 0 and nodes * batch_of(task, walk) >= LEAST_NODES
+        batch, mean = pace_of(task, walk, self._tree.num_players)
+        return batch * mean >= LEAST_NODES
 
     def get_ready(self) -> None:
         """Compiles, begins the workers and waits for them for a while, once batches are

@@ -61,11 +61,10 @@ def contents_of(
     arrays = state.saved()
     if tree.worlds is not None:
         header["store"] = tree.store
-        return checkpoint.Contents(header, arrays)
-    if state.store is not None:
+    elif state.store is not None:
         header["store"] = "none"
-        return checkpoint.Contents(header, arrays | state.store.saved())
-    if not needs_whole_tree(algorithm) and not tree.is_repeatable:
+        arrays |= state.store.saved()
+    elif not needs_whole_tree(algorithm) and not tree.is_repeatable:
         arrays |= checkpoint.pack_strings(tree.info_states)
         arrays |= {"infosets": tree.infosets, "actions": tree.actions}
     return checkpoint.Contents(header, arrays)

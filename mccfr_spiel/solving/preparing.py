@@ -16,10 +16,8 @@ from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules.faced import FACED
 from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole import check_store
 from mccfr_spiel.worlds.passes import make_world_iterate
-
-STORES = "auto", "tree", "none", "worlds"
-"""What `store` may be."""
 
 _MOST_NODES_AHEAD = 20_000_000
 """Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
@@ -80,7 +78,13 @@ def prepare_tree(
             f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
             "ms.CFR."
         )
-    _check_store(store, algorithm)
+    check_store(store)
+    takes_histories = store == "none" and needs_whole_tree(algorithm)
+    if takes_histories and not can_take_worlds(algorithm):
+        raise ValueError(
+            f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
+            "store='tree', or external or outcome sampling."
+        )
     if splits:
         if store == "none":
             raise ValueError(
@@ -89,7 +93,6 @@ def prepare_tree(
             )
         tree.expand_all()
         store = "tree"
-    takes_histories = store == "none" and needs_whole_tree(algorithm)
     if store == "worlds" or takes_histories or tree.worlds is not None:
         if tree.worlds is not None and store not in ("auto", tree.store):
             raise ValueError(
@@ -149,18 +152,6 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     return make_passes(rule)
 
 
-def _check_store(store: Any, algorithm: Algorithm) -> None:
-    """Raises ValueError if what `store` asks for cannot be had."""
-    if store not in STORES:
-        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
-    takes_histories = can_take_worlds(algorithm)
-    if store == "none" and needs_whole_tree(algorithm) and not takes_histories:
-        raise ValueError(
-            f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
-            "store='tree', or external or outcome sampling."
-        )
-
-
 def _check_supports_abstraction(algorithm: Algorithm) -> None:
     if isinstance(algorithm.sampling, OwnEstimator):
         raise ValueError(
@@ -204,18 +195,6 @@ by OpenSpiel's actions, of which those left out have 0."""
 _SUM = 1e-6
 
 
-def _check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
-    """Raises ValueError unless solvers can keep a policy at an infoset."""
-    sampling, minimizer = algorithm.sampling, algorithm.minimizer
-    is_plain = not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
-    if not is_plain or "ahead" in minimizer.tables or tree.abstraction is not None:
-        raise ValueError(
-            "locked= is for algorithms that sample and prune nothing and do not look "
-            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
-            "ms.CFR_PLUS or ms.DCFR."
-        )
-
-
 def locked_rows(
     tree: GameTree, algorithm: Algorithm, locked: Locks
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +206,14 @@ def locked_rows(
         ValueError: an information state is not the game's, or of both players; or what
             is given is no distribution over its legal actions.
     """
-    _check_can_lock(algorithm, tree)
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    is_sparse = sampling.is_sampled or sampling.prune
+    if is_sparse or "ahead" in minimizer.tables or tree.abstraction is not None:
+        raise ValueError(
+            "locked= is for algorithms that sample and prune nothing and do not look "
+            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
+            "ms.CFR_PLUS or ms.DCFR."
+        )
     infosets, vector = [], np.ones(tree.num_sequences)
     for info_state, given in locked.items():
         found = [tree.find(info_state, player) for player in range(tree.num_players)]

@@ -159,18 +159,22 @@ def reached(
         watch: is called with what is done before each due number and a few times a
             second. The run ends if it returns something true.
     """
-    advance = make_advance(solver, column)
-    due = next(dues, None)
-    # One pass runs the solver until the next due number is reached, which may take many
-    # slices.
+    due, size = next(dues, None), 1
+    # One pass runs the solver for a slice, at most up to the next due number.
     while due is not None:
-        while (done := advance(due)) < due:
-            if watch(done):
-                return
-        passed = due
-        while due is not None and due <= done:
-            passed, due = due, next(dues, None)
-        yield passed
+        began = time.perf_counter()
+        done = getattr(solver, COUNTERS[column])
+        if column == "iteration":
+            solver.iterate(min(size, due - done))
+        else:
+            solver.iterate_until(min(due, done + size))
+        done = getattr(solver, COUNTERS[column])
+        size = next_slice(size, time.perf_counter() - began)
+        if done >= due:
+            passed = due
+            while due is not None and due <= done:
+                passed, due = due, next(dues, None)
+            yield passed
         # Only now, when the caller has the row: `watch` may save a checkpoint, which
         # must not lack it.
         if watch(done):
@@ -182,26 +186,6 @@ def next_slice(size: int, seconds: float) -> int:
     if seconds < SLICE_SECONDS / 2:
         return min(2 * size, 2**40)
     return max(size // 2, 1) if seconds > 2 * SLICE_SECONDS else size
-
-
-def make_advance(solver: Any, column: str) -> Callable[[int], int]:
-    """A function that runs the solver for a while towards a number of iterations, or of
-    nodes touched, and returns the number that was reached."""
-    slice_size = 1
-
-    def advance(due: int) -> int:
-        nonlocal slice_size
-        began = time.perf_counter()
-        if column == "iteration":
-            solver.iterate(min(slice_size, due - solver.num_iterations))
-            done = solver.num_iterations
-        else:
-            solver.iterate_until(min(due, solver.nodes_touched + slice_size))
-            done = solver.nodes_touched
-        slice_size = next_slice(slice_size, time.perf_counter() - began)
-        return done
-
-    return advance
 
 
 def log_spaced(first: int, last: int, per_decade: int) -> Iterator[int]:
@@ -312,7 +296,7 @@ Engine = Callable[[Any, np.ndarray], int]
 def engine_of(
     tree: GameTree, state: SolverState, algorithm: Algorithm, seed: int
 ) -> Engine:
-    """What runs an algorithm; `call_alone` if nothing but the kernel needs to run."""
+    """What runs an algorithm."""
     sampling = algorithm.sampling
     if isinstance(sampling, OwnEstimator):
         return partial(_update, tree, state, sampling, seed)
@@ -322,12 +306,7 @@ def engine_of(
         return partial(_pass, state)
     if state.store is not None:
         return state.run_over_rules
-    return call_alone if state.sharing is None else state.run_shared
-
-
-def call_alone(kernel: Any, frame: np.ndarray) -> int:
-    """Calls a kernel in one thread."""
-    return kernel(frame)
+    return state.run_shared
 
 
 def _pass(state: SolverState, kernel: Any, frame: np.ndarray) -> int:

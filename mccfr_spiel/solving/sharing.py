@@ -56,23 +56,18 @@ _MOST_ROOM = 2**17
 _ALONE = np.array([1, shared_walks.ALL_STAGES, 0, 1], np.int64)
 
 
-def batch_of(task: layout.Task, walk: layout.Walk) -> int:
-    """The walks for each player in the present iteration."""
-    return plain_batch_at(int(task.job[layout.BATCH]), _present_iteration(walk))
-
-
-def _present_iteration(walk: layout.Walk) -> int:
-    cursor = walk.cursor
-    return int(cursor[layout.ITERATION]) + (cursor[layout.PLAYER] == 0)
-
-
-def nodes_of_walk(task: layout.Task, walk: layout.Walk, num_players: int) -> float:
-    """The mean of the nodes of all walks so far; 0 before the first."""
-    given, present = int(task.job[layout.BATCH]), _present_iteration(walk)
-    num_walks = num_players * (plain_walk_number(given, present, 0) - 1)
-    num_walks += int(walk.cursor[layout.PLAYER]) * plain_batch_at(given, present)
-    touched = float(walk.cursor[layout.NODES_TOUCHED])
-    return touched / num_walks if num_walks else 0.0
+def pace_of(
+    task: layout.Task, walk: layout.Walk, num_players: int
+) -> tuple[int, float]:
+    """The walks for each player in the present iteration, and the mean of the nodes of
+    all walks so far; 0 before the first."""
+    given, counts = int(task.job[layout.BATCH]), walk.cursor.tolist()
+    player = counts[layout.PLAYER]
+    present = counts[layout.ITERATION] + (player == 0)
+    batch = plain_batch_at(given, present)
+    before = plain_walk_number(given, present, 0) - 1
+    num_walks = num_players * before + player * batch
+    return batch, counts[layout.NODES_TOUCHED] / num_walks if num_walks else 0.0
 
 
 def is_between_updates(walk: layout.Walk) -> bool:
@@ -149,8 +144,9 @@ class SharedWalks:
         job, cursor = task.job.view(np.int64), walk.cursor
         left = float(job[layout.LAST_ITERATION] - cursor[layout.ITERATION])
         by_nodes = float(job[layout.NODE_LIMIT] - cursor[layout.NODES_TOUCHED])
-        nodes = min(left * self._nodes_of_batch(task, walk), by_nodes)
-        return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(task, walk) > 1
+        batch, mean = pace_of(task, walk, self._tree.num_players)
+        nodes = min(left * batch * mean * self._tree.num_players, by_nodes)
+        return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(batch * mean) > 1
 
     def run(
         self,
@@ -172,15 +168,16 @@ class SharedWalks:
         """
         if self._is_torn:
             self.drop(tables, walk)
-        cut, threads = self.get_ready(), max(self._useful_threads(task, walk), 1)
+        cut = self.get_ready()
         plan = _ALONE.copy() if plan is None else plan
         while True:
-            plan[shared_walks.WALKS_OF_SLICE] = self._walks_of_slice(task, walk)
+            batch, mean = pace_of(task, walk, self._tree.num_players)
+            plan[shared_walks.WALKS_OF_SLICE] = _walks_of_slice(batch, max(mean, 1.0))
             records = task, arrays, tables, walk, cut, self.slots
             self._is_torn = True  # should Ctrl-C, or an error, take the status away
             status = teams.run(
                 self._kernel,
-                threads,
+                max(self._useful_threads(batch * mean), 1),
                 shared_walks.SHARED_LAYOUT.frame_of(*records),
                 plan,
                 notes=shared_walks.NUM_SHARING_NOTES,
@@ -211,25 +208,19 @@ class SharedWalks:
             cut.num_met[:] = 0
         self._is_begun = self._is_torn = False
 
-    def _useful_threads(self, task: layout.Task, walk: layout.Walk) -> int:
+    def _useful_threads(self, nodes: float) -> int:
+        """How many threads gain something for so many nodes of a player's walks."""
         is_small = self._tree.num_nodes <= SMALL_TREE
         least = LEAST_NODES_IN_SMALL if is_small else LEAST_NODES
-        most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
-        return int(min(self.num_threads, most))
+        return int(min(self.num_threads, nodes // least))
 
-    def _nodes_of_batch(self, task: layout.Task, walk: layout.Walk) -> float:
-        """The nodes that an iteration is likely to touch; 0 if nothing is known yet."""
-        num_players = self._tree.num_players
-        mean = nodes_of_walk(task, walk, num_players)
-        return mean * batch_of(task, walk) * num_players
 
-    def _walks_of_slice(self, task: layout.Task, walk: layout.Walk) -> int:
-        batch = batch_of(task, walk)
-        mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
-        least, most = _NODES_OF_SLICE
-        enough = min(-(-batch // 8), -(-least // mean))
-        walks = max(-(-batch // shared_walks.NUM_SLICES), enough)
-        return int(min(walks, max(most // mean, 1)))
+def _walks_of_slice(batch: int, mean: float) -> int:
+    """The walks of a slice of a batch, for the mean of their nodes."""
+    least, most = _NODES_OF_SLICE
+    enough = min(-(-batch // 8), -(-least // mean))
+    walks = max(-(-batch // shared_walks.NUM_SLICES), enough)
+    return int(min(walks, max(most // mean, 1)))
 
 
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:

@@ -217,13 +217,10 @@ class Solver:
                 cluster, self.tree, algorithm, self.seed, self.state
             )
         self._counts, self._job = self.state.counts, self.state.job
-        sampled = sampled_by(algorithm)
-        self._growth = Growth(self.tree, sampled, sampling.epsilon)
-        of_rules, path = self.state.store, self.state.path
-        if of_rules is not None and path is not None:
-            self._growth = RuleGrowth(
-                self.tree, sampled, sampling.epsilon, of_rules, path
-            )
+        grown = self.tree, sampled_by(algorithm), sampling.epsilon
+        self._growth = Growth(*grown)
+        if self.state.store is not None and self.state.path is not None:
+            self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._engine = running.engine_of(self.tree, self.state, algorithm, self.seed)
@@ -231,12 +228,6 @@ class Solver:
         is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
         self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
         self._has_own_rule = isinstance(rule, OwnRule)
-        self._is_plain = (
-            IS_COMPILED
-            and self._engine is running.call_alone
-            and not self._has_own_rule
-            and self.cluster is None
-        )
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
 
@@ -322,9 +313,9 @@ class Solver:
                 The solver stands before the walk that did not fit; it can be asked for
                 policies, and saved.
         """
-        if type(num_iterations) is not int or num_iterations < 0:
-            num_iterations = refusals.integer(num_iterations, "num_iterations", 0)
         left, most = num_iterations, self.most_iterations
+        if type(left) is not int or left < 0:
+            left = refusals.integer(left, "num_iterations", 0)
         if most < _ENDLESS and self.num_iterations + left > most:
             self._refuse_iterations()
         while left > 0:
@@ -427,7 +418,9 @@ class Solver:
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
-                if self.lock.waiting and self._may_stop(began):
+                is_long = working_clock() - began > running.SLICE_SECONDS
+                is_awaited = is_long and self.lock.waiting
+                if is_awaited and not self._growth.must_finish(state.walk):
                     break
             elif status == layout.STACK_FULL:
                 state.raise_stack()
@@ -455,19 +448,12 @@ class Solver:
 
     _iterate_slice = runs(_run)
 
-    def _may_stop(self, began: float) -> bool:
-        """Whether a slice that began then may end in the middle of a walk."""
-        is_long = working_clock() - began > running.SLICE_SECONDS
-        return is_long and not self._growth.must_finish(self.state.walk)
-
     def _call_kernel(self) -> int:
         """Calls the kernel with all arrays as they are now; returns its status."""
         state, growth = self.state, self._growth
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.walk)
-        if self._is_plain:
-            return self.kernel(frame)
         status = layout.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
@@ -493,16 +479,12 @@ class Solver:
     @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the policy that the next iteration uses, over the tree's sequences."""
-        self.state.start_infosets()
-        self.state.check_sums()
-        return self.state.tables.policy[: self.tree.num_sequences].copy()
+        return self.state.settled().policy[: self.tree.num_sequences].copy()
 
     @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the average policy, over the tree's sequences."""
-        self.state.start_infosets()
-        self.state.check_sums()
-        infosets, tables = self.tree.infosets, self.state.tables
+        infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
             # On copies, so that asking never changes a later bit.
@@ -535,9 +517,7 @@ class Solver:
                 f"{self.algorithm.minimizer} keeps no cumulative regrets; regret "
                 "matching and its discounted and predictive forms do."
             )
-        self.state.start_infosets()
-        self.state.check_sums()
-        regrets = self.state.tables.memory[: self.tree.num_sequences].copy()
+        regrets = self.state.settled().memory[: self.tree.num_sequences].copy()
         regrets[: self.tree.num_players] = 0
         return regrets
 

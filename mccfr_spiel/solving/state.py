@@ -254,11 +254,9 @@ class SolverState:
         )
 
     def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
-        """Lets threads run the kernel where that pays, else this one; returns a
-        status."""
+        """Runs the kernel, in threads where that pays; returns a status."""
         sharing, status = self.sharing, layout.NEEDS_ONE_THREAD
-        assert sharing is not None
-        if sharing.pays(self._task, self.walk):
+        if sharing is not None and sharing.pays(self._task, self.walk):
             status = sharing.run(*self.records())
         return kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
 
@@ -383,13 +381,15 @@ class SolverState:
             "it anew, or load a checkpoint."
         )
 
-    def check_sums(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double, or a rule
-        of the user's own has failed.
+    def settled(self) -> layout.Tables:
+        """The tables, once those of all infosets have been started.
 
-        This can only happen to outcome sampling, whose weights have no bound, and only
-        with payoffs or step sizes beyond 1e18.
+        Raises:
+            ValueError: their sums no longer fit a double, or a rule of the user's own
+                has failed. The former can only happen to outcome sampling, whose
+                weights have no bound, and only with payoffs or step sizes beyond 1e18.
         """
+        self.start_infosets()
         self.check_own_rule()
         for table in (self.tables.memory, self.tables.average):
             used = table[: self._tree.num_sequences]
@@ -403,6 +403,7 @@ class SolverState:
                     "to an earlier checkpoint, and scale the payoffs, take a smaller "
                     "step size, or sample less."
                 )
+        return self.tables
 
     def weigh_ahead(self, done: int, last: int) -> int:
         """Writes the weights of the iterations after `done`, if they are a user's own;

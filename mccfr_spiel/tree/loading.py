@@ -2,7 +2,8 @@
 
 Everything that is refused before a single state is looked at is refused here.
 
-Whether two games are one and the same; pyspiel compares their strings only.
+Whether two games are one and the same; pyspiel compares their strings only. And what a
+game calls its actions.
 
 Two strings may name one game: "kuhn_poker()" and "kuhn_poker(players=2)", where the
 default is written out. `same_name` sees through that.
@@ -197,69 +198,6 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return False
 
 
-# --- what a game calls its actions -------------------------------------------
-#
-# A name may depend on the state, of which a tree keeps only how to get there, so a
-# state of each infoset is replayed from the root. Compiled rules need none.
-
-
-def has_rules(game: pyspiel.Game) -> bool:
-    """Whether a game is one of compiled rules, whose words are people's already."""
-    return rules_of(game) is not None
-
-
-_NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
-"""How OpenSpiel's base class calls the actions of games that do not name them without
-a state."""
-
-
-def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
-    """The names of a player's actions, or of chance's outcomes, at a state.
-
-    Raises:
-        ValueError: a name is no text, or has a lone surrogate.
-    """
-    try:
-        return [state.action_to_string(player, action) for action in actions]
-    except RuntimeError as error:  # pybind11's, which does not say what it was given
-        raise ValueError(
-            f"{state.get_game()} names one of the actions {list(actions)} of player "
-            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
-        ) from error
-
-
-def names_anywhere(
-    game: pyspiel.Game,
-    player: int,
-    actions: Sequence[int],
-    state: Callable[[], pyspiel.State | None] = lambda: None,
-) -> list[str]:
-    """The names of a player's actions by compiled rules, which need no state; of other
-    games those at a state, or without one those that the game gives whatever the state,
-    else numbers.
-
-    Args:
-        game, player, actions: whose names, and of what.
-        state: gets a state where the player has these actions, None if there is none.
-    """
-    rules = rules_of(game)
-    if rules is not None:
-        words = rules.description.words
-        return [words.action(rules.parameters, player, action) for action in actions]
-    found = state()
-    if found is not None:
-        return names_at(found, player, actions)
-    return [_plain_name(game, player, action) for action in actions]
-
-
-def _plain_name(game: pyspiel.Game, player: int, action: int) -> str:
-    try:
-        name = game.action_to_string(player, action)
-    except Exception:  # games raise what they like
-        return str(action)
-    return str(action) if _NO_NAME.fullmatch(name) else name
-
-
 # --- within a process --------------------------------------------------------
 
 
@@ -388,3 +326,66 @@ def saved_print(game: pyspiel.Game) -> str | None:
     That is its `content_print`, or None if the string alone determines the game.
     """
     return None if told_by_string(game) else content_print(game)
+
+
+# --- what a game calls its actions -------------------------------------------
+#
+# A name may depend on the state, of which a tree keeps only how to get there, so a
+# state of each infoset is replayed from the root. Compiled rules need none.
+
+
+def has_rules(game: pyspiel.Game) -> bool:
+    """Whether a game is one of compiled rules, whose words are people's already."""
+    return rules_of(game) is not None
+
+
+_NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
+"""How OpenSpiel's base class calls the actions of games that do not name them without
+a state."""
+
+
+def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
+    """The names of a player's actions, or of chance's outcomes, at a state.
+
+    Raises:
+        ValueError: a name is no text, or has a lone surrogate.
+    """
+    try:
+        return [state.action_to_string(player, action) for action in actions]
+    except RuntimeError as error:  # pybind11's, which does not say what it was given
+        raise ValueError(
+            f"{state.get_game()} names one of the actions {list(actions)} of player "
+            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
+        ) from error
+
+
+def names_anywhere(
+    game: pyspiel.Game,
+    player: int,
+    actions: Sequence[int],
+    state: Callable[[], pyspiel.State | None] = lambda: None,
+) -> list[str]:
+    """The names of a player's actions by compiled rules, which need no state; of other
+    games those at a state, or without one those that the game gives whatever the state,
+    else numbers.
+
+    Args:
+        game, player, actions: whose names, and of what.
+        state: gets a state where the player has these actions, None if there is none.
+    """
+    rules = rules_of(game)
+    if rules is not None:
+        words = rules.description.words
+        return [words.action(rules.parameters, player, action) for action in actions]
+    found = state()
+    if found is not None:
+        return names_at(found, player, actions)
+    return [_plain_name(game, player, action) for action in actions]
+
+
+def _plain_name(game: pyspiel.Game, player: int, action: int) -> str:
+    try:
+        name = game.action_to_string(player, action)
+    except Exception:  # games raise what they like
+        return str(action)
+    return str(action) if _NO_NAME.fullmatch(name) else name

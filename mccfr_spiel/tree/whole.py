@@ -300,6 +300,16 @@ def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     return 64 * num_infosets + 4 * num_sequences
 
 
+STORES = "auto", "tree", "none", "worlds"
+"""What `store` may be."""
+
+
+def check_store(store: Any) -> None:
+    """Raises ValueError unless a value is one of STORES."""
+    if store not in STORES:
+        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
+
+
 def checked_threads(threads: Any) -> int | None:
     """The number of threads that was given, None for one for each core.
 

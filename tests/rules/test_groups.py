@@ -10,7 +10,7 @@ from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
-from mccfr_spiel.rules import store
+from mccfr_spiel.rules import played, store
 from mccfr_spiel.solving import sharing
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
@@ -104,6 +104,25 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
 
 
 # --- room, memory, pauses, errors ----------------------------------------------------
+
+
+def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
+    """What the threads write must fit when the solver goes on."""
+    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
+    one, other = (started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2))
+    one.iterate(3)
+    frame_of, left = played.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
+
+    def interrupted(task, *records):
+        if task is sharing._NO_TASK and next(left, 0):
+            raise KeyboardInterrupt
+        return frame_of(task, *records)
+
+    monkeypatch.setattr(played, "frame_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other.iterate(3)
+    other.iterate(3 - other.num_iterations)
+    assert bits(other) == bits(one)
 
 
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):

@@ -180,10 +180,7 @@ def test_impossible_clusters_are_refused_in_words(monkeypatch):
 # --- losses, errors and interruptions ------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "first",
-    [3, 6],
-)
+@pytest.mark.parametrize("first", [3, 6])
 def test_a_worker_lost_at_any_turn_is_replaced(first):
     for losing in ({first}, {-first}, {first, first + 1}, {-first, first + 2}):
         cluster = LossyCluster(2, losing)
