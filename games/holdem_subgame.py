@@ -23,7 +23,6 @@ import pyspiel
 
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
 from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, fits, said
-from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
     DECISION,
@@ -87,7 +86,7 @@ class HoldemSubgame(pyspiel.Game):
         super().__init__(_game_type(betting), info, given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return load_game, (str(self),)
+        return _load_game, (str(self),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "HoldemSubgame":
         """Itself, since nothing in it changes."""
@@ -204,6 +203,10 @@ class HoldemState(pyspiel.State):
     def __str__(self) -> str:
         hands = " ".join(HAND_NAMES[hand] for hand in self.hands)
         return f"{hands or 'no hands'} {self.subgame.board_text}:{self.words}"
+
+
+def _load_game(text: str) -> pyspiel.Game:
+    return pyspiel.load_game(text)  # which this module has registered
 
 
 def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:

@@ -418,13 +418,14 @@ def _enter(scene, level):
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:
         return status
-    start = np.int64(0)
+    start, actions = np.int64(0), path.moves
     if infoset >= 0:
         start = np.int64(scene.tree.infosets[infoset]["first_sequence"])
-        for k in range(count):
-            path.moves[k] = scene.known.actions[start + k]
+        actions = scene.known.actions[start:]
     if count > 0:
-        save(path, level, acting, start, count)
+        save(path, level, acting, start, 0)
+        for k in range(count):
+            path.choices[level, k] = actions[k]
     walk.next_edge[level], walk.num_edges[level] = 0, count
     return status
 
