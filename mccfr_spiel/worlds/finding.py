@@ -150,7 +150,7 @@ def find_histories(
     store = RuleStore(rules, _own(budget))
     walk = HistoryPass(store)
     walk.finish("information sets of", with_histories=with_histories)
-    return _found(walk, lambda *given: HistoryPass(store).given(*given))
+    return _found(walk, lambda plan, players: HistoryPass(store).given(plan, players))
 
 
 def _own(budget: Budget) -> Budget:
@@ -254,6 +254,8 @@ def _find_places(
         T=_FEW_SLOTS,
         NUM_COUNTS=places.NUM_COUNTS,
     )
+    # The arrays by infoset and sequence grow with those of the store.
+    own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
     walk = PlaceWalk(store, kept, entries, own)
     walk.make_room()
     kept = walk.finish("worlds of", with_histories=with_histories).found
@@ -263,7 +265,11 @@ def _find_places(
         "E": counts[places.ALL_EDGES],
         "W": counts[places.NUM_WORLDS],
     }
-    found = _found(walk, lambda *given: PlaceWalk(store, kept, entries).given(*given))
+
+    def start(plan: np.ndarray, players: range) -> SlicedPass:
+        return PlaceWalk(store, kept, entries).given(plan, players)
+
+    found = _found(walk, start)
     if 4 * sizes["T"] + 21 * sizes["E"] + 2 * sizes["W"] < _SHARE_LISTED * own.left:
         listing = PlaceWalk(store, kept, entries)
         listing.worlds = new_record(Worlds, **sizes)
@@ -289,7 +295,7 @@ class PlaceWalk(SlicedPass):
         worlds: the lists that it writes, if they are not empty.
     """
 
-    called = "the places of worlds"
+    called, by_rates = "the places of worlds", ("behind", "above", "spots")
 
     def __init__(
         self,
@@ -317,7 +323,7 @@ class PlaceWalk(SlicedPass):
 
     def follow(self) -> int:
         """Goes to at most `_PLACES_OF_SLICE` more worlds."""
-        frame = self.frame_of(places.LAYOUT, self.walk, self.worlds, self.found)
+        frame = self.frame_of(places.LAYOUT, self.worlds, self.found)
         most = int(self.walk.at[VISITED]) + _PLACES_OF_SLICE
         status = places.follow_worlds(frame, self.store.called, self.more, most)
         self.found.counts[places.NUM_WORLDS] = self.walk.at[VISITED]
@@ -390,7 +396,7 @@ class LeafSearch(SlicedPass):
 
     def follow(self) -> int:
         """Finds at most `_LEAVES_OF_SLICE` more worlds."""
-        frame = self.frame_of(search.LAYOUT, self.walk, self.found)
+        frame = self.frame_of(search.LAYOUT, self.found)
         most = int(self.walk.at[VISITED]) + _LEAVES_OF_SLICE
         return search.find(frame, self.store.called, self.more, most)
 

@@ -151,8 +151,13 @@ def layout_of(walk: type, listed: type, *kept: type) -> Layout:
     return Layout(TreeArrays, Game, Known, Path, walk, listed, *kept)
 
 
+@inlined
+def _nothing(scene, level):
+    """What there is to do where a walk comes back and needs nothing."""
+
+
 def make_follow(
-    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any
+    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = _nothing
 ) -> Any:
     """Makes `follow(frame, rules, more, most)`, which goes on with a walk until it is
     over, or something stops it.
@@ -418,13 +423,14 @@ def _enter(scene, level):
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:
         return status
-    start = np.int64(0)
+    start, actions = np.int64(0), path.moves
     if infoset >= 0:
         start = np.int64(scene.tree.infosets[infoset]["first_sequence"])
-        for k in range(count):
-            path.moves[k] = scene.known.actions[start + k]
+        actions = scene.known.actions[start:]
     if count > 0:
-        save(path, level, acting, start, count)
+        save(path, level, acting, start, 0)
+        for k in range(count):
+            path.choices[level, k] = actions[k]
     walk.next_edge[level], walk.num_edges[level] = 0, count
     return status
 
@@ -435,14 +441,9 @@ def _go_along(scene, level, edge):
     return np.int64(DONE), True
 
 
-@inlined
-def _come_back(scene, level):
-    """Does nothing: ends are paid at once."""
-
-
 _LAYOUT = layout_of(Pass, Histories)
 
-follow_histories = make_follow(_LAYOUT, _has_room, _enter, _go_along, _come_back)
+follow_histories = make_follow(_LAYOUT, _has_room, _enter, _go_along)
 
 
 # --- a walk as Python sees it ---------------------------------------------------------
@@ -466,11 +467,13 @@ class SlicedPass:
         entries: for how many entries of a world there is room.
         budget: holds the bytes of `found`; None if that does not grow.
         called: what messages call the arrays of `found`.
+        by_rates: those that the budget counts with infosets and sequences.
     """
 
     walk: Any
     found: Any
     called: str = ""
+    by_rates: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -506,11 +509,11 @@ class SlicedPass:
         return self
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
-        """A frame with the infosets met, one node, and some records."""
-        store = self.store
-        nodes = np.zeros(0, NODE)
+        """A frame with the infosets met, one node, the walk, and other records."""
+        store, nodes = self.store, np.zeros(0, NODE)
         tree = TreeArrays(nodes=nodes, infosets=store.infosets, **self._one)
-        return layout.frame_of(tree, store.game, store.known, self.path, *records)
+        others = self.path, self.walk, *records
+        return layout.frame_of(tree, store.game, store.known, *others)
 
     def follow(self) -> int:
         """Makes one more slice, or as much of it as there is room for; returns a
@@ -553,8 +556,9 @@ class SlicedPass:
         held, rows = 0, self.rows()
         for name, (_, needed) in rows.items():
             array = getattr(self.found, name)
-            size = max(len(array), needed)
-            held += size * array.itemsize * math.prod(array.shape[1:])
+            if name not in self.by_rates:
+                size = max(len(array), needed)
+                held += size * array.itemsize * math.prod(array.shape[1:])
         if self.budget is not None:
             self.budget.hold(self.called, held)
         for name, (used, needed) in rows.items():
@@ -639,7 +643,7 @@ class HistoryPass(SlicedPass):
         called = self.store.called
         if IS_COMPILED and self.num_nodes >= _WORTH_COMPILING:
             called = *self.store.rules.description.rules, 0
-        frame = self.frame_of(_LAYOUT, self.walk, self.found)
+        frame = self.frame_of(_LAYOUT, self.found)
         with warnings.catch_warnings():  # of functions that are arguments
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             most = self.num_nodes + SLICE

@@ -271,14 +271,17 @@ def _deals_of_reaches(parameters: dict[str, Any]) -> _Deals:
 
 
 class _Node:
-    """A node as far as it is read."""
+    """A node as far as it is read: the actions from the root to it, and so on."""
 
-    def __init__(self, parent: int, edge: list[int], board: list[int]) -> None:
-        self.parent, self.edge, self.board = parent, edge, board
+    def __init__(self, path: list[int], board: list[int]) -> None:
+        self.path, self.board = path, board
         self.kind, self.player, self.first_child, self.num_children = DECISION, 0, 0, 0
         self.chance, self.row = 1.0, 0
         self.text: list[str] = []  # of an information state, around the hand
         self.pays = np.zeros((3, 2))
+
+
+_Pairs = list[tuple[int, int]]
 
 
 class _Reading:
@@ -286,17 +289,15 @@ class _Reading:
 
     Attributes:
         nodes: those met, each after its parent.
-        rows: for each board, its row of strengths.
-        boards: for each of these, what `_look_at` found.
+        boards: for each board, its row of strengths, and what `_look_at` found.
     """
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
         self.deals = _read_deals(game)
-        self.nodes = [_Node(-1, [], self.deals.board)]
-        self.rows: dict[tuple[int, ...], int] = {}
+        self.nodes = [_Node([], self.deals.board)]
         self._strength = _STRENGTHS[game.get_type().short_name]
-        self.boards: list[tuple[np.ndarray, list[tuple[int, int]]]] = []
+        self.boards: dict[tuple[int, ...], tuple[int, np.ndarray, _Pairs]] = {}
         self._checked: set[int] = set()
 
     def public_tree(self) -> PublicTree:
@@ -326,11 +327,11 @@ class _Reading:
             player=np.array([node.player for node in nodes]),
             first_child=np.array([node.first_child for node in nodes]),
             num_children=np.array([node.num_children for node in nodes]),
-            action=np.array([node.edge[-1] if node.edge else -1 for node in nodes]),
+            action=np.array([node.path[-1] if node.path else -1 for node in nodes]),
             board=np.array(boards, np.uint64),
             chance=np.array([node.chance for node in nodes]),
             strength_row=np.array([node.row for node in nodes]),
-            strengths=np.array([found for found, _ in self.boards], np.int32),
+            strengths=np.array([one[1] for one in self.boards.values()], np.int32),
             pays=np.array([node.pays for node in nodes]),
             info_state=self.info_state,
             history=self.history,
@@ -352,18 +353,10 @@ class _Reading:
             state.apply_action(moves[min(1, len(moves) - 1)])
         return found
 
-    def _path(self, at: int) -> list[int]:
-        """The actions from the root to a node."""
-        edges = []
-        while at >= 0:
-            edges.append(self.nodes[at].edge)
-            at = self.nodes[at].parent
-        return [action for edge in reversed(edges) for action in edge]
-
     def _state(self, at: int, hands: tuple[int, int]) -> pyspiel.State:
         """The state of a node, with these hands."""
         state = self.game.new_initial_state()
-        for action in (*self.deals.actions(*hands), *self._path(at)):
+        for action in (*self.deals.actions(*hands), *self.nodes[at].path):
             state.apply_action(action)
         return state
 
@@ -374,17 +367,16 @@ class _Reading:
     def _read(self, at: int) -> None:
         node = self.nodes[at]
         key = tuple(sorted(node.board))
-        node.row = self.rows.setdefault(key, len(self.rows))
-        if node.row == len(self.boards):
-            self.boards.append(self._look_at(node.board))
-        hands = self.boards[node.row][1]
+        if key not in self.boards:
+            self.boards[key] = len(self.boards), *self._look_at(node.board)
+        node.row, strength, hands = self.boards[key]
         state = self._state(at, hands[WINS])
         if state.is_terminal():
             node.pays[:] = [self._state(at, pair).returns() for pair in hands]
             is_fold = (node.pays[WINS] == node.pays[LOSES]).all()
             node.kind = FOLD if is_fold else SHOWDOWN
             if not is_fold and node.row not in self._checked:
-                self._check(at)
+                self._check(at, strength)
         elif state.is_chance_node():
             self._read_deal(at, state)
         else:
@@ -397,7 +389,7 @@ class _Reading:
                 at, [([action], node.board) for action in state.legal_actions()]
             )
 
-    def _look_at(self, board: list[int]) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    def _look_at(self, board: list[int]) -> tuple[np.ndarray, _Pairs]:
         """Finds how strong hands are at a board, and two that differ, two that tie.
 
         Where there are none of a kind, others stand for them, since nothing is paid.
@@ -431,7 +423,7 @@ class _Reading:
     def _branch(self, at: int, edges: list[tuple[list[int], list[int]]]) -> None:
         node = self.nodes[at]
         node.first_child, node.num_children = len(self.nodes), len(edges)
-        self.nodes += [_Node(at, edge, board) for edge, board in edges]
+        self.nodes += [_Node([*node.path, *edge], board) for edge, board in edges]
 
     def _read_deal(self, at: int, state: pyspiel.State) -> None:
         """Cards that are dealt one after the other are one deal of a set."""
@@ -455,12 +447,11 @@ class _Reading:
         for child in self.nodes[node.first_child :]:
             child.chance = 1 / math.comb(drawn, count)
 
-    def _check(self, at: int) -> None:
+    def _check(self, at: int, found: np.ndarray) -> None:
         """Raises GameError unless strengths say who wins a board's first showdown."""
         node, rng = self.nodes[at], np.random.default_rng(0)
         self._checked.add(node.row)
-        found, hands = self.boards[node.row][0], self.deals.hands
-        fits = self._fitting(node.board)
+        fits, hands = self._fitting(node.board), self.deals.hands
         for hand in rng.choice(fits, min(_CHECKED, len(fits)), replace=False).tolist():
             other = int(rng.choice(self._fitting([*node.board, *hands[hand]])))
             result = TIES - np.sign(found[hand] - found[other])
@@ -491,7 +482,7 @@ class _Reading:
         pair = hand, int(others[0])
         return [
             *self.deals.actions(*(pair if node.player == 0 else pair[::-1])),
-            *self._path(at),
+            *self.nodes[at].path,
         ]
 
 

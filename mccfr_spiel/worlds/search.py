@@ -461,11 +461,6 @@ def _has_room(scene):
     )
 
 
-@inlined
-def _come_back(scene, level):
-    """Does nothing: the way there has all that is needed of a world."""
-
-
 LAYOUT = layout_of(Search, Leaves)
 
-find = make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)
+find = make_follow(LAYOUT, _has_room, _enter, _go_along)
