@@ -177,8 +177,6 @@ def flags_of_command(command: Command) -> flags.FlagValues:
     values = flags.FlagValues()
     values.set_gnu_getopt()  # flags may follow other words
     terminal.define(table_of(command.own).values(), values)
-    if "figure_format" in values:
-        terminal.check_formats(values)
     for name in {name for one in COMMANDS.values() for name in one.shared}:
         running.FLAGS[name].unparse()  # main() may be called again in the same process
     for name in command.shared:

@@ -77,7 +77,7 @@ class _ChoiceParser(flags.EnumParser):
 
 
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
-    """Defines a flag for each line of a table."""
+    """Defines a flag for each line of a table; --figure_format takes FORMATS only."""
     for name, kind, default, words, least, choices, _ in table:
         parser: Any = flags.ArgumentParser()
         writer: Any = flags.ArgumentSerializer()
@@ -95,27 +95,23 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
         elif kind is not str:
             parser = _NumberOrWordParser(lower_bound=least)
         flags.DEFINE(parser, name, default, words, values, writer)
+        if name == "figure_format":
+            flags.register_validator(
+                name,
+                lambda kinds: kinds is None or (kinds and {*kinds} <= {*FORMATS}),
+                f"--figure_format must be of {', '.join(FORMATS)}",
+                flag_values=values,
+            )
 
 
 def define_flags() -> None:
     """Defines the flags; called once, by the program that parses them."""
     define(SETTINGS.values())
     define(table_of(_Program).values())
-    check_formats(flags.FLAGS)
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
             name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
         )
-
-
-def check_formats(values: flags.FlagValues) -> None:
-    """Has --figure_format refuse other words than FORMATS."""
-    flags.register_validator(
-        "figure_format",
-        lambda formats: formats is None or (formats and {*formats} <= {*FORMATS}),
-        f"--figure_format must be of {', '.join(FORMATS)}",
-        flag_values=values,
-    )
 
 
 CLUSTER = ("executor", "workers", "ray_address")

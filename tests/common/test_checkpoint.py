@@ -28,6 +28,7 @@ from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
 from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.tree import whole as whole_trees
 from mccfr_spiel.tree.game_tree import TreeFullError
+from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
 from tests.tree.test_abstraction import without_first_round
 from tests.vectors import KUHN_3, LEDUC
@@ -369,13 +370,8 @@ def test_no_code_in_a_file_is_run(saved):
 # --- what cannot be written ----------------------------------------------------
 
 
-def files_in(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_an_error_at_any_step_leaves_a_good_file(saved, step, monkeypatch):
-    done = 0
     original = getattr(os, step)
     for broken in range(2):
         done = 0

@@ -4,7 +4,6 @@ runs of games whose strings forget."""
 import contextlib
 import json
 import linecache
-import pathlib
 import re
 import resource
 import shutil
@@ -23,6 +22,7 @@ from mccfr_spiel.common.folders import kept_policies, read_table
 from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.runs import COLUMNS, Recording
+from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 
@@ -36,10 +36,6 @@ def fragile(monkeypatch, error: str) -> None:
         return legal_actions(state, player)
 
     monkeypatch.setattr(kuhn_poker.KuhnPokerState, "_legal_actions", failing)
-
-
-def files(folder: pathlib.Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @contextlib.contextmanager
@@ -73,6 +69,16 @@ def test_a_table_with_a_damaged_line_is_refused(text, numbers, tmp_path):
             read_table(path)
     else:
         assert [row["a"] for row in read_table(path).rows] == numbers
+
+
+def test_a_row_has_the_bound_and_the_last_policys_nash_conv_if_asked_for():
+    method = ms.CFR._replace(alternating=False)
+    asked = Settings("kuhn_poker", method, iterations=20, bounds=True)
+    solver, rows = run_settings(asked._replace(evaluate_last=True))
+    last = ms.nash_conv("kuhn_poker", solver.current_policy())
+    assert rows[-1]["last_nash_conv"] == pytest.approx(last, abs=1e-12)
+    promised = ms.theory.nash_conv_bound(solver.tree, method)(20)
+    assert rows[-1]["nash_conv"] < rows[-1]["bound"] == promised
 
 
 # --- a run, in this process --------------------------------------------------------
@@ -240,22 +246,22 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
 
 
 def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
-    before = files(finished)
+    before = files_in(finished)
     for game in ("liars_dice_ir", "kuhn_poker(players=99)"):
         assert solve(finished, game, "--overwrite") == 1
-        assert files(finished) == before
+        assert files_in(finished) == before
     more = "--iterations=300", "--print_freq=200"
     assert solve(finished, "kuhn_poker", *more, "--overwrite") == 0
     assert [row["iteration"] for row in read_rows(finished)] == ["200", "300"]
 
 
 def test_a_folder_has_one_run_at_a_time(finished, capsys):
-    before = files(finished)
+    before = files_in(finished)
     with folders.held(finished):
         for how in ("--resume", "--overwrite"):
             assert solve(finished, how) == 1
             assert "Another process is running in" in capsys.readouterr().err
-    assert files(finished) == before
+    assert files_in(finished) == before
     assert solve(finished, "--resume") == 0
     assert solve(finished, "--resume", "--overwrite") == 1
     assert "--resume keeps results and --overwrite" in capsys.readouterr().err
