@@ -381,14 +381,13 @@ def returns_by_rules(
         twin: see `GameTree.rules_for_walks`.
 
     Returns:
-        None if the game has no compiled rules, a policy is no table, or something about
-        a play is odd, which plays through pyspiel tell in words.
+        None if `rules_faced` gives none, or something about a play is odd, which plays
+        through pyspiel tell in words.
     """
-    rows = rows_of(game, policies, range(len(policies)))
-    rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
-    if rows is None or rules is None:
+    rules = rules_faced(game, policies, -1, twin)
+    if rules is None:
         return None
-    store = RuleStore(rules_faced(rules, -1, rows), Budget(_NO_LIMIT))
+    store = RuleStore(rules, Budget(_NO_LIMIT))
     path = store.new_path()
     results = np.zeros((plays + SPARE, len(policies)))[:plays]
     tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
@@ -404,14 +403,25 @@ def returns_by_rules(
     return results if status == DONE else None
 
 
-def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:
+def rules_faced(
+    game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
+) -> BoundRules | None:
     """The rules of the game that a player faces while the others follow policies.
 
     Args:
-        rules: the game's.
+        game: to which the policies belong.
+        policies: `[P]` the policy of each player.
         player: who follows no policy; -1 if all do.
-        rows: what the policies say.
+        twin: see `GameTree.rules_for_walks`.
+
+    Returns:
+        None if the game has no compiled rules, or is so small that its twin's would
+        save no time; or if a policy is no table of this game.
     """
+    rows = rows_of(game, policies, [p for p in range(len(policies)) if p != player])
+    rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
+    if rows is None or rules is None:
+        return None
     faced = copy.copy(rules)
     faced.faced = np.array([player]), rules.new_text(), *rows
     return faced
