@@ -284,11 +284,6 @@ class Layer(NamedTuple):
     probs: np.ndarray
 
 
-Rows = tuple[np.ndarray, ...]
-"""Layers joined: `hashes`, `starts`, `counts`, `actions` and `probs` of `played.Game`.
-"""
-
-
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     """What a policy says, the layers that go first before others; None if it cannot be
     told from tables of this game alone."""
@@ -333,35 +328,6 @@ def _hash_strings(text, ends, players, hashes):
         row[1:] = text[start : ends[infoset]]
         hashes[infoset] = row_hash(row, len(row))
         start = ends[infoset]
-
-
-def rows_of(
-    game: pyspiel.Game, policies: Sequence[Any], players: Sequence[int]
-) -> Rows | None:
-    """What the policies of some players say; None if one is no table of this game.
-
-    Args:
-        game: to which the policies belong.
-        policies: `[P]` the policy of each player.
-        players: those who are asked for.
-    """
-    parts: list[Rows] = []
-    first_of_layer = 0
-    for player in players:
-        layers = layers_of(policies[player], game)
-        if layers is None:
-            return None
-        for infosets, hashes, actions, probs in layers:
-            mine = infosets["player"] == player
-            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
-            counts = infosets["num_actions"][mine].astype(np.int64)
-            parts.append((hashes[mine], starts, counts, actions, probs))
-            first_of_layer += len(probs)
-    if not parts:  # nobody is asked for, in a game of one player
-        return None
-    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
-    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
-    return hashes, starts[first], counts[first], *said
 
 
 def returns_by_rules(
@@ -418,10 +384,24 @@ def rules_faced(
         None if the game has no compiled rules, or is so small that its twin's would
         save no time; or if a policy is no table of this game.
     """
-    rows = rows_of(game, policies, [p for p in range(len(policies)) if p != player])
-    rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
-    if rows is None or rules is None:
+    parts: list[tuple[np.ndarray, ...]] = []
+    first_of_layer = 0
+    for other in [one for one in range(len(policies)) if one != player]:
+        layers = layers_of(policies[other], game)
+        if layers is None:
+            return None
+        for infosets, hashes, actions, probs in layers:
+            mine = infosets["player"] == other
+            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
+            counts = infosets["num_actions"][mine].astype(np.int64)
+            parts.append((hashes[mine], starts, counts, actions, probs))
+            first_of_layer += len(probs)
+    rules = GameTree(game, twin=twin).rules_for_walks() if parts else None
+    if rules is None:  # also in a game of one player, where nobody is asked for
         return None
+    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    rows = hashes, starts[first], counts[first], *said
     faced = copy.copy(rules)
     faced.faced = np.array([player]), rules.new_text(), *rows
     return faced
