@@ -283,11 +283,6 @@ class Layer(NamedTuple):
     probs: np.ndarray
 
 
-Rows = tuple[np.ndarray, ...]
-"""Layers joined: `hashes`, `starts`, `counts`, `actions` and `probs` of `played.Game`.
-"""
-
-
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     """What a policy says, the layers that go first before others; None if it cannot be
     told from tables of this game alone."""
@@ -335,35 +330,6 @@ def _hash_strings(text, ends, players, hashes):
         start = ends[infoset]
 
 
-def rows_of(
-    game: pyspiel.Game, policies: Sequence[Any], players: Sequence[int]
-) -> Rows | None:
-    """What the policies of some players say; None if one is no table of this game.
-
-    Args:
-        game: to which the policies belong.
-        policies: `[P]` the policy of each player.
-        players: those who are asked for.
-    """
-    parts: list[Rows] = []
-    first_of_layer = 0
-    for player in players:
-        layers = layers_of(policies[player], game)
-        if layers is None:
-            return None
-        for infosets, hashes, actions, probs in layers:
-            mine = infosets["player"] == player
-            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
-            counts = infosets["num_actions"][mine].astype(np.int64)
-            parts.append((hashes[mine], starts, counts, actions, probs))
-            first_of_layer += len(probs)
-    if not parts:  # nobody is asked for, in a game of one player
-        return None
-    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
-    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
-    return hashes, starts[first], counts[first], *said
-
-
 def returns_by_rules(
     game: pyspiel.Game,
     policies: Sequence[Any],
@@ -381,14 +347,13 @@ def returns_by_rules(
         twin: see `GameTree.rules_for_walks`.
 
     Returns:
-        None if the game has no compiled rules, a policy is no table, or something about
-        a play is odd, which plays through pyspiel tell in words.
+        None if `rules_faced` gives none, or something about a play is odd, which plays
+        through pyspiel tell in words.
     """
-    rows = rows_of(game, policies, range(len(policies)))
-    rules = None if rows is None else GameTree(game, twin=twin).rules_for_walks()
-    if rows is None or rules is None:
+    rules = rules_faced(game, policies, -1, twin)
+    if rules is None:
         return None
-    store = RuleStore(rules_faced(rules, -1, rows), Budget(_NO_LIMIT))
+    store = RuleStore(rules, Budget(_NO_LIMIT))
     path = store.new_path()
     results = np.zeros((plays + SPARE, len(policies)))[:plays]
     tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
@@ -404,14 +369,39 @@ def returns_by_rules(
     return results if status == DONE else None
 
 
-def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:
+def rules_faced(
+    game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
+) -> BoundRules | None:
     """The rules of the game that a player faces while the others follow policies.
 
     Args:
-        rules: the game's.
+        game: to which the policies belong.
+        policies: `[P]` the policy of each player.
         player: who follows no policy; -1 if all do.
-        rows: what the policies say.
+        twin: see `GameTree.rules_for_walks`.
+
+    Returns:
+        None if the game has no compiled rules, or is so small that its twin's would
+        save no time; or if a policy is no table of this game.
     """
+    parts: list[tuple[np.ndarray, ...]] = []
+    first_of_layer = 0
+    for other in [one for one in range(len(policies)) if one != player]:
+        layers = layers_of(policies[other], game)
+        if layers is None:
+            return None
+        for infosets, hashes, actions, probs in layers:
+            mine = infosets["player"] == other
+            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
+            counts = infosets["num_actions"][mine].astype(np.int64)
+            parts.append((hashes[mine], starts, counts, actions, probs))
+            first_of_layer += len(probs)
+    rules = GameTree(game, twin=twin).rules_for_walks() if parts else None
+    if rules is None:  # also in a game of one player, where nobody is asked for
+        return None
+    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    rows = hashes, starts[first], counts[first], *said
     faced = copy.copy(rules)
     faced.faced = np.array([player]), rules.new_text(), *rows
     return faced

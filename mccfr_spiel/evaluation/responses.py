@@ -45,7 +45,6 @@ from mccfr_spiel.evaluation.plays import (
     duplicate_returns,
     layers_of,
     passive_move,
-    rows_of,
     rules_faced,
     sampled_returns,
 )
@@ -170,7 +169,7 @@ def learned_response(
     faced = functools.partial(_ResponseTree, *what)
     twin = checked_twin(twin, loaded)
     solver = None
-    rules = _rules_faced(loaded, each, player, twin)
+    rules = rules_faced(loaded, [one.policy for one in each], player, twin)
     if rules is not None:
         with contextlib.suppress(GameError):  # pyspiel's walks tell it in words
             solver = _learn(functools.partial(faced, rules), until, seed)
@@ -287,19 +286,6 @@ class _ResponseTree(GameTree):
 
     def new_state(self) -> Any:
         return _FixedState(super().new_state(), self._asked, self._player)
-
-
-def _rules_faced(
-    game: pyspiel.Game, each: Sequence[Answers], player: int, twin: bool | None
-) -> BoundRules | None:
-    """The compiled rules of what a player faces; None if there are none, or the tree is
-    small, or a policy of the others is no table of the game."""
-    others = [one for one in range(len(each)) if one != player]
-    rows = rows_of(game, [one.policy for one in each], others)
-    if rows is None:
-        return None
-    rules = GameTree(game, twin=twin).rules_for_walks()
-    return None if rules is None else rules_faced(rules, player, rows)
 
 
 def _learn(

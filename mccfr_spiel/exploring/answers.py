@@ -310,7 +310,7 @@ def _whole(query: Query, key: str, default: int) -> int:
     value = query.get(key, default)
     try:
         return int(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{key}={value!r} is no whole number.") from error
 
 

@@ -204,6 +204,7 @@ class FirstOrderSolver(abc.ABC):
         self.sides = make_sides(self.form)
         self.ranges = tuple(map(regularizer_range, self.form.treeplexes, self.sides))
         self.scratch = tuple(zeros(self.form) for _ in range(3))
+        self._plans = zeros(self.form)
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
 
@@ -228,13 +229,13 @@ class FirstOrderSolver(abc.ABC):
     def run(self, iterations: int) -> int:
         """Runs iterations; returns how many gradient evaluations they took."""
 
-    @abc.abstractmethod
     def average_plans(self) -> Pair:
         """The answer so far as plans."""
+        return self._plans
 
-    @abc.abstractmethod
     def current_plans(self) -> Pair:
         """The last iteration's plans."""
+        return self._plans
 
     def average_policy(self) -> SequencePolicy:
         """A snapshot of the answer so far."""
@@ -336,7 +337,6 @@ class MirrorProx(FirstOrderSolver):
             raise ValueError(f"step_size={step_size!r} is not a number above 0.")
         self.step_size = float(step_size)
         self._centers = tuple(side.uniform.copy() for side in self.sides)
-        self._plans = zeros(self.form)
         self._sums = zeros(self.form)
         for side, plan, center in zip(
             self.sides, self._plans, self._centers, strict=True
@@ -369,9 +369,6 @@ class MirrorProx(FirstOrderSolver):
             return self._plans
         first, second = self._sums
         return first / self.num_iterations, second / self.num_iterations
-
-    def current_plans(self) -> Pair:
-        return self._plans
 
 
 # --- the excessive gap technique ------------------------------------------------------
@@ -507,7 +504,6 @@ class ExcessiveGap(FirstOrderSolver):
         super().__init__(game)
         self.aggressive = aggressive
         self._scales = np.full(2, self.norm)
-        self._plans = zeros(self.form)
         self._known = zeros(self.form)
         self._spare = (self.scratch, (zeros(self.form), zeros(self.form)))
         self._tau = 0.5 if aggressive else 0.0
@@ -574,8 +570,3 @@ class ExcessiveGap(FirstOrderSolver):
             self._spare,
         )
         return evaluations
-
-    def average_plans(self) -> Pair:
-        return self._plans
-
-    current_plans = average_plans

@@ -98,7 +98,7 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     arguments = game, policy, 1
     options = {"iterations": 30, "seed": 2}
     mine = learned(monkeypatch, *arguments, **options, twin=twin)
-    monkeypatch.setattr(responses, "_rules_faced", lambda *_: None)
+    monkeypatch.setattr(responses, "rules_faced", lambda *_: None)
     theirs = learned(monkeypatch, *arguments, **options, twin=False)
     assert (mine[1].store, theirs[1].store) == ("none", "tree")
     assert mine[1].nodes_touched == theirs[1].nodes_touched

@@ -220,6 +220,8 @@ def test_what_is_sent_is_checked():
     for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
+    told = page.do("solve", iterations=float("inf")).json()["error"]
+    assert told == "iterations=inf is no whole number."
     told = page.do("undo").json()["error"]
     assert told == "There is nothing to undo, or it is forgotten."
     assert page.do("nothing").status == 404

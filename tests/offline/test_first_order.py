@@ -4,6 +4,8 @@ Oracles: the gaps of an independent program, convex programs solved by scipy,
 OpenSpiel's NashConv, and the theorems' own conditions, checked at every iteration.
 """
 
+import functools
+
 import numpy as np
 import pyspiel
 import pytest
@@ -23,7 +25,8 @@ SOLVERS = {
     "mirror_prox": MirrorProx,
 }
 
-LEDUC = pytest.param("leduc_poker", marks=pytest.mark.compiled)
+compiled = functools.partial(pytest.param, marks=pytest.mark.compiled)
+LEDUC = compiled("leduc_poker")
 
 
 @pytest.mark.parametrize(
@@ -31,18 +34,8 @@ LEDUC = pytest.param("leduc_poker", marks=pytest.mark.compiled)
     [
         (ExcessiveGap, "kuhn_poker", {10: 0.32729, 100: 0.03207, 1000: 0.00184}),
         (MirrorProx, "kuhn_poker", {10: 0.34048, 100: 0.04349, 1000: 0.00429}),
-        pytest.param(
-            ExcessiveGap,
-            "leduc_poker",
-            {100: 1.52748, 300: 0.61179},
-            marks=pytest.mark.compiled,
-        ),
-        pytest.param(
-            MirrorProx,
-            "leduc_poker",
-            {100: 1.62890, 300: 0.71321},
-            marks=pytest.mark.compiled,
-        ),
+        compiled(ExcessiveGap, "leduc_poker", {100: 1.52748, 300: 0.61179}),
+        compiled(MirrorProx, "leduc_poker", {100: 1.62890, 300: 0.71321}),
     ],
 )
 def test_gaps_are_those_of_an_independent_program(solver, game, gaps):
