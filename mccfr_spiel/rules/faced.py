@@ -103,6 +103,25 @@ def arrive(tree, game, known, path, rules, node, acting, free):
 FACED: Source = played.PLAYED._replace(acting_at=acting_at, arrive=arrive)
 
 
+@inlined
+def play_one(rules, game, path, tree, known, draws, at, returns):
+    """Makes one play by the draws from `at` on; returns a status and where the next
+    play's begin."""
+    played.go_to(tree, game, known, path, rules, played.stacked(0))
+    acting = played.who_acts(rules, game, path)
+    while acting != TERMINAL:
+        status, count = list_chances(
+            rules, game, path, tree, known, acting, MAX_CHILDREN
+        )
+        if status != DONE:
+            return status, at
+        chosen = draw_action(tree.chance_probs, 0, count, draws[at])
+        played.move_on(rules, game, path, path.moves[chosen])
+        at += 1
+        acting = played.who_acts(rules, game, path)
+    return np.int64(played.end_game(rules, game, path, returns)), at
+
+
 @jit(views_only=True)
 def play(frame, rules, draws, cursor, results):
     """Plays until all plays are done or draws are short.
@@ -119,24 +138,11 @@ def play(frame, rules, draws, cursor, results):
     """
     tree, game = _views(frame, TreeArrays), _views(frame, played.Game)
     known, path = _views(frame, played.Known), _views(frame, played.Path)
-    # One pass makes one play, from the root to an end.
     while cursor[0] < len(results):
-        at = cursor[1]
-        if at + len(path.history) > len(draws):
+        if cursor[1] + len(path.history) > len(draws):
             return np.int64(GROW)
-        played.go_to(tree, game, known, path, rules, played.stacked(0))
-        acting = played.who_acts(rules, game, path)
-        while acting != TERMINAL:
-            status, count = list_chances(
-                rules, game, path, tree, known, acting, MAX_CHILDREN
-            )
-            if status != DONE:
-                return status
-            chosen = draw_action(tree.chance_probs, 0, count, draws[at])
-            played.move_on(rules, game, path, path.moves[chosen])
-            at += 1
-            acting = played.who_acts(rules, game, path)
-        status = np.int64(played.end_game(rules, game, path, results[cursor[0] :]))
+        returns = results[cursor[0] :]
+        status, at = play_one(rules, game, path, tree, known, draws, cursor[1], returns)
         if status != DONE:
             return status
         cursor[0] += 1
