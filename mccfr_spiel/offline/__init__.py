@@ -266,3 +266,12 @@ def check_players(tree: GameTree) -> None:
     """
     if tree.num_players != 2:
         sum_of_payoffs(tree)
+
+
+def __dir__() -> list[str]:
+    """The names that this folder defines, without those that it imports."""
+    return [
+        name
+        for name, value in globals().items()
+        if name.isupper() or getattr(value, "__module__", "").startswith(__name__)
+    ]
