@@ -55,7 +55,6 @@ def digest_of(function: types.FunctionType) -> str:
 
 
 MAGIC = b"mccfr_spiel solver\n"
-VERSION = 1
 
 OWN_STRINGS = "information_state_string"
 """What a header says of an abstraction that is the game's own strings."""
@@ -68,14 +67,16 @@ class Kind(NamedTuple):
         magic: the bytes that it begins with, as many for every kind.
         words: what messages call it.
         keeps_previous: whether the file that a new one replaces is kept beside it.
+        version: of what is in it; others are refused.
     """
 
     magic: bytes
     words: str
     keeps_previous: bool
+    version: int = 1
 
 
-SOLVER = Kind(MAGIC, "a checkpoint of a mccfr_spiel solver", keeps_previous=True)
+SOLVER = Kind(MAGIC, "a checkpoint of a mccfr_spiel solver", True, version=2)
 BOT = Kind(b"mccfr_spiel bot   \n", "a bot that mccfr_spiel saved", keeps_previous=True)
 POLICY = Kind(
     b"mccfr_spiel policy\n", "a policy that mccfr_spiel saved", keeps_previous=False
@@ -166,10 +167,10 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
             arrays = _widen(arrays, types)
     except Exception as error:  # zipfile and numpy raise whatever they stumble over
         raise DamagedError(f"{name} is damaged or was cut short: {error!r}") from error
-    if version != VERSION:
+    if version != kind.version:
         raise CheckpointError(
             f"{name} is {kind.words}, of version {version}; this package reads version "
-            f"{VERSION}. Use the release of mccfr_spiel that wrote it."
+            f"{kind.version}. Use the release of mccfr_spiel that wrote it."
         )
     return Contents(header, arrays)
 

@@ -20,7 +20,6 @@ import pyspiel
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
 from mccfr_spiel.common.checkpoint import (
     POLICY,
-    VERSION,
     CheckpointError,
     Contents,
     DamagedError,
@@ -166,7 +165,7 @@ def sequences_of(tree: GameTree, player: int) -> np.ndarray:
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
     """A policy in the form that common/checkpoint.py writes."""
     header = {
-        "version": VERSION,
+        "version": POLICY.version,
         "game": str(names.source),
         "abstracted": saved_abstraction(names.abstraction),
     }

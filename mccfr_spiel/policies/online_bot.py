@@ -530,7 +530,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
     def _contents(self) -> checkpoint.Contents:
         header = {
-            "version": checkpoint.VERSION,
+            "version": checkpoint.BOT.version,
             "num_players": self.num_players,
             "player_id": self.player,
             "epsilon": self.epsilon,

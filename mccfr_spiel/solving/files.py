@@ -46,7 +46,7 @@ def contents_of(
 ) -> checkpoint.Contents:
     """What a checkpoint of a solver holds; its walk must stand between two others."""
     header = {
-        "version": checkpoint.VERSION,
+        "version": checkpoint.SOLVER.version,
         "game": str(tree.source),
         "identity": saved_print(tree.source),
         "payoffs": _payoffs_print(tree, state),

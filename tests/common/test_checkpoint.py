@@ -399,7 +399,7 @@ def test_an_error_at_any_step_leaves_a_good_file(saved, step, monkeypatch):
 
 def save_thrice(path, number, barrier):
     contents = checkpoint.Contents(
-        {"version": checkpoint.VERSION, "writer": number},
+        {"version": checkpoint.SOLVER.version, "writer": number},
         {"numbers": np.full(20_000, number)},
     )
     barrier.wait()
