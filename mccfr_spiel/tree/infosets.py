@@ -271,6 +271,10 @@ sizes were measured on 64-bit CPython and rounded up. They are counted *before* 
 memory is taken, so that a tree which does not fit is refused while there is still room
 to say so."""
 
+_BYTES_OF_LIST = 250
+_ACTIONS = "lists of actions"
+_LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
+
 RECALL_WAY_OUT = (
     "Use information states that remember all that the player did and saw, or give "
     "mccfr_spiel.Solver the argument "
@@ -296,6 +300,18 @@ def no_recall(player: int, where: str) -> GameError:
 def bytes_of_string(info_state: str) -> int:
     """The bytes of an infoset's string, and of the copy of it that saving makes."""
     return sys.getsizeof(info_state) + len(info_state)
+
+
+def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
+    """Takes the bytes of a list or tuple that is kept once, as a key of a table.
+
+    Args:
+        budget: from which they are taken.
+        what: under which name the budget holds them.
+        count: how many numbers it has.
+        size: the bytes of each, wherever it is copied to.
+    """
+    budget.hold(what, budget.held(what) + _BYTES_OF_LIST + size * count)
 
 
 def refuse_children(game: object, count: int) -> ValueError:
@@ -455,12 +471,16 @@ class Infosets:
             raise budget_full(f"{met}, tables and the nodes between them", budget)
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
+        legal = self._action_lists.get(tuple(actions))
+        if legal is None:  # the first infoset with these actions keeps the list
+            is_shared = actions[-1] <= _LARGEST_SHARED_INT
+            hold_list(budget, _ACTIONS, count, 16 if is_shared else 48)
+            legal = self._action_lists[tuple(actions)] = actions
         offset = INFOSET.itemsize * infoset
         _pack(self._bytes, offset, place, num_sequences, parent, count, player)
         try:
             self.parents.append(parent)
-            lists = self._action_lists
-            self.legal_actions.append(lists.setdefault(tuple(actions), actions))
+            self.legal_actions.append(legal)
             self.actions.extend(actions)
             self.starts.append(num_sequences)
             self.names.add(info_state, player)
@@ -525,6 +545,7 @@ class Infosets:
         self._budget.meet(-len(numbers), -num_actions, -strings)
         if not num_infosets:
             self._action_lists = {}
+            self._budget.measured(_ACTIONS, 0)
             self._set_records(np.zeros(_FEW, INFOSET))
 
     def _drop(self, num_infosets: int, num_sequences: int) -> None:

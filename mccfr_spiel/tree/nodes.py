@@ -34,10 +34,13 @@ from mccfr_spiel.rules.description import (
     check_returns,
     tell_history,
 )
-from mccfr_spiel.tree.infosets import Infosets, refuse_children
+from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
 """What a tree's budget is held for, besides infosets and what is made of the tree."""
+
+_LISTS, _FLOAT_BYTES = "distributions and returns", 64
+"""Each is kept once, as a tuple in a table and in the arrays that it is copied to."""
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from
@@ -279,20 +282,22 @@ class Distributions:
         count: C.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, budget: Budget) -> None:
         """No distributions; `name` is what messages call the game."""
         self.starts: dict[tuple[float, ...], int] = {}
         self.probs, self.cdf = np.zeros(_FEW_ROWS), np.zeros(_FEW_ROWS)
         self.count = 0
-        self._name = name
+        self._name, self._budget = name, budget
 
     def add(self, probs: tuple[float, ...]) -> int:
         """Keeps a new distribution; returns where it begins.
 
         Raises:
             GameError: it is no distribution.
+            MemoryBudgetError: it does not fit the budget.
         """
         check_probs(self._name, probs)
+        hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
         stop = self.count = start + len(probs)
@@ -326,17 +331,18 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declared, budget: Budget) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
-        self._declared = declared
+        self._declared, self._budget = declared, budget
 
     def add(self, returns: tuple[float, ...], state: pyspiel.State) -> int:
         """Keeps the returns of a terminal state for the first time; gives their row.
 
         Raises:
             GameError: they are not as declared, or the state is not terminal.
+            MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
             raise GameError(
@@ -345,6 +351,7 @@ class Payoffs:
                 "(is_terminal())."
             )
         self._declared = check_returns(self._declared, returns)
+        hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)
         self.values[row] = returns

@@ -228,8 +228,8 @@ class ReadableTree:
         )
         self.infoset_place = self.met.place
         self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
-        self.distributions = Distributions(self.declared.name)
-        self.payoffs = Payoffs(self.declared)
+        self.distributions = Distributions(self.declared.name, self.budget)
+        self.payoffs = Payoffs(self.declared, self.budget)
         self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
 
     # --- how it looks --------------------------------------------------------
