@@ -280,7 +280,7 @@ def test_files_of_something_else_are_refused_in_words(saved):
     with pytest.raises(CheckpointError, match=r"of kuhn_poker\(\), not of leduc_poker"):
         Solver.load(saved, "leduc_poker")
     checkpoint.save(other, contents._replace(header=contents.header | {"version": 99}))
-    with pytest.raises(CheckpointError, match=r"version 99.*reads version 1"):
+    with pytest.raises(CheckpointError, match=r"version 99.*reads version 2"):
         Solver.load(other)
     header = contents.header | {"game": "no_such_game()"}
     checkpoint.save(other, contents._replace(header=header))
