@@ -141,7 +141,10 @@ def find_blocks(
     work: np.ndarray,
     most: int,
     owner: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    block_of: np.ndarray,
+    is_root: np.ndarray,
+    player_ends: np.ndarray,
+) -> None:
     """Finds blocks of whole subtrees, of one player each, for batches of walks.
 
     Where a subtree has little work it goes into a block as a whole, with its neighbours
@@ -153,15 +156,16 @@ def find_blocks(
         work: `[I]` of an infoset and all below it.
         most: subtrees of more work are cut.
         owner: `[S]` the infoset of each sequence, -1 for the empty ones.
+        block_of: `[I]` int32; gets the block, -1 for the top.
+        is_root: `[I]` bool, false at first; true where a block's subtree begins.
+        player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
+            next one.
 
-    Returns:
-        `[I]` the block of each infoset, -1 in the top; `[I]` whether a block's subtree
-        begins there; and `[P + 1]`, where player p has the blocks from its entry to the
-        next one.
+    Nothing is returned: a signal's exception may come in while numba makes arrays into
+    objects of Python, which then ends as a SystemError.
     """
-    block_of = np.empty(len(infosets), np.int32)
-    is_root = np.zeros(len(infosets), np.bool_)
-    player_ends, num_blocks = np.zeros(len(member_ends), np.int64), 0
+    num_blocks = 0
+    player_ends[0] = 0
     for player in range(len(member_ends) - 1):
         room = 0
         for m in range(member_ends[player], member_ends[player + 1]):
@@ -179,7 +183,6 @@ def find_blocks(
                 block_of[infoset] = num_blocks - 1
                 is_root[infoset] = True
         player_ends[player + 1] = num_blocks
-    return block_of, is_root, player_ends
 
 
 # --- passes over a complete tree: the loop for algorithms that sample nothing ---------

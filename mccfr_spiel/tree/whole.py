@@ -278,9 +278,11 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
     most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
     members, member_ends = members_of(infosets, num_players)
     owner = _owners(infosets, num_players)
-    block_of, is_root, player_ends = find_blocks(
-        infosets, members, member_ends, work, most, owner
-    )
+    block_of = np.empty(len(infosets), np.int32)
+    is_root = np.zeros(len(infosets), np.bool_)
+    player_ends = np.zeros(num_players + 1, np.int64)
+    found = block_of, is_root, player_ends
+    find_blocks(infosets, members, member_ends, work, most, owner, *found)
     home = np.where(block_of < 0, -1, 2 * block_of + is_root).astype(np.int32)
     counts = np.bincount(block_of[block_of >= 0], minlength=player_ends[-1])
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
