@@ -12,13 +12,8 @@ from mccfr_spiel.algorithms.algorithm import *
 from mccfr_spiel.algorithms.parts import *
 from mccfr_spiel.algorithms.parts import Part as Part
 from mccfr_spiel.algorithms.rules import *
+from mccfr_spiel.common import names_defined
 
 
 def __dir__() -> list[str]:
-    """The names that the modules define, without those that they import."""
-    inside = f"{__name__}."
-    return [
-        name
-        for name, value in globals().items()
-        if name.isupper() or getattr(value, "__module__", "").startswith(inside)
-    ]
+    return names_defined(globals())

@@ -7,7 +7,7 @@
     folders.py         atomic writes, locks, rows, the names of the files of a run
     checkpoint.py      the format of saved objects
 
-Here is only how a package lists its public names, once, in its stub `__init__.pyi`,
+Here is only how a package lists its public names: once, in its stub `__init__.pyi`,
 which type checkers and editors read as well. A line of a stub names the file that
 defines a name; where it names a package instead, the name is a module of that package.
 """
@@ -60,3 +60,14 @@ def listed_names(
         return value
 
     return sorted(origins.keys() - modules), tuple(sorted(modules)), find
+
+
+def names_defined(package: dict[str, Any]) -> list[str]:
+    """For the `__dir__` of a package without a stub: of its globals, constants and what
+    its modules define, without what they import."""
+    home = package["__name__"]
+    return [
+        name
+        for name, value in package.items()
+        if name.isupper() or getattr(value, "__module__", "").startswith(home)
+    ]

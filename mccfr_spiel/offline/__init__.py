@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mccfr_spiel.common import names_defined
 from mccfr_spiel.common.display import line, never_raises, title
 from mccfr_spiel.offline.first_order import ExcessiveGap as ExcessiveGap
 from mccfr_spiel.offline.first_order import MirrorProx as MirrorProx
@@ -269,9 +270,4 @@ def check_players(tree: GameTree) -> None:
 
 
 def __dir__() -> list[str]:
-    """The names that this folder defines, without those that it imports."""
-    return [
-        name
-        for name, value in globals().items()
-        if name.isupper() or getattr(value, "__module__", "").startswith(__name__)
-    ]
+    return names_defined(globals())
