@@ -76,7 +76,9 @@ class Kind(NamedTuple):
     version: int = 1
 
 
-SOLVER = Kind(MAGIC, "a checkpoint of a mccfr_spiel solver", True, version=2)
+SOLVER = Kind(
+    MAGIC, "a checkpoint of a mccfr_spiel solver", keeps_previous=True, version=2
+)
 BOT = Kind(b"mccfr_spiel bot   \n", "a bot that mccfr_spiel saved", keeps_previous=True)
 POLICY = Kind(
     b"mccfr_spiel policy\n", "a policy that mccfr_spiel saved", keeps_previous=False

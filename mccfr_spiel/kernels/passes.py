@@ -150,6 +150,9 @@ def find_blocks(
     Where a subtree has little work it goes into a block as a whole, with its neighbours
     until the block has enough work. What has more work lies in the player's top.
 
+    What is found is not returned, since a signal's exception would end as a SystemError
+    if it came while numba makes objects of Python of the arrays.
+
     Args:
         infosets: of a whole tree.
         members, member_ends: see `Passes`.
@@ -160,9 +163,6 @@ def find_blocks(
         is_root: `[I]` bool, false at first; true where a block's subtree begins.
         player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
             next one.
-
-    Nothing is returned: a signal's exception may come in while numba makes arrays into
-    objects of Python, which then ends as a SystemError.
     """
     num_blocks = 0
     player_ends[0] = 0
