@@ -152,6 +152,7 @@ class GameTree(ReadableTree):
         self.twin = checked_twin(twin, self.source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
+        self._twin: BoundRules | None = None  # found by `_rules`
         self._is_python = may_be_python(self.source)
         self._noted: np.ndarray | None = None
 
@@ -204,7 +205,6 @@ class GameTree(ReadableTree):
 
         Args:
             most: stop with an error beyond so many nodes already.
-            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -235,7 +235,7 @@ class GameTree(ReadableTree):
         return True
 
     def _rules(self, least: int) -> BoundRules | None:
-        """The game's compiled rules, or those of its twin.
+        """The game's compiled rules, or those of its twin, compared with it once.
 
         Args:
             least: how many nodes the tree must have, about, for its twin.
@@ -245,7 +245,9 @@ class GameTree(ReadableTree):
         """
         if self.rules is not None or self.twin is False or self.abstraction is not None:
             return self.rules
-        return usable_twin(self, 0 if self.twin else least)
+        if self._twin is None:
+            self._twin = usable_twin(self, 0 if self.twin else least)
+        return self._twin
 
     @changes
     def take_over(self, whole: Expansion, names: InfosetNames, leaves: Passes) -> None:

@@ -6,6 +6,7 @@ of draws are those of walks over the twin.
 
 import importlib
 import itertools
+from unittest import mock
 
 import pyspiel
 import pytest
@@ -69,9 +70,12 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 
 @pytest.mark.compiled
-def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit():
+def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
+    compared = mock.Mock(side_effect=twin_trees.difference_to)
+    monkeypatch.setattr(twin_trees, "difference_to", compared)
     solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
+    assert compared.call_count == 1
     solver.iterate(5)
     through = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, twin=False)
     assert through.store == "tree"
