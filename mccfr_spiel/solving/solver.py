@@ -418,9 +418,12 @@ class Solver:
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
-                is_long = working_clock() - began > running.SLICE_SECONDS
-                is_awaited = is_long and self.lock.waiting
-                if is_awaited and not self._growth.must_finish(state.walk):
+                # At nearly all stops nobody waits, and the clock is not asked.
+                is_due = (
+                    self.lock.waiting
+                    and working_clock() - began > running.SLICE_SECONDS
+                )
+                if is_due and not self._growth.must_finish(state.walk):
                     break
             elif status == layout.STACK_FULL:
                 state.raise_stack()
