@@ -37,6 +37,7 @@ from mccfr_spiel.rules.description import (
 from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
+OUTCOMES = "the outcomes of chance at nodes with many"
 """What a tree's budget is held for, besides infosets and what is made of the tree."""
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
@@ -185,6 +186,7 @@ class Nodes:
         """Drops all nodes but the root, which is unexpanded then."""
         self.generation += 1
         self._is_whole, self._huge, self._outcomes = False, [], {}
+        self._budget.measured(OUTCOMES, 0)
         self.records["player"] = UNEXPANDED  # first: Ctrl-C may come in between
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
@@ -231,8 +233,13 @@ class Nodes:
         return state, sequences
 
     def keep_outcomes(self, node: int, outcomes: Sequence[tuple[int, float]]) -> None:
-        """Keeps chance's actions at a node where a game takes long to list them."""
+        """Keeps chance's actions at a node where a game takes long to list them.
+
+        Raises:
+            MemoryBudgetError: they do not fit.
+        """
         if len(outcomes) > _MANY_OUTCOMES:
+            hold_list(self._budget, OUTCOMES, len(outcomes), 8)
             self._outcomes[node] = np.array([action for action, _ in outcomes])
 
     def _way_to(self, node: int) -> list[int]:
