@@ -89,7 +89,7 @@ class OfCompare:
     x: Annotated[str, ("nodes_touched", "iteration", "seconds")] | None = None
     style: Annotated[str, ("paper", "dark")] = "paper"
     band: Annotated[str, ("std", "range")] = "std"
-    figure_format: list = [*FORMATS]  # noqa: RUF012
+    figure_format: Annotated[list, FORMATS] = [*FORMATS]  # noqa: RUF012
     output_dir: str = "results/comparison"
     workers: Count | None = None
 

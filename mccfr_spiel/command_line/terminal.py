@@ -8,6 +8,7 @@ see `experiments.settings.SETTINGS`; the others are in this file. The module tha
 
 import contextlib
 import decimal
+import functools
 import math
 import os
 import signal
@@ -76,18 +77,23 @@ class _ChoiceParser(flags.EnumParser):
         return argument if ":" in argument else super().parse(argument)
 
 
+def _are_of(choices: set[str], given: list[str] | None) -> bool:
+    """Whether words of a list were given, and only some of these, or no list."""
+    return given is None or (bool(given) and choices.issuperset(given))
+
+
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
-    """Defines a flag for each line of a table; --figure_format takes FORMATS only."""
+    """Defines a flag for each line of a table."""
     for name, kind, default, words, least, choices, _ in table:
         parser: Any = flags.ArgumentParser()
         writer: Any = flags.ArgumentSerializer()
         if kind is bool:
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
-        if choices:
-            parser = _ChoiceParser([*choices])
-        elif kind is list:
+        if kind is list:
             parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
+        elif choices:
+            parser = _ChoiceParser([*choices])
         elif kind is float:
             parser = flags.FloatParser(lower_bound=least)
         elif kind is int:
@@ -95,11 +101,11 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
         elif kind is not str:
             parser = _NumberOrWordParser(lower_bound=least)
         flags.DEFINE(parser, name, default, words, values, writer)
-        if name == "figure_format":
+        if kind is list and choices:
             flags.register_validator(
                 name,
-                lambda kinds: kinds is None or (kinds and {*kinds} <= {*FORMATS}),
-                f"--figure_format must be of {', '.join(FORMATS)}",
+                functools.partial(_are_of, {*choices}),
+                f"--{name} must be of {', '.join(choices)}",
                 flag_values=values,
             )
 
@@ -161,7 +167,7 @@ class _Program:
     overwrite: bool = False
     checkpoint_every: Annotated[float, 0] = 60.0
     resume: bool = False
-    figure_format: list | None = None
+    figure_format: Annotated[list, FORMATS] | None = None
     import_: list = []  # noqa: RUF012
     experiment: Annotated[str, EXPERIMENT_NAMES] | None = None
     seeds: Count | None = None
