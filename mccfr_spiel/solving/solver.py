@@ -455,7 +455,7 @@ class Solver:
         """Calls the kernel with all arrays as they are now; returns its status."""
         state, growth = self.state, self._growth
         frame = state.frame()
-        if self.tree.generation != growth.generation:
+        if self.tree.node_store.generation != growth.generation:
             growth.fit(state.walk)
         status = layout.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():

@@ -481,8 +481,8 @@ class SolverState:
         tree, job = self._tree, self.job
         tree.note_met()
         self._fit_tables()
-        job[layout.NUM_NODES] = tree.num_nodes
-        job[layout.NUM_INFOSETS] = tree.num_infosets
+        job[layout.NUM_NODES] = tree.node_store.count
+        job[layout.NUM_INFOSETS] = len(tree.met.parents)
         # Not before: names for the old tables would keep all of them alive meanwhile.
         store, tables, walk = self.store, self.tables, self.walk
         if store is None:

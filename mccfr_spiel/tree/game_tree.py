@@ -521,7 +521,7 @@ class GameTree(ReadableTree):
         root = self.new_state(), list(range(self.num_players))
         follows_all = [False] * (self.num_players + 1)
         first_look = min(most, nodes.count + _CHECKED)
-        self.expand_below(0, root, follows_all, first_look, look)
+        self.expand_below(0, root, follows_all, first_look, look, [])
 
     def expand_below(
         self,
@@ -530,7 +530,8 @@ class GameTree(ReadableTree):
         draws: Sequence[bool],
         look_at: int,
         look: Callable[[pyspiel.State], int],
-    ) -> list[Opened]:
+        opens: list[Opened],
+    ) -> None:
         """Expands a node and all below it that is unexpanded, under the lock.
 
         Args:
@@ -539,13 +540,11 @@ class GameTree(ReadableTree):
             draws: by who acts, chance last, whether to stop there.
             look_at: how many nodes there may be before the first look.
             look: is asked for the next such number at a node's state; -1 to stop there.
-
-        Returns:
-            The nodes above where it stopped that have children to come, the lowest
-            last.
+            opens: takes the nodes above where it stopped that have children to come,
+                the lowest last.
         """
-        nodes, stack, (state, sequences) = self.node_store, [], place
-        old = nodes.count  # of these nodes some may be expanded
+        nodes, (state, sequences) = self.node_store, place
+        old, height = nodes.count, len(opens)  # some of the old nodes are expanded
         # One pass visits one node: it expands the node if need be, puts it on the stack
         # if it has children, and goes on to the next child of the node on top. A node's
         # last child takes over its state, since nobody else needs that any more.
@@ -559,17 +558,17 @@ class GameTree(ReadableTree):
                 else:
                     moves = state.legal_actions()
             if moves:
-                stack.append([0, moves, acting, first, start, state, sequences])
+                opens.append([0, moves, acting, first, start, state, sequences])
             if nodes.count > look_at:
                 look_at = look(state)
-            if not stack or look_at < 0 or (moves and draws[acting]):
-                return stack
-            opened = stack[-1]
+            if len(opens) == height or look_at < 0 or (moves and draws[acting]):
+                return
+            opened = opens[-1]
             child = opened[0]
             opened[0] = child + 1
             is_last = child + 1 == len(opened[1])
             if is_last:
-                stack.pop()
+                opens.pop()
             state, sequences = child_of(opened, child, is_last=is_last)
             node = opened[3] + child
 

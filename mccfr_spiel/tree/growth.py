@@ -32,7 +32,7 @@ from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
-from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.tree.lock import STEPPING, held_step
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 from mccfr_spiel.twins.twin import BoundTwin
 
@@ -150,7 +150,7 @@ class Growth:
                 f"Another solver on this tree of {brief(self._tree.source)} walks over "
                 "compiled rules, with which a tree cannot grow. Give each the game."
             )
-        was_empty = self._tree.num_nodes == 1
+        was_empty = self._tree.node_store.count == 1
         try:
             self._stops += 1
             if self._stops % _SAMPLED:
@@ -195,11 +195,8 @@ class Growth:
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
-    @held_step
     def _expand(self, tables: Tables, walk: Walk) -> None:
-        tree, marks = self._tree, walk.marks
-        if tree.generation != self.generation:
-            return  # a signal handler dropped the nodes just now
+        tree, marks, opens = self._tree, walk.marks, self._open
         player, node = marks.item(layout.WALKER), marks.item(layout.NODE_TO_GROW)
         draws = self._draws[player]
 
@@ -208,11 +205,20 @@ class Growth:
             # If others wait, the walk will stop again at what is left.
             return -1 if self.lock.waiting else self._look_at
 
-        # The walk itself goes on where a move is drawn. So infosets are met in the
-        # order of the walk, whatever part of the tree is there already.
-        place = self._place_of(node, draws)
-        self._open += tree.expand_below(node, place, draws, self._look_at, look)
-        del self._open[:-_MOST_OPEN]
+        lock = self.lock  # as `held_step` does, at a fraction of its time
+        before = lock.level
+        lock.level = before | STEPPING
+        try:
+            if tree.node_store.generation != self.generation:
+                return  # a signal handler dropped the nodes just now
+            # The walk itself goes on where a move is drawn. So infosets are met in the
+            # order of the walk, whatever part of the tree is there already.
+            place = self._place_of(node, draws)
+            tree.expand_below(node, place, draws, self._look_at, look, opens)
+            if len(opens) > _MOST_OPEN:
+                del opens[:-_MOST_OPEN]
+        finally:
+            lock.level = before
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""

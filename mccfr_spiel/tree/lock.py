@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 FREE, READING = 0, 1
-_STEPPING = 1 << 30
+STEPPING = 1 << 30
 
 _A_MOMENT = 1e-4
 """Seconds for which a thread leaves the lock free that others wait for. They need it,
@@ -125,7 +125,7 @@ def reads(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
 
     It is refused in the middle of a step.
     """
-    return _under_lock(method, _STEPPING, READING)
+    return _under_lock(method, STEPPING, READING)
 
 
 def runs(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
@@ -138,7 +138,7 @@ def steps(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
 
     It is refused in the middle of another step.
     """
-    return _under_lock(method, _STEPPING, _STEPPING)
+    return _under_lock(method, STEPPING, STEPPING)
 
 
 def held_step(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
@@ -148,7 +148,7 @@ def held_step(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     def stepping(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         lock = self.lock
         before = lock.level
-        lock.level = before | _STEPPING
+        lock.level = before | STEPPING
         try:
             return method(self, *args, **kwargs)
         finally:
@@ -159,4 +159,4 @@ def held_step(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
 
 def changes(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A step that is refused wherever its own thread is inside already."""
-    return _under_lock(method, READING, _STEPPING)
+    return _under_lock(method, READING, STEPPING)
