@@ -397,7 +397,7 @@ def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
 
 
 def _check_array(data: IO[bytes], size: int) -> None:
-    """Raises ValueError unless a member of so many bytes is an array that fills it."""
+    """Raises ValueError unless a member is an array of exactly `size` bytes."""
     version = np.lib.format.read_magic(data)
     if version != (1, 0):
         raise ValueError(f"an array of version {version}")

@@ -382,7 +382,7 @@ def forecast(
 
     Args:
         new_state: makes the root's state.
-        longest: a history is not followed beyond so many moves.
+        longest: the number of moves beyond which a history is not followed.
         per_infoset: the bytes that an infoset takes, besides its string.
         most_nodes: how many nodes fit. No more histories are followed once it is clear
             whether the tree has more.

@@ -310,7 +310,7 @@ def _run(
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
-    """Runs a solver for so many iterations or seconds, or until memory is full."""
+    """Runs a solver for some iterations or seconds, or until memory is full."""
     iterations, seconds = until
     algorithm = Algorithm(sampling, regret_matching_plus(), LINEAR)
     store = "tree" if tree.rules is None else "none"

@@ -80,7 +80,7 @@ class Settings:
         until_nash_conv: Stop at the first row whose NashConv is not above this.
         until_pot_percent: Stop at the first row whose exploitability is not above so
             many percent of the pot, in a subgame of poker.
-        print_freq: A row every so many iterations, or nodes if the run goes by nodes
+        print_freq: The iterations from row to row, or nodes if the run goes by nodes
             touched; by default, rows grow further apart.
         rows_per_decade: How many rows, or points of a curve, from 10 to 100, from 100
             to 1000, ..., without print_freq.

@@ -511,7 +511,7 @@ Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
 Algorithms = str | Method | Iterable[str | Method] | Mapping[str, str | Method]
 
 _ROWS_BEFORE = 10_000
-"""The first row of a run is due at one part in so many of the run."""
+"""The first row of a run is due after one part in this many of the run."""
 
 
 class ComparisonError(RuntimeError):

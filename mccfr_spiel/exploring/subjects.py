@@ -155,7 +155,7 @@ class Origin(NamedTuple):
 
     @property
     def walks(self) -> int:
-        """For each player; of batches that grow, at least so many."""
+        """The walks for each player; a lower bound if batches grow."""
         batch = self.solver.algorithm.batch
         return self.iterations * (batch if isinstance(batch, int) else 1)
 
@@ -335,7 +335,7 @@ class Evaluation:
 
         Raises:
             ValueError: they cannot be computed.
-            WorkingError: they are not there after so many seconds.
+            WorkingError: they are not there in time.
         """
         with self._lock:
             if self._numbers is None:

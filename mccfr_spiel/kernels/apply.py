@@ -48,8 +48,8 @@ GROWING = 0
 """In place of the walks in an iteration: they grow with the iterations."""
 
 ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
-"""A batch that grows has a walk for each so many iterations up to then, rounded down to
-a power of two, and at most the second number. The policies of 1.6 % of the run are then
+"""A growing batch has one walk for every 64 iterations so far, rounded down to a power
+of two, and at most the second number. The policies of 1.6 % of the run are then
 as if a walk had not yet been made when the next one begins, which costs next to nothing
 (docs/scaling.md)."""
 

@@ -37,9 +37,9 @@ class Evaluation(NamedTuple):
         got: `[S]` gets what a sequence brings its player by the policy,
             counterfactually; at an empty sequence that is the expected return. A root
             of a block ends with its own value at its first sequence.
-        best: `[S]` gets the same of a best response.
+        best: `[S]` gets the values of a best response in the same places.
         choice: `[I]` gets the first sequence of the highest value at each infoset;
-            `[0]` if nobody wants to know.
+            `[0]` if it is not wanted.
     """
 
     infosets: np.ndarray

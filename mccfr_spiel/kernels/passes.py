@@ -67,7 +67,7 @@ THE_TOP = -1
 """The piece that is the top."""
 
 WORK_OF_SEQUENCE = 8
-"""A sequence costs a pass about as much as so many rows of leaves."""
+"""The rows of leaves that cost a pass about as much as one sequence."""
 
 
 MOST_BLOCKS = 32

@@ -263,7 +263,7 @@ def in_parts(
     """What a function that lets other threads run gives for the parts of a range.
 
     Args:
-        num_threads: at most so many parts; None for one for each core.
+        num_threads: the most parts; None for one for each core.
         size: the range is 0 .. size - 1.
         least: the least size of a part, if there are several.
         task: the function of a part, its begin and its end.

@@ -262,7 +262,7 @@ class FirstOrderSolver(abc.ABC):
         self.iterate(1)
 
     def iterate_until(self, nodes_touched: float) -> None:
-        """Runs iterations until at least so many nodes have been touched in all."""
+        """Runs iterations until at least `nodes_touched` nodes have been touched."""
         while self.nodes_touched < nodes_touched:
             self.iterate(1)
 

@@ -55,7 +55,7 @@ from mccfr_spiel.tree.loading import load_game, same_name
 
 
 _SEARCHED = 5_000
-"""Among so many strings those near one that is missing are looked for."""
+"""The most strings among which to look for some that resemble a missing one."""
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
 """Attributes that are made when they are first read, and that users may change."""
@@ -63,7 +63,7 @@ _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_look
 _ROWS_IN_NOTEBOOK = 10
 
 _FEW_NODES = 100_000
-"""A notebook looks through so many nodes for the names of actions."""
+"""The number of nodes in which a notebook looks for the names of actions."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
@@ -778,7 +778,7 @@ class GameSolver(Protocol):
         ...
 
     def iterate_until(self, nodes_touched: float, /) -> None:
-        """Runs iterations until so many nodes have been touched in all."""
+        """Runs iterations until at least `nodes_touched` nodes have been touched."""
         ...
 
     def average_vector(self) -> np.ndarray:

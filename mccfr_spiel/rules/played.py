@@ -84,7 +84,7 @@ BROKEN = 100
 """A status from here on says, less this, what rules/kernel.py found wrong."""
 
 LEVEL_BITS = 16
-"""A level is shifted by so many bits on the stack; the rest is for the child."""
+"""The number of bits on the stack that hold the child; the level is above them."""
 
 WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,

@@ -177,7 +177,7 @@ class RuleStore:
     # --- growing -------------------------------------------------------------
 
     def ask_for(self, infosets: int, sequences: int, values: int) -> None:
-        """Has the next call of `grow` make room for at least so many more."""
+        """Has the next call of `grow` make room for at least these numbers more."""
         self._asked[:] = infosets, sequences, values
 
     def grow(self) -> None:
@@ -190,7 +190,7 @@ class RuleStore:
         largest = 1, self.rules.sizes.num_actions, self._longest_key
         least = used + self._asked + largest
         self._fit_table(int(least[0]))
-        # One pass tries to make room for so many times what is used, and the least.
+        # One pass tries to make room for one multiple of what is used.
         for factor in _FACTORS if (least > room).any() else ():
             rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
             share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
@@ -210,8 +210,8 @@ class RuleStore:
         self._asked[:] = 0
 
     def _take(self, rows: np.ndarray, share: float = 1.0) -> None:
-        """Takes the bytes of room for so many more, tables included; at most a share of
-        those that are left."""
+        """Takes the bytes of that much more room, tables included, but at most a share
+        of the bytes that are left."""
         budget, size = self._budget, self._bytes_of(rows)
         budget.require(int(size / share), "Room for more information sets takes")
         budget.take(size)
@@ -227,7 +227,7 @@ class RuleStore:
         self.infosets, self.known = infosets, larger  # no call in between
 
     def _fit_table(self, num_infosets: int) -> None:
-        """Makes the hash table large enough for so many infosets."""
+        """Makes the hash table large enough for a number of infosets."""
         slots = len(self.known.table)
         while slots * kernel.MOST_USED < num_infosets:
             slots *= 2

@@ -20,7 +20,7 @@ from mccfr_spiel.tree.whole import check_store
 from mccfr_spiel.worlds.passes import make_world_iterate
 
 _MOST_NODES_AHEAD = 20_000_000
-"""Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
+"""The most nodes that compiled rules expand in advance, which takes a few seconds."""
 
 _FEW_NODES_AHEAD = 1_000_000
 

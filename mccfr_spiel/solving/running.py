@@ -366,7 +366,7 @@ def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) 
 def _apply(
     kernel: Any, state: SolverState, total: np.ndarray, nodes: int, frame: np.ndarray
 ) -> int:
-    """Makes the update of a gradient `[S]`, for which so many nodes were touched."""
+    """Makes the update of a gradient `[S]` whose estimate touched a number of nodes."""
     with signals_deferred():  # between the gradient and its update
         for table in (state.tables.gradient, state.tables.ahead):
             if len(table):

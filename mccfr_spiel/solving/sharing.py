@@ -99,7 +99,7 @@ class SharedWalks:
     are long enough.
 
     Attributes:
-        num_threads: at most so many.
+        num_threads: the most threads that may share.
         cut, slots: see kernels/shared_walks.py; None until they are needed.
         bytes_per_row: for an infoset and for a sequence, what the cut takes, and what
             is needed to make it.
@@ -115,7 +115,7 @@ class SharedWalks:
         Args:
             tree: the game's, complete.
             sampled, rule: see `make_shared_iterate`.
-            num_threads: at most so many.
+            num_threads: the most threads that may share.
         """
         self._tree, self._sampled, self._rule = tree, sampled, rule
         self.num_threads = num_threads
@@ -209,7 +209,7 @@ class SharedWalks:
         self._is_begun = self._is_torn = False
 
     def _useful_threads(self, nodes: float) -> int:
-        """How many threads gain something for so many nodes of a player's walks."""
+        """How many threads pay for walks of one player that visit a number of nodes."""
         is_small = self._tree.num_nodes <= SMALL_TREE
         least = LEAST_NODES_IN_SMALL if is_small else LEAST_NODES
         return int(min(self.num_threads, nodes // least))
@@ -224,7 +224,7 @@ def _walks_of_slice(batch: int, mean: float) -> int:
 
 
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:
-    """Room for so many nodes in a stack, and so many entries in a log."""
+    """Stacks and logs with room for the given numbers of nodes and entries."""
     num_blocks, slices = len(cut.num_met), shared_walks.NUM_SLICES
     return new_record(
         shared_walks.Slots,
@@ -257,7 +257,7 @@ class GroupedWalks:
     """Runs the batches of one solver over rules in groups.
 
     Attributes:
-        num_threads: at most so many.
+        num_threads: the most threads that may share.
         bytes_per_row: for an infoset and for a sequence, what each thread's gradient
             and list take.
     """
@@ -275,7 +275,7 @@ class GroupedWalks:
         Args:
             tree, store: where the infosets are that walks have met.
             sampled, rule: see `grouped.make_grouped_iterate`.
-            num_threads: at most so many.
+            num_threads: the most threads that may share.
         """
         self._tree, self._store = tree, store
         self._sampled, self._rule = sampled, rule

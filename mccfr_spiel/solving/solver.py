@@ -322,7 +322,7 @@ class Solver:
             left -= self._iterate_slice(left, _ENDLESS)
 
     def iterate_until(self, nodes_touched: float) -> None:
-        """Runs iterations until at least so many nodes have been touched in all.
+        """Runs iterations until at least `nodes_touched` nodes have been touched.
 
         The last iteration is run to its end. Errors as in `iterate`.
         """

@@ -110,7 +110,7 @@ class SolverState:
         tree: the game's tree.
         algorithm: what is run.
         seed: any integer.
-        threads: at most so many threads; None for one for each core.
+        threads: the most threads to use; None for one for each core.
         splits: whether processes of a cluster share its batches.
         locked: see `Solver`.
 
@@ -134,7 +134,7 @@ class SolverState:
         walks: whether the algorithm walks, and makes no passes over a whole tree.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
-        marks: the same of the walk's marks, which say how far the next update is.
+        marks: a `memoryview` of the walk's marks, which say how far the next update is.
         over_histories: the pass over histories that is under way, if any.
         job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """

@@ -213,9 +213,9 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
 
     Args:
         tree: the tree.
-        threads: at most so many threads share a pass; None for one for each core. None
-            of them changes a bit of what comes out, and a pass has fewer where more
-            would gain nothing.
+        threads: the most threads that share a pass; None for one for each core. The
+            result is the same, bit for bit, with any number of them. A pass uses
+            fewer where more would gain nothing.
 
     Raises:
         MemoryBudgetError: the list does not fit the tree's `max_memory`.

@@ -67,7 +67,7 @@ def check_game(
     Args:
         game: a game or its load string. Simultaneous moves become turns.
         histories: how many to play.
-        seconds: no new history is begun after so many seconds, counted from the end of
+        seconds: the time after which no new history is begun, counted from the end of
             the first one.
         seed: of the moves, which are chosen uniformly.
 

@@ -68,7 +68,7 @@ from mccfr_spiel.worlds.public_tree import (
 )
 
 _CHECKED = 1024
-"""The expansion looks every so many nodes at what cannot be counted."""
+"""The number of nodes between two measurements of memory that cannot be counted."""
 
 Place = tuple[pyspiel.State, list[int]]
 """A node's state, and each player's last sequence before it."""
@@ -164,8 +164,8 @@ class GameTree(ReadableTree):
         """Expands every unexpanded node, depth first; returns the tree itself.
 
         Args:
-            most: stop with an error beyond so many nodes already.
-            most_memory: and beyond so many bytes, if pyspiel expands the tree.
+            most: the number of nodes beyond which to stop with an error.
+            most_memory: the same limit in bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -204,7 +204,7 @@ class GameTree(ReadableTree):
         """Expands a new tree if compiled rules or a twin can; returns whether it did.
 
         Args:
-            most: stop with an error beyond so many nodes already.
+            most: the number of nodes beyond which to stop with an error.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.

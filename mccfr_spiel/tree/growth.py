@@ -48,13 +48,13 @@ Rates = tuple[int, int]
 """The bytes that an infoset takes, and each of its sequences."""
 
 _ENOUGH = 10**9
-"""A probe stops when its estimate exceeds so many times what fits."""
+"""A probe stops when its estimate exceeds this multiple of what fits."""
 
 _MOST_OPEN = 64
 """The most nodes whose states are kept because the walk goes to children of them."""
 
 _SAMPLED = 64
-"""At one of so many stops, the memory that cannot be counted is measured."""
+"""The number of stops for each one at which uncounted memory is measured."""
 
 
 class WalkTooLargeError(TreeFullError):
@@ -276,7 +276,7 @@ class Growth:
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        probes = _PROBES * (self._many // _MANY)  # little beside so many expansions
+        probes = _PROBES * (self._many // _MANY)  # cheap beside the expansions
         if self._surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
 
@@ -393,8 +393,8 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
 
 
 _LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
-"""A walk that has visited so many nodes, some seconds, is looked at; one of more than
-the second number takes days."""
+"""The nodes after which a walk is examined, which take it some seconds; and the nodes
+that would take it days."""
 
 _SMALL_SHARE = 1 / 64
 """Once what has been met takes this share of the memory that there is for it, the walk

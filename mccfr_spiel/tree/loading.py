@@ -154,7 +154,7 @@ def _parameters_hint(name: str) -> str:
 
 
 PRINTED_STATES = 1000
-"""`content_print` covers so many states nearest to the root."""
+"""The number of states nearest to the root that `content_print` covers."""
 
 _FILE_KINDS = frozenset(("efg_game", "nfg_game"))
 """C++ games that are made of a file, or of a text that is no parameter."""

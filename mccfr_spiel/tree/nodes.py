@@ -123,8 +123,9 @@ class Nodes:
         """Writes the record of an inner node; returns the first of its new children.
 
         Raises:
-            TreeFullError: there is no room for so many.
-            ValueError: a whole tree is being made, whose records cannot count so many.
+            TreeFullError: there is no room for the children.
+            ValueError: a whole tree is being made, and its records cannot hold a
+                number of children that large.
         """
         if num_children > MAX_CHILDREN:
             if self._takes_everything:

@@ -140,7 +140,7 @@ Abstraction = Callable[[pyspiel.State, int], str]
 _FEW_MOVES = 1000
 
 _FEW_NODES = 1_000_000
-"""A repr looks whether so many nodes are all expanded; more would take too long."""
+"""The largest tree of which a repr checks that every node is expanded."""
 
 STRINGS_WAY_OUT = (
     "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "

@@ -20,15 +20,15 @@ from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.twin import BoundTwin
 
 WORTH_EXPANDING = 100_000
-"""A twin expands trees from so many nodes on, for which pyspiel takes a quarter of a
-second. It is compiled in 6 to 8 s, once on a machine; whether it has been does not
-matter, so that a run goes alike whatever ran before."""
+"""The least nodes of a tree that a twin expands; pyspiel takes a quarter of a second
+for as many. Compiling a twin takes 6 to 8 s, once on a machine. Whether that has
+happened already makes no difference, so that a run does not depend on earlier ones."""
 
 WORTH_WALKING = 500_000
-"""Solvers that sample, and plays, go over a twin from trees of so many nodes on."""
+"""The least nodes of a tree for which sampling solvers and plays use a twin."""
 
 NEAR = 10
-"""A tree is looked at closely if about so many times its nodes would not fit."""
+"""A tree is examined closely if this multiple of its nodes would not fit."""
 
 _HISTORIES, _MOVES = 20, 400
 """What is played at each load: some 10 ms."""

@@ -38,7 +38,7 @@ from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 
 MOST_SEARCHED = 2_000_000
-"""A search gives up when so many nodes are open at once."""
+"""The number of open nodes at which a search gives up."""
 
 
 class TooManyError(ValueError):
@@ -325,7 +325,7 @@ def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
     """How many threads a pass should have.
 
     Args:
-        threads: at most so many; None for one for each core.
+        threads: the most threads to use; None for one for each core.
         passes: of the tree.
         least_work: of each thread, such as LEAST_WORK.
     """

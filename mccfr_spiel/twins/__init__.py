@@ -90,7 +90,7 @@ def difference_to(
         game: in its turn-based form.
         twin: its twin.
         histories: how many to play.
-        moves: stop after so many moves in all; None for no limit.
+        moves: the number of moves in all after which to stop; None for no limit.
         seed: of the random histories; None for other ones at each call.
 
     Returns:

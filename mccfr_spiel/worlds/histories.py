@@ -62,8 +62,8 @@ SLICE = 5_000_000
 second."""
 
 _WORTH_COMPILING = 100_000_000
-"""From so many nodes on a pass is compiled together with the rules that it calls, which
-takes 10 s in each process and saves half of the time of a node."""
+"""The least nodes for which a pass is compiled together with the rules that it calls:
+that takes 10 s in each process and halves the time of a node."""
 
 _CACHED = 1 << 15
 """The infosets in the cache of a pass; a power of two."""

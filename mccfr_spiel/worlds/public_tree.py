@@ -557,7 +557,7 @@ def strengths_with(
 
 
 def _top(count: int) -> np.ndarray:
-    """`[8192]` for each set of ranks its highest ones, at most so many."""
+    """`[8192]` for each set of ranks its `count` highest ones, or all of fewer."""
     from_above = np.cumsum((_MASKS & _ONES > 0)[:, ::-1], axis=1)[:, ::-1]
     return ((_MASKS & _ONES > 0) & (from_above <= count)) @ _ONES
 
