@@ -377,7 +377,7 @@ def rules_faced(
     Args:
         game: to which the policies belong.
         policies: `[P]` the policy of each player.
-        player: who follows no policy; -1 if all do.
+        player: the one who follows no policy; -1 if all do.
         twin: see `GameTree.rules_for_walks`.
 
     Returns:

@@ -275,7 +275,7 @@ class _ResponseTree(GameTree):
         Args:
             game: as it was given.
             each: `[P]` the policies, of which the player's own does not matter.
-            player: who responds.
+            player: the player who responds.
             max_nodes, max_memory: of the tree.
             rules: over which walks go; None for walks through pyspiel.
         """

@@ -211,7 +211,7 @@ def begin_update(
 
 @pasted
 def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
-    """Counts the nodes, and says who is next."""
+    """Counts the nodes, and says whose turn it is."""
     cursor, marks = walk.cursor, walk.marks
     for p in range(num_players):
         tables.gradient[p] = 0.0

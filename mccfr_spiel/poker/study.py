@@ -40,7 +40,7 @@ class Decision(NamedTuple):
     Attributes:
         words: the actions and cards before it, as the game names them.
         board: the cards on the table.
-        player: who acts.
+        player: the player who acts.
         actions: `[A]` the names of the actions.
         hands: `[n]` numbers of hands, see `cards.HANDS`.
         infosets: `[n]` their numbers in the tree, whose `info_state` names them.

@@ -107,7 +107,7 @@ class Node(NamedTuple):
     Attributes:
         kind: DECISION; DEAL, a card is dealt and `children[0]` follows; FOLD, where
             `player` has folded; or SHOWDOWN.
-        player: who acts, or has folded.
+        player: the player who acts, or has folded.
         street: the street, 0 for the first that is played.
         paid: chips that the players have paid.
         words: the names of the actions, as players say them.

@@ -339,7 +339,7 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
     Args:
         state: where they are possible.
-        player: who acts there.
+        player: the player who acts there.
         actions: all that are possible, since some names depend on the others.
 
     Raises:

@@ -54,7 +54,7 @@ class PolicyRow(NamedTuple):
 
     Attributes:
         info_state: the information-state string.
-        player: who acts there.
+        player: the player who acts there.
         actions: `[A]` OpenSpiel's numbers of the legal actions.
         names: `[A]` what the game calls them.
         probabilities: `[A]` of the policy.

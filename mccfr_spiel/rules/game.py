@@ -278,7 +278,7 @@ class View(NamedTuple):
     """Everything that a state shows.
 
     Attributes:
-        player: who acts, or CHANCE or TERMINAL.
+        player: the player who acts, or CHANCE or TERMINAL.
         moves: the legal actions, or pairs (outcome, probability) where chance acts.
         told: `[P]` what each player is told: strings, or the keys of compiled rules.
             Empty where they are not asked for.

@@ -108,7 +108,7 @@ class Game(NamedTuple):
         key_sizes: the number of values at each place of a key.
         stops: one more than the largest action and outcome.
         returns: see RETURNS_SIZE.
-        player: who follows no policy, -1 for nobody.
+        player: the one who follows no policy, -1 for nobody.
         text: room for a string.
         hashes: of the infosets with a policy, ascending.
         starts: where actions begin.
@@ -368,7 +368,7 @@ def find_infoset(
     Args:
         game, path: where the walk is.
         infosets, known: where infosets are kept.
-        acting: who acts.
+        acting: the player who acts.
         count: how many moves there are.
         length, hashed: what `key_of` gave.
 
@@ -459,7 +459,7 @@ def look_around(
         rules, game, path: tell what comes next.
         tree: of which a distribution is written.
         known: whose table will be asked for the infoset.
-        acting: who acts, if the game has not ended.
+        acting: the player who acts, if the game has not ended.
         free: how many moves there is room for on the stack.
 
     Returns:

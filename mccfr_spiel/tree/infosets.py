@@ -287,7 +287,7 @@ def no_recall(player: int, where: str) -> GameError:
     """The error for a player who reaches an information state after different pasts.
 
     Args:
-        player: who.
+        player: that player.
         where: the information state and the game, in words.
     """
     return GameError(
