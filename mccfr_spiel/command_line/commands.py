@@ -1,6 +1,8 @@
-"""The commands `compare`; `info`: what a game is, what can run on it, and what that
-takes; `play`, a game in the terminal against a policy; and `explore`, which opens a
-page in the browser."""
+"""The commands `compare`, `info`, `play` and `explore`.
+
+`info` says what a game is, what can run on it, and what that takes. `play` plays a game
+in the terminal against a policy, and `explore` opens a page in the browser.
+"""
 
 import pathlib
 import random

@@ -2,9 +2,8 @@
 
 What is read is exactly what was written, and no code in a file is ever run. A file is a
 magic word and a .npz archive with a JSON header and arrays. The archive has a checksum
-of each array, by which a damaged file is known.
-
-How files tell a user's function from another one of its name.
+of each array, by which a damaged file is known. A user's function is not saved; a hash
+of its code tells it from another function of the same name.
 """
 
 import contextlib

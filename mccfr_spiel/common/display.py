@@ -1,9 +1,7 @@
-"""One line that says what an object is: the words of all `__repr__`s.
+"""How objects show themselves: reprs of one line, and tables as text or HTML.
 
 A repr must be cheap and must never raise, since debuggers and notebooks call it at any
 time, also on an object that is being made or that another thread is using.
-
-Tables are text, and HTML for notebooks.
 """
 
 import functools

@@ -6,13 +6,12 @@ since the sizes of arrays and strings are known before these are made. What cann
 counted, such as the C++ states that a game keeps, is measured by how much the process
 grows.
 
-Knuth's estimate (1975) of how large a tree is, before it is expanded.
-
-A random history, each of whose moves is chosen uniformly, estimates the size of the
-whole tree without bias: each of its nodes stands for as many nodes as the product of
-the numbers of moves above it. A single estimate is unreliable, mostly far too low and
-rarely far too high. So a tree is refused after as many estimates as it takes, see
-`exceeds`, and the probability of refusing it wrongly is at most 10^-7.
+How large a tree is, is estimated before it is expanded (Knuth 1975). A random history,
+each of whose moves is chosen uniformly, estimates the size of the whole tree without
+bias: each of its nodes stands for as many nodes as the product of the numbers of moves
+above it. A single estimate is unreliable, mostly far too low and rarely far too high.
+So a tree is refused after as many estimates as it takes, see `exceeds`, and the
+probability of refusing it wrongly is at most 10^-7.
 """
 
 import contextlib

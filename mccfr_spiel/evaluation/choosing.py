@@ -1,5 +1,7 @@
-"""Before a game is solved: which algorithm to take, from what the league measured
-(docs/measured.md), and whether a rule that a user has written is one."""
+"""Recommends an algorithm for a game, and checks rules that users have written.
+
+Recommendations go by what the league measured (docs/measured.md).
+"""
 
 import functools
 import math

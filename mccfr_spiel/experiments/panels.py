@@ -8,7 +8,7 @@ needs matplotlib.
 The experiments of the papers, and ours beside them, are data: which settings are run,
 in which panels, on which axes. The command line runs one by its name in EXPERIMENTS.
 
-Table 1 of Lanctot, Waugh, Zinkevich, Bowling 2009, measured beside theirs.
+Table 1 of Lanctot, Waugh, Zinkevich, Bowling 2009 is measured beside theirs.
 """
 
 import concurrent.futures

@@ -1,8 +1,6 @@
-"""Result files -> figures.
+"""Draws figures from result files: their lines, styles, legends and formats.
 
 Only this module and comparison_table.py import matplotlib (the extra `plot`).
-
-How figures look: their styles, legends, and files.
 
 There are two styles, "paper" for print and "dark" for slides and dark pages. Sizes are
 those on the page: three panels are as wide as the text of a page, and letters have 8

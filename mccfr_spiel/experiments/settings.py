@@ -1,16 +1,14 @@
-"""Settings: one run as a value, and the checks that need no work.
+"""Settings: one run as a value, the checks that need no work, and settings.json.
 
 `Settings` says which game is solved by which method, when the run ends and what it
 records. Its fields, with the parts of an algorithm (algorithm_names.PARTS), are the one
-table of settings: flags, files and `named_settings` (experiments/settings.py) are made
-from it. experiments/runs.py runs a value.
+table of settings: flags, files and `named_settings` are made from it.
+experiments/runs.py runs a value. settings.json has what a run was told, what that
+means, and which versions ran it.
 
-settings.json: what a run was told, what that means, and which versions ran it.
-
-Names <-> Settings: the only place where names become values.
-
-The command line, settings.json and users of `named_settings` describe a run by names
-and numbers without structure: `--sampling=outcome --epsilon=0.4`. SETTINGS lists them.
+Names become values here and nowhere else. The command line, settings.json and users of
+`named_settings` describe a run by names and numbers without structure:
+`--sampling=outcome --epsilon=0.4`. SETTINGS lists them.
 """
 
 import dataclasses

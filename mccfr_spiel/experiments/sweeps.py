@@ -5,13 +5,11 @@ every setting that is finished. `compare` makes one of algorithms on games with 
 A sweep that is run again goes on where it was, whatever ended it. Except for their
 seconds, its rows are the same for any executor and any number of workers.
 
-Executors: what runs the tasks of a sweep, on this machine or on a Ray cluster.
-
-Tasks: one setting of a sweep, as a worker runs it into files of its own.
-
-While a task is under way its rows are in `KEY.csv.unfinished`, which is renamed to
-`KEY.csv` at the end, and its state is in `KEY.checkpoint`. A task that is run again
-goes on from its newest checkpoint and ends with the same rows.
+A *task* is one setting, as a worker runs it; an *executor* runs the tasks of a sweep on
+this machine or on a Ray cluster. While a task is under way its rows are in
+`KEY.csv.unfinished`, which is renamed to `KEY.csv` at the end, and its state is in
+`KEY.checkpoint`. A task that is run again goes on from its newest checkpoint and ends
+with the same rows.
 """
 
 import concurrent.futures

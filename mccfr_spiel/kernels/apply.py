@@ -7,9 +7,8 @@ gradient that it has used, and passes a value up to the parent's gradient. A wal
 has carried along what the average has before each infoset. Otherwise all debts are paid
 first, ancestors first, while no policy has moved yet.
 
-Strings that forget: a player comes to one infoset after different own moves.
-
-Under an abstraction an infoset is a string, with one row of tables. It has no parent
+**Players who forget.** Under an abstraction a player may come to one infoset after
+different own moves. The infoset is a string with one row of tables and no parent
 sequence, so a walk for such players keeps the gradient for each of its visits instead:
 `Walk.visit` lists the decisions visited, ancestors first, and `Walk.gain` has a *slot*
 for every action at each visit of the updated player. The first slots stand for empty
@@ -23,9 +22,8 @@ player's own moves decided whether the walk came there, so with two players the 
 of each iteration counts, on average, by chance's and the player's own probability of
 the histories of the string. With more players the moves of the others count, too.
 
-Batches: several walks for a player against the same policies, then one update.
-
-The walks of a batch draw from different streams and add to one gradient.
+**Batches.** Several walks for a player against the same policies are followed by one
+update. They draw from different streams and add to one gradient.
 """
 
 from typing import Any

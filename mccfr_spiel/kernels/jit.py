@@ -1,24 +1,19 @@
-"""numba.njit with a disk cache that forgets everything when the package changes.
+"""numba.njit with a disk cache of its own and with helpers that compile quickly.
 
-Helpers whose code is optimized where it is pasted, and nowhere else.
+**The cache.** Numba compiles a cached function again only if its *own* file has
+changed, so a caller would keep running the old version of a function that was edited in
+another file. Here the folder is named by a hash of all sources of the package, and each
+file by everything else that determines its machine code. Processes that compile at the
+same time write the same files, and the last one replaces them as a whole. Code whose
+file cannot be read is compiled again. If nothing can be written, a warning says so
+once.
 
-Numba makes every compiled function ready to run: it optimizes the function together
-with all that the function calls, and makes machine code. For helpers that are pasted
-into a loop this is a third of the time which the loop takes to compile, and nobody runs
-the result. A helper is therefore only drafted: its code is linked, and waits for the
-loop.
-
-This overrides steps that numba calls its own. Where one of them has another name,
-helpers are compiled as numba does it, which takes longer and changes nothing else.
-
-Numba's disk cache of compiled functions, with a key of our own.
-
-Numba compiles a cached function again only if its *own* file has changed, so a caller
-keeps running the old version of a function that was edited in another file. Here the
-folder is named by a hash of all sources of the package, and a file by all else that
-determines its machine code. Processes that compile at once write the same files, and
-whichever comes last replaces them as a whole. A file that cannot be read is compiled
-again, and if nothing can be written, a warning says so once.
+**Helpers.** Numba makes every compiled function ready to run: it optimizes the function
+together with all that it calls, and makes machine code. A helper that is pasted into a
+loop is never run by itself, yet this took a third of the time that the loop takes to
+compile. So a helper is only drafted: its code is linked and optimized as a part of the
+loop. This overrides private steps of numba. If a version of numba has no step of that
+name, helpers are compiled in numba's own way, which is slower and otherwise the same.
 """
 
 import contextlib

@@ -20,12 +20,11 @@ rule, so the others cost it nothing. The functions share these arguments:
     rates: the Rates, what the rule's parameters are in this iteration; see rates.py.
     place, seed: the infoset's place and the solver's seed, for a random start.
 
-Rules that users write as functions of one infoset; see `algorithms.own_rule`.
-
-A user's function becomes a row beside RULES, whose `update` hands it the slices of the
-tables. The compiled loops need no change. What such a rule needs to know of time is
-kept by the clock of discounted rules: with a factor of exp(-1) in each iteration the
-sum of all logarithms is minus the iteration, exactly.
+A rule that a user writes as a function of one infoset (`algorithms.own_rule`) becomes
+one more row, whose `update` hands the slices of the tables to the function. The
+compiled loops need no change. Such a rule learns the iteration from the clock of
+discounted rules: with a factor of exp(-1) in each iteration, the sum of all logarithms
+is exactly minus the iteration.
 """
 
 import functools

@@ -7,10 +7,8 @@ others and chance play to it. The plans of all players, which say that, are kept
 one update to the next.
 
 An update goes up through a player's infosets, where policies move, and down, where
-plans follow. Below it is said how the infosets are cut, so that threads share both ways
-(`go_up` and `go_down`), and `kernels/teams.py` how they share.
-
-How passes over a complete tree are cut into pieces of work for threads.
+plans follow. Threads share both ways (`go_up` and `go_down`) by taking tickets, see
+teams.py, for pieces into which the infosets are cut as follows.
 
 A *block* has infosets of neighbouring numbers, so that a thread reads the leaves, the
 infosets and the policy in the order in which they lie in memory. Of these infosets, a
@@ -27,9 +25,8 @@ where their turn comes. So every sum has the same terms in the same order as in 
 over a single block, and the same bits. Downward it goes through the top first, then
 through all pieces at once.
 
-Batches of walks are cut in another way, see `find_blocks`.
-
-Walks over a complete tree, depth first, which take no memory for a node.
+Batches of walks are cut in another way, see `find_blocks`. What a pass cannot read from
+the list of leaves, a depth-first walk over the tree finds (`walk_whole`).
 """
 
 # pyright: reportPossiblyUnboundVariable=false

@@ -3,24 +3,21 @@
 A draw is a number in [0, 1) from randomness.py. The alternatives divide that interval
 among themselves in their order, and the one in whose part the number falls is chosen.
 
-Two of these functions exist twice, by the same lines: the one called `plain_...` runs
-as Python, the other one is compiled. Python must choose like compiled code to the last
-bit, because a tree is grown where the compiled walk is going to go (growth.py).
+The two functions called `plain_...` run as Python for plays and bots, and are compiled
+from the same lines for walks, so both choose alike to the last bit.
 
-Walks that follow several of the player's actions at an infoset, but not all.
+Two samplings follow several of the player's actions at an infoset, but not all.
 
-Average-strategy sampling (Gibson et al. 2012) draws for each action by itself whether
-it is followed, more often the more of it the average has. What is below is divided by
-that probability.
+**Average-strategy sampling** (Gibson et al. 2012) draws for each action separately
+whether to follow it; the more of the action the average has, the more likely that is.
+What is found below the action is divided by that probability.
 
-Pruning in sampled walks: actions of very negative regret are not followed.
-
-As in Pluribus (Brown, Sandholm 2019), most walks leave out an action whose cumulative
-regret is below a threshold, unless it ends the game. Such an action is never played
-while another one has a positive regret, so the value at the infoset is known without
-it. Its own regret stays as it is. A walk in which nothing is pruned comes by often
-enough to see whether it has become better, and regrets have a floor a little below the
-threshold, so that it can then come back.
+**Pruning.** As in Pluribus (Brown, Sandholm 2019), most walks leave out an action whose
+cumulative regret is below a threshold, unless it ends the game. Such an action is never
+played while another one has a positive regret, so the value at the infoset is known
+without it. Its own regret stays as it is. A walk in which nothing is pruned comes by
+often enough to see whether it has become better, and regrets have a floor a little
+below the threshold, so that it can then come back.
 
 Here an action is only left out if it has probability 0: where no regret is positive,
 the policy is uniform, and the value is that of all actions.

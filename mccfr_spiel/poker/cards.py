@@ -4,20 +4,17 @@ A card is a number: 4 * rank + suit, in the order 2s 2h 2d 2c 3s ... Ac. A hand 
 number, too: its place among the pairs of cards, first card major (2s2h, 2s2d, 2s2c,
 2s3s, ...), which is the order of OpenSpiel's `handReaches`.
 
-Ranges: how likely a player is to hold each hand, in the notation of players.
+**Ranges** say how likely a player is to hold each hand. A range is a list of entries,
+separated by commas: "QQ+,AKs,A5s:0.5,AhKh:0.3,random". An entry is one hand (AhKh), a
+kind of hands (QQ, AKs, AKo, AK), or several kinds (QQ+, 75s+, TT-77, A5s-A2s), and may
+end with a weight. The last entry for a hand wins.
 
-A range is a list of entries, separated by commas: "QQ+,AKs,A5s:0.5,AhKh:0.3,random". An
-entry is one hand (AhKh), a kind of hands (QQ, AKs, AKo, AK), or several kinds (QQ+,
-75s+, TT-77, A5s-A2s), and may end with a weight. The last entry for a hand wins.
-
-Exchanges of suits that change nothing in a subgame, and what they make equal.
-
-An exchange is a permutation of the four suits that leaves the first board and both
-ranges as they are. Whatever it makes of a history is played alike, so all that it makes
-of an information state is one. Of the cards that are dealt one after the other the
-smallest possible ones stand for all: the first is the smallest that exchanges make of
-it, the next the smallest that those make of it which keep the first, and so on, and a
-hand comes last. So a player still remembers all cards and moves.
+**Exchanges of suits.** An exchange is a permutation of the four suits that leaves the
+first board and both ranges as they are. Whatever it makes of a history is played alike,
+so all that it makes of an information state is one. Of the cards that are dealt one
+after the other the smallest possible ones stand for all: the first is the smallest that
+exchanges make of it, the next the smallest that those make of it which keep the first,
+and so on, and a hand comes last. So a player still remembers all cards and moves.
 """
 
 import itertools

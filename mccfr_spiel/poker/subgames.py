@@ -3,8 +3,7 @@
 OpenSpiel's load strings split at commas and have no fractions to the bit, so
 `subgame` writes a subgame in their words and `Subgame` reads them back.
 
-The betting of a subgame: which sizes are legal where, and what everybody has paid.
-
+The betting says which sizes are legal where, and what everybody has paid.
 `betting_tree` leaves the cards out: of each street there is one copy, whatever is
 dealt. Amounts are chips beyond the pot that the subgame starts with; the amount of a
 bet or a raise is what its player has then paid on this street.

@@ -1,7 +1,8 @@
 """A vector over sequences as an OpenSpiel policy.
 
-Any other policy is made into something that answers states, too, and either into a bot.
-Strings of infosets are told apart by their player where several have them.
+Any other policy can be wrapped so that it answers states, too, and both can be made
+into bots. Where several players have the same infoset string, the player tells them
+apart.
 """
 
 import difflib

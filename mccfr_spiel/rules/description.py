@@ -13,13 +13,12 @@ So one compiled function serves all parameters. The functions write into the buf
 they are given, whose lengths `Sizes` declares. They never raise, and they call only
 compiled functions.
 
-What a game declares about itself, and whether its states keep to it.
-
-Solvers rely on these declarations: `exploitability` is half of NashConv only if the sum
-of returns is constant, a policy has one probability for each *different* action, and
-OpenSpiel's arrays are as long as `num_distinct_actions`. So a tree checks every list of
-actions, chance distribution and vector of returns when it first meets it. There are few
-different ones, so the checks cost nothing that one could measure.
+Solvers rely on what a game declares about itself: `exploitability` is half of NashConv
+only if the sum of returns is constant, a policy has one probability for each
+*different* action, and OpenSpiel's arrays are as long as `num_distinct_actions`. So a
+tree checks every list of actions, chance distribution and vector of returns when it
+first meets it. There are few different ones, so the checks cost nothing that one could
+measure.
 """
 
 import functools

@@ -1,16 +1,14 @@
 """What compiled loops over rules check, and what they say of rules that are wrong.
 
-Calls of a game's rules by the addresses of their machine code.
+**Calls.** Numba can take functions as arguments, but it asks Python for their addresses
+at each call, where Ctrl-C may interrupt it. A loop that is called often takes the
+addresses of the rules' machine code instead, as a tuple of integers, and calls a rule
+by `call`.
 
-Numba can take functions as arguments, but it asks Python for their addresses at each
-call, in the midst of which Ctrl-C may come. A loop that is called often takes the
-addresses themselves, as a tuple of integers, and calls a rule by `call`.
-
-The hash table of compiled code: rows of numbers, each different one kept once.
-
-Walks over compiled rules find the keys of infosets in it. The expansion of a whole tree
-also keeps the chance distributions and the vectors of returns in such tables, as the
-bits of their numbers.
+**The hash table** holds rows of numbers, each different one once. Walks over compiled
+rules look up the keys of infosets in it. The expansion of a whole tree also keeps the
+chance distributions and the vectors of returns in such tables, as the bits of their
+numbers.
 
 Most slots that a walk looks at are not in the processor's caches, so a lookup should
 touch few lines of memory. A slot holds half of the key's hash beside the infoset's
@@ -18,8 +16,8 @@ number. Other keys are told by it without a look at them, and a key that is new 
 single line. The same half of the hash names the slot, so a larger table is filled from
 the slots of a smaller one alone, almost in their order.
 
-Functions that spell strings, such as `put`, write at a position of `text` and return
-the position behind what they have written. The text must be long enough:
+**Spelling.** Functions that spell strings, such as `put`, write at a position of `text`
+and return the position behind what they have written. The text must be long enough:
 `BoundRules.text_size` says how long.
 """
 

@@ -4,8 +4,8 @@ The loop here is that of every run: it goes from one number of iterations, or of
 touched, at which something is due to the next, in slices short enough for progress to
 be seen.
 
-What runs iterations in this process: a kernel, in one thread or several, or updates
-whose gradients a user's own estimator gives, or a pass over histories.
+`engine_of` says what runs the iterations in this process: a kernel in one thread or
+several, updates whose gradients a user's own estimator gives, or passes over histories.
 """
 
 import math

@@ -1,12 +1,11 @@
-"""pyspiel.Game: loaded by its string, and brought into the form that trees are made of.
+"""Loads games, tells whether two are the same, and names their actions.
 
+A game is loaded by its string and brought into the form that trees are made of.
 Everything that is refused before a single state is looked at is refused here.
 
-Whether two games are one and the same; pyspiel compares their strings only. And what a
-game calls its actions.
-
-Two strings may name one game: "kuhn_poker()" and "kuhn_poker(players=2)", where the
-default is written out. `same_name` sees through that.
+pyspiel compares games by their strings only, which is not enough. Two strings may name
+one game: "kuhn_poker()" and "kuhn_poker(players=2)", where the default is written out.
+`same_name` sees through that.
 
 `str(game)` determines a registered C++ game completely, since everything about it is in
 its parameters. It does not determine games made in code, by

@@ -1,9 +1,8 @@
 """Finds the worlds of a game, and keeps what was found while the process lives.
 
-Proves by enumeration that what players know in secret is independent, given a world.
-
-All histories are followed from world to world, as far as there are not too many. At
-each world on the way, of every private past of one player and every one of the other
+It also proves by enumeration that what players know in secret is independent, given a
+world. All histories are followed from world to world, as far as there are not too many.
+At each world on the way, of every private past of one player and every one of the other
 the pair must occur, with a weight that is a product, and these must be the same for all
 of them: who acts, and, where the game ends, the returns, or what they are for two
 classes. What a player knows must depend on the world and the own past alone, where
