@@ -43,7 +43,7 @@ from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 
 GROWING = 0
-"""In place of the walks in an iteration: they grow with the iterations."""
+"""Stands for the number of walks in an iteration where that grows with the iterations."""
 
 ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
 """A growing batch has one walk for every 64 iterations so far, rounded down to a power
@@ -95,8 +95,8 @@ def plain_walk_number(given: int, iteration: int, nth: int) -> int:
 walk_number = inlined(plain_walk_number)
 
 NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
-"""How many groups a batch of walks over rules is cut into, at most unless they would
-have more nodes than the third number, and the least nodes of one."""
+"""The groups into which a batch of walks over rules is cut, and the least and the most
+nodes of a group. A batch has more groups only where they would exceed the most."""
 
 
 @pasted

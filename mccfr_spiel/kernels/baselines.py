@@ -31,7 +31,7 @@ from mccfr_spiel.kernels.sampling import Visit
 from mccfr_spiel.kernels.tables import BASELINE_RATE, Tables, Walk
 
 ALL = -1
-"""What `chosen` is where a walk follows all actions."""
+"""The value of `chosen` where a walk follows all actions."""
 
 
 @inlined

@@ -95,7 +95,7 @@ _OVERRIDDEN = [name for name in vars(_Draft) if not name.startswith("__")]
 drafting: type[Compiler] = (
     _Drafting if all(hasattr(_Library, name) for name in _OVERRIDDEN) else Compiler
 )
-"""What compiles a helper."""
+"""The pipeline that compiles helpers."""
 
 PASTED: Any = {
     "forceinline": True,
@@ -517,7 +517,7 @@ def _dispatcher(
     options: dict[str, Any],
     kind: type[_Dispatcher] = _Dispatcher,
 ) -> _Dispatcher:
-    """What `numba.njit` makes of a function, of our own class."""
+    """Makes a dispatcher of our own class, as `numba.njit` makes one of its own."""
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
     return kind(function, {}, options, pipeline)

@@ -68,8 +68,8 @@ WORK_OF_SEQUENCE = 8
 
 
 MOST_BLOCKS = 32
-"""How many blocks there should be at most. The more there are, the more infosets are in
-the top or are roots, whose values one thread passes on."""
+"""The most blocks there should be. The more blocks, the more infosets are in the top or
+are roots, whose values one thread passes on."""
 
 _WINDOW = 0.25
 """How far a cut may be from where it should be, in lengths of an average block."""
@@ -565,7 +565,7 @@ leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=Fal
 
 
 HEIGHT = 1024
-"""Of the stack at first."""
+"""The height of the stack at first."""
 
 
 def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) -> None:

@@ -29,7 +29,7 @@ _NEAR_0 = -1e-3
 """
 
 _LEAST = -708.0
-"""Below this exp is less than any number with all its digits."""
+"""Below this argument exp is denormal, so it has lost digits."""
 
 STEP, TEMPERATURE = range(2)
 """The rates of magnetic mirror descent."""
@@ -37,7 +37,7 @@ STEP, TEMPERATURE = range(2)
 
 @inlined
 def constant(parameters: np.ndarray, iteration: int) -> Rates:
-    """For rules whose parameters do not change; memories keep their weight."""
+    """The rates of rules whose parameters do not change: memories keep their weight."""
     return 1.0, 1.0, 1.0
 
 
@@ -62,7 +62,7 @@ def scheduled(first: float, change: float, horizon: float, iteration: int) -> fl
 
 @inlined
 def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
-    """Of discounted regret matching, whose parameters are alpha, beta, how much each
+    """The rates of discounted regret matching, whose parameters are alpha, beta, how much each
     changes until the horizon, and the horizon."""
     horizon = parameters[4]
     alpha = scheduled(parameters[0], parameters[2], horizon, iteration)
@@ -72,7 +72,7 @@ def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
-    """Of predictive regret matching+, whose parameters are the weight of the
+    """The rates of predictive regret matching+, whose parameters are the weight of the
     prediction, alpha and the offset."""
     alpha, offset = parameters[1], parameters[2]
     now = kept(alpha, offset, iteration - 1)
@@ -81,7 +81,7 @@ def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
-    """Of magnetic mirror descent, whose parameters are the step size, the temperature,
+    """The rates of magnetic mirror descent, whose parameters are the step size, the temperature,
     and the powers of the iteration by which each is divided."""
     step = parameters[0] * iteration ** (-parameters[2])
     temperature = parameters[1] * iteration ** (-parameters[3])

@@ -312,7 +312,7 @@ def push_picked(
 
 
 SHARE_PRUNED = 0.95
-"""Of all walks."""
+"""The fraction of walks that prune; the others explore every action."""
 
 FLOOR = 31 / 30
 """The floor of regrets as a multiple of the threshold, as in Pluribus."""
@@ -321,11 +321,11 @@ PRUNING_PLACE = np.uint64(0x13198A2E03707344)
 """The place of the draw that decides whether a walk prunes."""
 
 LOOK = -1.0
-"""The weight on the stack of a node to be visited only if it is a leaf, where it counts
-as 1. Other nodes have 1."""
+"""Marks a node on the stack that is visited only if it is a leaf, whose weight is then 1.
+"""
 
 SKIPPED = -float(np.finfo(np.float64).max)
-"""What stands for the gradient of an action that was left out."""
+"""The gradient written for an action that was left out."""
 
 
 @inlined

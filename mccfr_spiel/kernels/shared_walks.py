@@ -170,11 +170,10 @@ NUM_SHARING_NOTES = 2
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
 
 REACHED = 2
-"""What `Tables.is_met` has at infosets in the list of the top."""
+"""Marks infosets in `Tables.is_met` that are in the list of the top."""
 
 _FAR, _NEAR = 6, 3
-"""How far ahead of its turn a fork's node is prefetched, and how far ahead its tables.
-"""
+"""The number of forks ahead of the present one whose node, or tables, are prefetched."""
 
 
 @inlined

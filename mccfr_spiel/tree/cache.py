@@ -298,7 +298,7 @@ def _write(tree: GameTree, folder: pathlib.Path) -> None:
 
 
 _kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()
-"""For each grown tree a whole tree."""
+"""The whole tree that was made for each grown tree."""
 
 
 def complete_tree(

@@ -233,10 +233,10 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
 
 
 _BYTES_OF_DISCOUNTS = 18
-"""What DCFR takes for an infoset beside BYTES_OF_TABLES."""
+"""The bytes that DCFR takes for an infoset in addition to BYTES_OF_TABLES."""
 
 _SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
-"""Of one core of about 2023, for a hand at a leaf and for an update of DCFR."""
+"""Seconds of one core of about 2023 for a hand at a leaf, and for an update of DCFR."""
 
 
 class Cost(NamedTuple):

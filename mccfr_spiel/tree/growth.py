@@ -382,8 +382,8 @@ def infosets_fill(tree: GameTree) -> MemoryBudgetError:
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:
-    """What tells a walk from all others of its solver: the iterations begun, the player
-    for whom it is, and its number in its batch."""
+    """Identifies a walk of a solver by the iterations begun, the player for whom it is
+    made, and its number in its batch."""
     marks = walk.marks
     iteration = walk.cursor.item(layout.ITERATION)
     return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)

@@ -265,11 +265,10 @@ _unpack_place = struct.Struct("<Q").unpack_from
 _FEW = 256
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 220, 17
-"""What the tree takes for an infoset, besides its string: its record, twice while the
-array grows; its entry in the dictionary of names, likewise; its number; its past. The
-sizes were measured on 64-bit CPython and rounded up. They are counted *before* the
-memory is taken, so that a tree which does not fit is refused while there is still room
-to say so."""
+"""The bytes of an infoset without its string: its record, twice while the array grows;
+its entry in the dictionary of names, likewise; its number; its past. They were measured
+on 64-bit CPython and rounded up. They are counted *before* the memory is taken, so that
+a tree that does not fit is refused while there is still room to say so."""
 
 _BYTES_OF_LIST = 250
 _ACTIONS = "lists of actions"

@@ -32,7 +32,7 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.rules.description import GameError, inner_game, is_of_pyspiel, rules_of
 
 IMPORT_WAY_OUT = "import the module that registers it first"
-"""What helps if a game is not registered."""
+"""The way out if a game is not registered."""
 
 OUR_GAMES = {
     "python_dark_hex",

@@ -38,7 +38,7 @@ from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
 OUTCOMES = "the outcomes of chance at nodes with many"
-"""What a tree's budget is held for, besides infosets and what is made of the tree."""
+"""Names under which a tree's budget holds bytes that are not those of infosets."""
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
 """Each is kept once, as a tuple in a table and in the arrays that it is copied to."""

@@ -97,7 +97,7 @@ class TreeDescription(NamedTuple):
 
     @never_raises
     def __repr__(self) -> str:
-        """As `str`: the numbers are what one wants to see."""
+        """The same as `str`, which shows the numbers."""
         return str(self)
 
     @never_raises
@@ -135,7 +135,8 @@ DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
 
 Abstraction = Callable[[pyspiel.State, int], str]
-"""What a player is to know at a state, in place of its information-state string."""
+"""A function that gives what a player shall know at a state, as a string that replaces
+the information-state string."""
 
 _FEW_MOVES = 1000
 
@@ -147,12 +148,12 @@ STRINGS_WAY_OUT = (
     "Where players see everything: mccfr_spiel.Solver(game, "
     "abstraction=lambda state, player: state.history_str())."
 )
-"""What helps where a game gives no information-state strings."""
+"""The way out where a game gives no information-state strings."""
 
 
 LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
-"""What is made of a complete tree, and what its budget is held for."""
+"""Names of things made of a complete tree, under which its budget holds their bytes."""
 
 
 class ReadableTree:

@@ -31,7 +31,7 @@ NEAR = 10
 """A tree is examined closely if this multiple of its nodes would not fit."""
 
 _HISTORIES, _MOVES = 20, 400
-"""What is played at each load: some 10 ms."""
+"""The histories, and the moves, that are played at each load: some 10 ms."""
 
 
 class TwinWarning(UserWarning):
@@ -65,7 +65,7 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
 
 
 _estimates: dict[str, float] = {}
-"""For games with twins, which their strings tell, what `estimate_of` found."""
+"""The results of `estimate_of` by game string; games with twins are known by it."""
 
 
 def estimate_of(tree: ReadableTree) -> float:

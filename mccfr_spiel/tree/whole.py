@@ -190,18 +190,18 @@ def bytes_of_ceilings(num_nodes: int, num_sequences: int) -> int:
 
 
 LEAST_WORK = 2**17
-"""The work for each thread of a pass from which on sharing gains something, in rows of
-leaves: about a quarter of a millisecond."""
+"""The least work for each thread with which sharing a pass pays, in rows of leaves: about
+a quarter of a millisecond."""
 
 LEAST_WORK_AT_ONCE = 2**20
-"""The same for a single pass, for which the threads must be woken each time."""
+"""The least work for each thread of a single pass, for which threads must be woken."""
 
 LEAST_BLOCK = 2**14
 """The least work of a block on average, in rows of leaves."""
 
 NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
-"""How many blocks each player should have for a batch of walks, and the least work of
-one."""
+"""The blocks that each player should have for a batch of walks, and the least work of a
+block."""
 
 
 def work_of(passes: Passes) -> int:
