@@ -43,7 +43,8 @@ from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 
 GROWING = 0
-"""Stands for the number of walks in an iteration where that grows with the iterations."""
+"""Stands for the number of walks in an iteration where that grows with the
+iterations."""
 
 ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
 """A growing batch has one walk for every 64 iterations so far, rounded down to a power

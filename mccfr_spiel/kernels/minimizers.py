@@ -135,10 +135,11 @@ def make_start(rule: Rule) -> Any:
 
 
 FAULT = 0
-"""The entry of `Tables.memory` that says where a user's function has failed. (It is of an
-empty sequence, which no infoset uses.) It is 0 if none has failed; i + 1 if one did at
-infoset i, whose entries of `memory` then hold the policy that it wrote; and below 0 if
-an exception stopped it. Kernels never raise, so they go on without further updates."""
+"""The entry of `Tables.memory` that says where a user's function has failed. (It is of
+an empty sequence, which no infoset uses.) It is 0 if none has failed; i + 1 if one did
+at infoset i, whose entries of `memory` then hold the policy that it wrote; and below 0
+if an exception stopped it. Kernels never raise, so they go on without further
+updates."""
 
 _TOLERANCE = 1e-6
 """How far the sum of a policy may be from 1."""

@@ -62,8 +62,8 @@ def scheduled(first: float, change: float, horizon: float, iteration: int) -> fl
 
 @inlined
 def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
-    """The rates of discounted regret matching, whose parameters are alpha, beta, how much each
-    changes until the horizon, and the horizon."""
+    """The rates of discounted regret matching, whose parameters are alpha, beta, how
+    much each changes until the horizon, and the horizon."""
     horizon = parameters[4]
     alpha = scheduled(parameters[0], parameters[2], horizon, iteration)
     beta = scheduled(parameters[1], parameters[3], horizon, iteration)
@@ -81,8 +81,8 @@ def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
-    """The rates of magnetic mirror descent, whose parameters are the step size, the temperature,
-    and the powers of the iteration by which each is divided."""
+    """The rates of magnetic mirror descent, whose parameters are the step size, the
+    temperature, and the powers of the iteration by which each is divided."""
     step = parameters[0] * iteration ** (-parameters[2])
     temperature = parameters[1] * iteration ** (-parameters[3])
     return step, temperature, 1.0

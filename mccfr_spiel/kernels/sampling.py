@@ -321,7 +321,7 @@ PRUNING_PLACE = np.uint64(0x13198A2E03707344)
 """The place of the draw that decides whether a walk prunes."""
 
 LOOK = -1.0
-"""Marks a node on the stack that is visited only if it is a leaf, whose weight is then 1.
+"""The weight that marks a node to be visited only if it is a leaf; it then counts as 1.
 """
 
 SKIPPED = -float(np.finfo(np.float64).max)

@@ -173,7 +173,8 @@ REACHED = 2
 """Marks infosets in `Tables.is_met` that are in the list of the top."""
 
 _FAR, _NEAR = 6, 3
-"""The number of forks ahead of the present one whose node, or tables, are prefetched."""
+"""The number of forks ahead of the present one whose node, or tables, are
+prefetched."""
 
 
 @inlined

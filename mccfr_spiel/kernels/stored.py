@@ -14,7 +14,8 @@ from mccfr_spiel.kernels.tables import Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 
 _NODES_A_LINE = 64 // NODE.itemsize
-"""The nodes that fit in one line of the processor's cache, which is loaded as a whole."""
+"""The nodes that fit in one line of the processor's cache, which is loaded as a
+whole."""
 
 _MOST_FETCHED = 256
 

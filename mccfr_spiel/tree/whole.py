@@ -190,8 +190,8 @@ def bytes_of_ceilings(num_nodes: int, num_sequences: int) -> int:
 
 
 LEAST_WORK = 2**17
-"""The least work for each thread with which sharing a pass pays, in rows of leaves: about
-a quarter of a millisecond."""
+"""The least work for each thread with which sharing a pass pays, in rows of leaves:
+about a quarter of a millisecond."""
 
 LEAST_WORK_AT_ONCE = 2**20
 """The least work for each thread of a single pass, for which threads must be woken."""
