@@ -167,9 +167,9 @@ class Answers:
                 self.subject.game,
                 history,
                 self._asker(query),
+                self._candidate(query),
                 None if numbers is None else self.subject.tree(),
                 numbers,
-                self._candidate(query).origin,
             )
         except grids.NoGridError as error:
             return {"none": str(error)}

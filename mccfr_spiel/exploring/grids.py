@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import views
-from mccfr_spiel.exploring.subjects import Numbers, Origin
+from mccfr_spiel.exploring.subjects import Candidate, Numbers
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in
@@ -40,9 +40,9 @@ def grid(
     game: pyspiel.Game,
     history: Sequence[int],
     ask: Ask,
+    candidate: Candidate,
     tree: GameTree | None,
     numbers: Numbers | None,
-    origin: Origin | None = None,
 ) -> dict[str, Any]:
     """The policy of the player who acts after a history, for all of its own cards.
 
@@ -50,10 +50,10 @@ def grid(
         game: the turn-based game.
         history: where a player acts.
         ask: gives the policy at a state.
+        candidate: the policy. Without a tree each hand is taken to be visited in its
+            share of the walks that have found it, which is more than it can be.
         tree: the whole tree, or None.
         numbers: of the policy, or None.
-        origin: how the policy was found. Without a tree each hand is taken to be
-            visited in its share of the walks, which is more than it can be.
 
     Raises:
         NoGridError: the game, or the history, allows no grid.
@@ -87,10 +87,11 @@ def grid(
         by_name = dict(zip(views.names_of(state, moves), probabilities, strict=True))
         names |= dict.fromkeys(by_name)
         rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
+    solver = candidate.solver
     for row in rows.values():
         row["probabilities"] = [*map(row["probabilities"].get, names)]
-        if origin and tree is None and origin.solver.algorithm.sampling.chance:
-            row["visits"] = origin.walks / len(rows)
+        if solver and tree is None and solver.algorithm.sampling.chance:
+            row["visits"] = candidate.walks / len(rows)
     found = [row["probabilities"] for row in rows.values()]
     dealable = [name for one in choices for name in one.values()]
     has_ranks = len(own) == 2 and all(map(_CARD.fullmatch, dealable))

@@ -66,14 +66,22 @@ class WorkingError(ValueError):
 
 
 class Work(Generic[_Result]):
-    """A call that runs in a thread; `words` say that it goes on."""
+    """A call that runs in a thread, from when it is begun or first asked for; `words`
+    say that it goes on."""
 
     def __init__(self, call: Callable[[], _Result], words: str = "") -> None:
-        """Starts the call."""
-        self._began, self.words = time.monotonic(), words
-        self._call = call
+        """Begins nothing yet."""
+        self._call, self.words = call, words
+        self._lock, self._began = threading.Lock(), 0.0
         self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
-        threading.Thread(target=self._run, daemon=True).start()
+
+    def begin(self) -> "Work[_Result]":
+        """Starts the call unless it has begun; returns itself."""
+        with self._lock:
+            if not self._began:
+                self._began = time.monotonic()
+                threading.Thread(target=self._run, daemon=True).start()
+        return self
 
     def _run(self) -> None:
         try:
@@ -102,6 +110,7 @@ class Work(Generic[_Result]):
             ValueError: the call raised an error, whose words these are.
             WorkingError: it is not done yet.
         """
+        self.begin()
         if seconds is not None:
             seconds = max(self._began + seconds - time.monotonic(), 0.0)
         if not concurrent.futures.wait([self._future], seconds).done:
@@ -142,72 +151,6 @@ class Numbers(NamedTuple):
     visits: np.ndarray | None = None
 
 
-class Origin(NamedTuple):
-    """How a policy was found.
-
-    Attributes:
-        solver: that has found it.
-        iterations: that it had made by then.
-    """
-
-    solver: Solver
-    iterations: int
-
-    @property
-    def walks(self) -> int:
-        """The walks for each player; a lower bound if batches grow."""
-        batch = self.solver.algorithm.batch
-        return self.iterations * (batch if isinstance(batch, int) else 1)
-
-
-def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
-    """`[I]` about how many walks came to each infoset in its player's updates.
-
-    Nothing counts them. A walk comes there with the probability that what it samples
-    leads there, which is taken for the average policy: what the current policies were
-    at each time is not kept.
-    """
-    tree, sampling = passes.tree, origin.solver.algorithm.sampling
-    reach = numbers.reach
-    if not sampling.is_sampled:
-        return np.full(tree.num_infosets, float(origin.walks))
-    if not sampling.opponents:
-        reach = passes.reaches(np.ones_like(numbers.plan))
-    own = np.ones_like(reach)
-    if sampling.player != "all":
-        share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
-        mixed = (1 - share) * numbers.policy + share * uniform_vector(tree)
-        own = passes.plan(mixed)[tree.infosets["parent"]]
-    return origin.walks * np.minimum(reach, 1.0) * own
-
-
-def numbers_of(
-    tree: GameTree, policy: np.ndarray, origin: Origin | None = None
-) -> Numbers:
-    """All numbers of a policy vector, in a few passes over the leaves and the nodes.
-
-    The gain of a best response is split by the performance difference lemma (Kakade,
-    Langford 2002): the player's own reach of an infoset under the policy, times what
-    the best move there is better than the policy's if a best response follows both.
-
-    Raises:
-        ValueError: the tree is not complete, or its leaves do not fit its budget.
-    """
-    passes = full_pass(tree)
-    plan, infosets = passes.plan(policy), tree.infosets
-    values, best = passes.after_sequences(policy)
-    reach = passes.reaches(plan)
-    starts = infosets["first_sequence"]
-    played = np.add.reduceat(policy * best, starts)
-    gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
-    gains = plan[infosets["parent"]] * gaps
-    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
-    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
-    if origin is None:
-        return found
-    return found._replace(visits=visits_of(passes, found, origin))
-
-
 # --- the policies that a page can look at ---------------------------------------------
 
 
@@ -233,7 +176,7 @@ class Candidate:
         iteration: after which it was, if that is known.
         run: the run of whose average policy it is a step; the page's slider goes
             through the steps of one run. Empty for any other policy.
-        origin: how it was found, if that is known.
+        solver: that has found it, if that is known.
         regrets: gives the solver's cumulative regrets; None if there is no solver, or
             if its rule keeps none.
         read: reads the policy, if it is not in memory.
@@ -243,7 +186,7 @@ class Candidate:
     given: Any = None
     iteration: int | None = None
     run: str = ""
-    origin: Origin | None = None
+    solver: Solver | None = None
     regrets: Ask | None = None
     read: Callable[[], Any] | None = None
 
@@ -251,6 +194,13 @@ class Candidate:
     def policy(self) -> Any:
         """The policy, anything that `policy_vector` reads; errors of `load_policy`."""
         return self.given if self.read is None else self.read()
+
+    @property
+    def walks(self) -> int:
+        """That the solver had made by then for each player; of batches that grow, at
+        least so many."""
+        batch = self.solver.algorithm.batch if self.solver else 0
+        return (self.iteration or 0) * (batch if isinstance(batch, int) else 1)
 
     def probabilities(self, state: pyspiel.State) -> dict[int, float] | None:
         """The policy's answer at a state where a player acts, by action; None if the
@@ -263,9 +213,9 @@ class Candidate:
 
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
-    regrets, origin, count = None, None, solver.num_iterations
+    regrets, count, found_by = None, solver.num_iterations, None
     if isinstance(solver, Solver):
-        origin = Origin(solver, count)
+        found_by = solver
         if solver.tree.abstraction is None and solver.keeps_regrets:
             known = solver.tree, solver.regret_vector()
             regrets = functools.partial(_regrets_at, *known)
@@ -274,7 +224,7 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
         policies["current policy"] = solver.current_policy()
     return [
         Candidate(
-            f"{prefix}{kind}{ending}", policy, count, origin=origin, regrets=regrets
+            f"{prefix}{kind}{ending}", policy, count, solver=found_by, regrets=regrets
         )
         for kind, policy in policies.items()
     ]
@@ -295,6 +245,55 @@ def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
     return vector[start : start + size].tolist()
 
 
+def visits_of(
+    passes: FullPass, numbers: Numbers, candidate: Candidate
+) -> np.ndarray | None:
+    """`[I]` about how many walks came to each infoset in its player's updates; None if
+    it is not known how the policy was found.
+
+    Nothing counts them. A walk comes there with the probability that what it samples
+    leads there, which is taken for the average policy: what the current policies were
+    at each time is not kept.
+    """
+    if candidate.solver is None:
+        return None
+    tree, sampling = passes.tree, candidate.solver.algorithm.sampling
+    reach = numbers.reach
+    if not sampling.is_sampled:
+        return np.full(tree.num_infosets, float(candidate.walks))
+    if not sampling.opponents:
+        reach = passes.reaches(np.ones_like(numbers.plan))
+    own = np.ones_like(reach)
+    if sampling.player != "all":
+        share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
+        mixed = (1 - share) * numbers.policy + share * uniform_vector(tree)
+        own = passes.plan(mixed)[tree.infosets["parent"]]
+    return candidate.walks * np.minimum(reach, 1.0) * own
+
+
+def numbers_of(tree: GameTree, policy: np.ndarray, candidate: Candidate) -> Numbers:
+    """All numbers of a policy vector, in a few passes over the leaves and the nodes.
+
+    The gain of a best response is split by the performance difference lemma (Kakade,
+    Langford 2002): the player's own reach of an infoset under the policy, times what
+    the best move there is better than the policy's if a best response follows both.
+
+    Raises:
+        ValueError: the tree is not complete, or its leaves do not fit its budget.
+    """
+    passes = full_pass(tree)
+    plan, infosets = passes.plan(policy), tree.infosets
+    values, best = passes.after_sequences(policy)
+    reach = passes.reaches(plan)
+    starts = infosets["first_sequence"]
+    played = np.add.reduceat(policy * best, starts)
+    gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
+    gains = plan[infosets["parent"]] * gaps
+    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
+    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    return found._replace(visits=visits_of(passes, found, candidate))
+
+
 # --- what a page looks at -------------------------------------------------------------
 
 
@@ -312,44 +311,32 @@ _one_at_a_time = threading.Lock()
 
 
 class Evaluation:
-    """A policy over a whole tree: its vector, and once they were asked for its numbers
-    (over a tree of hands a study), both computed in threads.
+    """A policy over a whole tree, computed in threads when it is first asked for.
 
     Attributes:
         vector: gives `[S]` the policy, see `Work.result`.
+        numbers: gives its Numbers, or its Study in a subgame of hold'em.
         is_wanted: whether an answer may still be asked for.
     """
 
     def __init__(self, tree: GameTree, candidate: Candidate) -> None:
-        """Begins to read a policy, anything that `policy_vector` takes."""
-        self.is_wanted, self._origin = True, candidate.origin
-        self._tree, policy = tree, candidate.policy
+        """Reads nothing yet."""
+        self.is_wanted, policy = True, candidate.policy
+
+        def compute() -> Any:
+            with _one_at_a_time:
+                if not self.is_wanted:  # a slider has passed it by
+                    raise ValueError("Nobody has asked for these values lately.")
+                vector = self.vector(None)
+                if tree.worlds is not None:
+                    return Study(tree.source, SequencePolicy(tree, vector))
+                return numbers_of(tree, vector, candidate)
+
         words = "The policy is still being read; try again in a moment."
         self.vector = Work(lambda: policy_vector(tree, policy), words).result
-        self._words = f"The numbers of {candidate.label} took long."
-        self._numbers: Work[Any] | None = None
-        self._lock = threading.Lock()
-
-    def numbers(self, seconds: float = PATIENCE) -> Any:
-        """The policy's Numbers, or its Study in a subgame of hold'em.
-
-        Raises:
-            ValueError: they cannot be computed.
-            WorkingError: they are not there in time.
-        """
-        with self._lock:
-            if self._numbers is None:
-                self._numbers = Work(self._compute, self._words)
-        return self._numbers.result(seconds)
-
-    def _compute(self) -> Numbers | Study:
-        with _one_at_a_time:
-            if not self.is_wanted:  # a slider has passed it by
-                raise ValueError("Nobody has asked for these values lately.")
-            policy = self.vector(None)
-            if self._tree.worlds is not None:
-                return Study(self._tree.source, SequencePolicy(self._tree, policy))
-            return numbers_of(self._tree, policy, self._origin)
+        self.numbers = Work(
+            compute, f"The numbers of {candidate.label} took long."
+        ).result
 
 
 class Subject:
@@ -400,14 +387,12 @@ class Subject:
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
-        self._tree: Work[GameTree] | None = None
-        if tree is None or tree.abstraction is None:
-            words = "The game's tree is being made."
-            if self.is_holdem:
-                words = "The hands are being listed; try again in a moment."
-            self._tree = Work(lambda: self._whole(tree), words)
-            if tree is not None and tree.is_complete:
-                self._tree.result(None)
+        words = "The game's tree is being made."
+        if self.is_holdem:
+            words = "The hands are being listed; try again in a moment."
+        self._tree = Work(lambda: self._whole(tree), words).begin()
+        if tree is not None and (tree.is_complete or tree.abstraction is not None):
+            self.tree(None)  # which is known at once
 
     # --- policies --------------------------------------------------------------
 
@@ -439,10 +424,10 @@ class Subject:
             average.run = name
             steps.setdefault(count, average).regrets = average.regrets
             current.append(last)
-            if not first.origin:  # of the newest checkpoint, with which the run ended
-                first.origin = average.origin
+            if not first.solver:  # of the newest checkpoint, with which the run ended
+                first.solver, first.iteration = solver, count
             for one in steps.values():
-                one.origin = Origin(solver, one.iteration or 0)
+                one.solver = solver
         yield from steps.values()
         yield from current
 
@@ -507,61 +492,60 @@ class Subject:
     def _whole(self, tree: GameTree | None) -> GameTree:
         if self.is_holdem:
             return complete_tree(tree or self.source, store="worlds")
-        if tree is None:
-            return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
-        return whole_tree_beside(tree, self.source, max_nodes=MOST_NODES)
+        if tree is not None and tree.abstraction is not None:
+            raise ValueError(
+                "The policy is shown at each state, without values, best responses "
+                "and lists. With an abstraction players may forget, so there are none."
+            )
+        try:
+            if tree is None:
+                return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
+            return whole_tree_beside(tree, self.source, max_nodes=MOST_NODES)
+        except Exception as error:  # games raise what they like
+            raise ValueError(
+                "The policy is shown at each state; values, best responses and lists "
+                f"need the game's whole tree, which is not there. {error}"
+            ) from error
 
     @property
     def title(self) -> str:
         """The game's name."""
         return title(self.source)
 
-    def tree(self, seconds: float = 0.0) -> GameTree | None:
+    def tree(self, seconds: float | None = 0.0) -> GameTree | None:
         """The whole tree of histories; None if it is not there after that time."""
         try:
-            return (
-                None if self.is_holdem or not self._tree else self._tree.result(seconds)
-            )
+            return self.need_tree(seconds)
         except ValueError:
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
         """Says "ready", "working", "hands" or "none" of the tree of histories, and why
         it is not there."""
-        if self.tree() is not None:
-            return "ready", ""
-        if self.is_holdem:
-            return "hands", (
-                "Hands are looked at all together: see Cards. There are no lists."
-            )
-        if self._tree is None:
-            return "none", (
-                "The policy is shown at each state, without values, best responses "
-                "and lists. With an abstraction players may forget, so there are none."
-            )
-        if self._tree.error is not None:
-            return "none", (
-                "The policy is shown at each state; values, best responses and lists "
-                f"need the game's whole tree, which is not there. {self._tree.error}"
-            )
-        return "working", self._tree.words
+        try:
+            self.need_tree(0.0)
+        except WorkingError as error:
+            return "working", str(error)
+        except ValueError as error:
+            return "hands" if self.is_holdem else "none", str(error)
+        return "ready", ""
 
-    def need_tree(self) -> GameTree:
+    def need_tree(self, seconds: float | None = PATIENCE) -> GameTree:
         """The whole tree of histories.
 
         Raises:
             ValueError: there is none; the message says why.
-            WorkingError: it is being made.
+            WorkingError: it is being made, and is not there after that time.
         """
-        if self.is_holdem or self._tree is None or self._tree.error is not None:
-            raise ValueError(self.state_of_tree()[1])
-        return self._tree.result()
+        if self.is_holdem:
+            raise ValueError(
+                "Hands are looked at all together: see Cards. There are no lists."
+            )
+        return self._tree.result(seconds)
 
     def need_infosets(self) -> GameTree:
         """The whole tree, or that of hands; errors of `need_tree`."""
-        if self.is_holdem and self._tree is not None:
-            return self._tree.result(LONG)
-        return self.need_tree()
+        return self._tree.result(LONG) if self.is_holdem else self.need_tree()
 
     # --- numbers -----------------------------------------------------------------
 

@@ -262,7 +262,7 @@ class Visit:
                 words, found = f"Solved for {iterations:,} iterations", self._solver
                 self._add(words, found.average_vector(), fixed, self._wanted)
 
-            self._solving = Work(run)
+            self._solving = Work(run).begin()
 
     def _base(
         self, subject: Subject, candidate: Candidate
