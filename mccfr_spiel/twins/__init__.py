@@ -26,9 +26,9 @@ from mccfr_spiel.twins import (
     sheriff,
     tiny_bridge,
 )
-from mccfr_spiel.twins.twin import BoundTwin, Maker, Twin, make_twin
+from mccfr_spiel.twins.twin import BoundTwin, Maker
 
-__all__ = ["TWINS", "BoundTwin", "Twin", "difference_to", "make_twin", "twin_of"]
+__all__ = ["TWINS", "BoundTwin", "difference_to", "twin_of"]
 
 TWINS: dict[str, Maker] = {
     "battleship": battleship.twin,
@@ -65,7 +65,7 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         return None
     known = inspect.signature(TWINS[name]).parameters
     twin = TWINS[name](**parameters) if known.keys() == parameters.keys() else None
-    return None if twin is None else BoundTwin(twin, game)
+    return None if twin is None else BoundTwin(name, twin, game)
 
 
 _SIMULTANEOUS = frozenset(("goofspiel", "oshi_zumo"))

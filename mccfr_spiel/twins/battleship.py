@@ -10,9 +10,9 @@ import re
 
 import numpy as np
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, add_member, has_member, make_twin
+from mccfr_spiel.twins.twin import Twin, add_member, has_member
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
 # In settings; then come the lengths of the ships and their values. The state has the
@@ -338,13 +338,11 @@ def twin(
     moves = 2 * ships + 2 * num_shots
     if "0" in lengths or moves > _MOST_MOVES:
         return None
-    sizes = Sizes(
-        state=_SETS + 4 * -(-cells // _BITS) + moves,
-        num_actions=3 * cells,
-        max_moves=moves,
-        key=(3 * cells,) * (ships + 2 * num_shots),
-    )
     rules = board_height, board_width, num_shots, allow_repeated_shots, loss_multiplier
-    settings = *rules, ships, *map(int, lengths), *map(float, worths)
-    text_size = 12 + 8 * ships + 2 * 16 * num_shots
-    return make_twin("battleship", globals(), settings, sizes, text_size)
+    return Twin(
+        globals(),
+        (*rules, ships, *map(int, lengths), *map(float, worths)),
+        state=_SETS + 4 * -(-cells // _BITS) + moves,
+        key=ships + 2 * num_shots,
+        text_size=12 + 8 * ships + 2 * 16 * num_shots,
+    )

@@ -9,12 +9,11 @@ players see all hands, otherwise only who won each turn.
 from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Sizes,
     compiled,
     write_members,
 )
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
+from mccfr_spiel.twins.twin import Twin, copy_range
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
 _ORDERS = ("random", "ascending", "descending")
@@ -305,17 +304,11 @@ def twin(
         return None
     if points_order not in _ORDERS or returns_type not in _RETURNS:
         return None
-    hands = () if imp_info else (2**num_cards,) * players
-    is_random = points_order == "random"
-    sizes = Sizes(
-        state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
-        num_actions=num_cards,
-        max_chance_outcomes=num_cards if is_random else 0,
-        max_moves=turns * players,
-        max_chance_moves=turns if is_random else 0,
-        key=(*hands, *((num_cards << _CARD_BITS) + 1,) * (turns + 1)),
-    )
     order, pays = _ORDERS.index(points_order), _RETURNS.index(returns_type)
-    settings = players, num_cards, turns, order, imp_info, pays
-    text_size = 150 + 30 * players + (12 + 4 * players) * num_cards
-    return make_twin("goofspiel", globals(), settings, sizes, text_size, players)
+    return Twin(
+        globals(),
+        (players, num_cards, turns, order, imp_info, pays),
+        state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
+        key=turns + 1 + (0 if imp_info else players),
+        text_size=150 + 30 * players + (12 + 4 * players) * num_cards,
+    )

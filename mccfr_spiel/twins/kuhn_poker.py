@@ -5,9 +5,9 @@ has bet, each of the others passes (and is out) or bets, once. The highest card 
 those who bet wins the pot, or among all if nobody did.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
+from mccfr_spiel.twins.twin import Twin, copy_range
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,
@@ -119,13 +119,5 @@ def _spell(settings, player, key, length, text):
 
 def twin(players: int) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    sizes = Sizes(
-        state=_CARDS + 3 * players,
-        num_actions=2,
-        max_chance_outcomes=players + 1,
-        max_moves=2 * players - 1,
-        max_chance_moves=players,
-        key=(players + 1, *(2,) * (2 * players - 1)),
-    )
-    text_size = 3 + 2 * players
-    return make_twin("kuhn_poker", globals(), [players], sizes, text_size, players)
+    state, key = _CARDS + 3 * players, 2 * players
+    return Twin(globals(), [players], state, key, text_size=3 + 2 * players)

@@ -5,7 +5,7 @@ each bid above the one before, until one calls the other a liar. The last bid is
 at least that many dice of both players show its face or the highest face.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put_labeled, put_number, word
 from mccfr_spiel.twins.twin import (
     MEMBERS,
@@ -13,7 +13,6 @@ from mccfr_spiel.twins.twin import (
     add_member,
     copy_range,
     has_member,
-    make_twin,
     parts_of,
     write_range,
 )
@@ -155,15 +154,7 @@ def twin(players: int, numdice: int, dice_sides: int, bidding_rule: str) -> Twin
     if players != 2 or bidding_rule not in _BIDDING_RULES or not is_told:
         return None
     bids = 2 * numdice * dice_sides
-    parts = parts_of(bids)
-    sizes = Sizes(
-        state=_DIE + 2 * numdice + parts,
-        num_actions=bids + 1,
-        max_chance_outcomes=dice_sides,
-        max_moves=bids + 1,
-        max_chance_moves=2 * numdice,
-        key=(*(dice_sides,) * numdice, *(2**MEMBERS,) * parts),
-    )
+    key = numdice + parts_of(bids)
     settings = numdice, dice_sides, bidding_rule == "reset-face"
-    text_size = 3 * numdice + 8 * bids
-    return make_twin("liars_dice", globals(), settings, sizes, text_size)
+    state, text_size = _DIE + numdice + key, 3 * numdice + 8 * bids
+    return Twin(globals(), settings, state, key, text_size)

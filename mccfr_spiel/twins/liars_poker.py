@@ -5,7 +5,7 @@ occurs in both hands, each bid above the one before. A bid that was challenged m
 raised once by its bidder, or counted; a raise that is challenged is counted at once.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.twins.twin import (
     MEMBERS,
@@ -13,7 +13,6 @@ from mccfr_spiel.twins.twin import (
     add_member,
     copy_range,
     has_member,
-    make_twin,
     parts_of,
     write_range,
 )
@@ -161,14 +160,17 @@ def twin(players: int, hand_length: int, num_digits: int) -> Twin | None:
     if players != 2 or hand_length < 1 or not 1 <= num_digits <= 10:
         return None
     bids = 2 * hand_length * num_digits
-    parts = 2 * parts_of(bids)
-    sizes = Sizes(
-        state=_FIRST + 2 * hand_length + parts,
-        num_actions=bids + 1,
-        max_chance_outcomes=10,
-        max_moves=2 * bids + 1,
-        max_chance_moves=2 * hand_length,
-        key=(*(10,) * hand_length, *(2**MEMBERS,) * parts),
+    key = hand_length + 2 * parts_of(bids)
+    return Twin(
+        globals(),
+        (hand_length, num_digits),
+        state=_FIRST + hand_length + key,
+        key=key,
+        text_size=40 + 3 * hand_length + 16 * bids,
+        corrected={
+            "num_actions": bids + 1,
+            "max_moves": 2 * bids + 1,
+            "max_chance_outcomes": 10,
+            "max_chance_moves": 2 * hand_length,
+        },
     )
-    settings, text_size = (hand_length, num_digits), 40 + 3 * hand_length + 16 * bids
-    return make_twin("python_liars_poker", globals(), settings, sizes, text_size)
