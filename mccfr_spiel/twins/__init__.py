@@ -16,12 +16,11 @@ import pyspiel
 from mccfr_spiel.rules.description import CHANCE, TERMINAL
 from mccfr_spiel.twins import (
     battleship,
+    bidding,
     goofspiel,
     hidden_board,
     kuhn_poker,
     leduc_poker,
-    liars_dice,
-    liars_poker,
     oshi_zumo,
     sheriff,
     tiny_bridge,
@@ -36,10 +35,10 @@ TWINS: dict[str, Maker] = {
     "goofspiel": goofspiel.twin,
     "kuhn_poker": kuhn_poker.twin,
     "leduc_poker": leduc_poker.twin,
-    "liars_dice": liars_dice.twin,
+    "liars_dice": bidding.liars_dice,
     "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
-    "python_liars_poker": liars_poker.twin,
+    "python_liars_poker": bidding.liars_poker,
     "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }

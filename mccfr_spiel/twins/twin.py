@@ -30,7 +30,7 @@ class Twin(NamedTuple):
 
     Attributes:
         functions: the `globals()` of the twin's module, as in `described`. One of them,
-            `_spell(settings, player, key, length, text) -> int`, writes the
+            `spell(settings, player, key, length, text) -> int`, writes the
             information-state string of key[:length] into `text`, as ASCII, and returns
             its length. It is made by `rules.compiled`. The player is the one who acts.
         settings: what compiled functions get as `settings`.
@@ -70,12 +70,13 @@ class BoundTwin(BoundRules):
             max_chance_outcomes=game.max_chance_outcomes(),
             max_chance_moves=game.max_chance_nodes_in_history(),
         )._replace(**twin.corrected)
-        own = {**twin.functions, **_WORDS, "sizes": lambda parameters: sizes}
+        functions = {n.removeprefix("_"): f for n, f in twin.functions.items()}
+        own = {**functions, **_WORDS, "sizes": lambda parameters: sizes}
         parameters = {str(k): Parameter(v) for k, v in enumerate(twin.settings)}
         description = described(name, name, own, parameters, game.num_players())
         total = declared_by(game).utility_sum
         super().__init__(description._replace(utility_sum=total), {})
-        self.spell, self.text_size = twin.functions["_spell"], twin.text_size
+        self.spell, self.text_size = functions["spell"], twin.text_size
 
     def info_state(self, player: int, key: np.ndarray) -> str:
         """OpenSpiel's information-state string for a key."""
@@ -101,25 +102,25 @@ values that it does not cover."""
 
 
 MEMBERS = 16
-"""How many members of a set each number of a key has, as bits."""
+"""How many members of a set each number of a key or a state has, as bits."""
 
 
 @compiled
 def parts_of(members):
-    """How many numbers of a key a set of at most so many members takes."""
+    """How many numbers a set of at most so many members takes."""
     return (members + MEMBERS - 1) // MEMBERS
 
 
 @compiled
-def has_member(numbers, first, member, bits):
-    """Whether a set has a member. From the first on each number keeps so many bits."""
-    return numbers[first + member // bits] >> member % bits & 1 != 0
+def has_member(numbers, first, member):
+    """Whether a set, which begins at a place of `numbers`, has a member."""
+    return numbers[first + member // MEMBERS] >> member % MEMBERS & 1 != 0
 
 
 @compiled
-def add_member(numbers, first, member, bits):
+def add_member(numbers, first, member):
     """Adds a member to such a set."""
-    numbers[first + member // bits] |= 1 << member % bits
+    numbers[first + member // MEMBERS] |= 1 << member % MEMBERS
 
 
 @compiled
