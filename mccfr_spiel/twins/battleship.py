@@ -50,20 +50,15 @@ def _step(settings, ship, action):
 
 @compiled
 def _cells_in(settings, numbers, at, ship, action):
-    """How many cells of a ship are in a set."""
+    """How many cells of a ship are in a set; -1 if it does not fit the board."""
     cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
+    if step == 0:
+        return -1
     count = 0
     for _ in range(int(settings[_OF_SHIPS + ship])):
         count += int(has_member(numbers, at, cell))
         cell += step
     return count
-
-
-@compiled
-def _is_free(settings, numbers, at, ship, action):
-    """Whether a ship fits the board and no cell of it is in a set."""
-    fits = _step(settings, ship, action) != 0
-    return fits and _cells_in(settings, numbers, at, ship, action) == 0
 
 
 @compiled
@@ -95,7 +90,7 @@ def _can_place(settings, tried, taken, first):
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]
-        while action < 3 * cells and not _is_free(settings, taken, at, ship, action):
+        while action < 3 * cells and _cells_in(settings, taken, at, ship, action):
             action += 1
         tried[ship] = action + 1 - cells
         if action == 3 * cells:
@@ -139,7 +134,7 @@ def _legal_actions(settings, state, actions):
     taken = np.zeros((ships + 1) * numbers, np.int64)
     after = numbers * (ship + 1)
     for action in range(cells, 3 * cells):
-        if not _is_free(settings, state, covered, ship, action):
+        if _cells_in(settings, state, covered, ship, action) != 0:
             continue
         for k in range(numbers):
             taken[after + k] = state[covered + k]
