@@ -775,7 +775,7 @@ def declared_by_rules(rules: BoundRules) -> Declared:
         utility=utility_of(description),
         utility_sum=description.utility_sum,
         way_out=RULES_WAY_OUT,
-        is_openspiels=hasattr(rules, "twin"),
+        is_openspiels=rules.spell is not None,
     )
 
 

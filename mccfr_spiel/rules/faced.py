@@ -94,7 +94,7 @@ def arrive(tree, game, known, path, rules, node, acting, free):
     """As for any walk, unless chance acts or somebody who follows a policy."""
     mover = played.who_acts(rules, game, path)
     if mover == game.player[0]:
-        return played.p_arrive(tree, game, known, path, rules, node, acting, free)
+        return played.arrive(tree, game, known, path, rules, node, acting, free)
     status, count = list_chances(rules, game, path, tree, known, mover, free)
     first = np.int64(played.stacked(played.free_level(path)) + 1)
     return status, first, np.int64(0), count, np.int64(-1)

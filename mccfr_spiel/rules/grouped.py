@@ -435,7 +435,7 @@ def merge(
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)
-        start_new(start_tables, task, tree, known, tables, walk)
+        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
         add_pack(tree.infosets, both, tables, walk, groups, row)
         plan[MERGED] += 1
     return np.int64(DONE)
@@ -498,7 +498,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             take_pieces(do_group, what, desk, False)
             return np.int64(DONE)
         marks, num_players = walk.marks, tree.utilities.shape[1]
-        start_new(start_tables, task, tree, known, tables, walk)
+        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
         # One pass walks a stretch of groups, unless they have been walked and are being
         # merged, merges them, and updates after the last one of the batch.
         while True:

@@ -190,14 +190,7 @@ views = LAYOUT.viewer()
 
 
 @inlined
-def start_new(
-    start_tables: Any,
-    task: Task,
-    tree: TreeArrays,
-    known: Known,
-    tables: Tables,
-    walk: Walk,
-) -> None:
+def start_new(tree, game, known, path, rules, tables, walk, start_tables, task):
     """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
         met = TreeArrays(
@@ -480,37 +473,6 @@ def look_around(
 
 
 @inlined
-def arrive(
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    known: Known,
-    acting: int,
-    free: int,
-) -> tuple[Any, Any, Any]:
-    """Learns all of a node that a walk has come to, unless it ends the game.
-
-    Args:
-        rules, game, path, acting, free: as in `look_around`.
-        tree, known: of which a distribution or an infoset is written.
-
-    Returns:
-        DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
-        none.
-    """
-    status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
-    )
-    infoset = np.int64(-1)
-    if status == DONE and acting != CHANCE_NODE:
-        status, infoset = find_infoset(
-            game, path, tree.infosets, known, acting, count, length, hashed
-        )
-    return status, count, infoset
-
-
-@inlined
 def p_acting(tree, game, known, path, rules, node):
     """Asks the rules who acts."""
     return np.int64(who_acts(rules, game, path))
@@ -523,12 +485,18 @@ def p_pay(tree, game, known, path, rules, node):
 
 
 @inlined
-def p_arrive(tree, game, known, path, rules, node, acting, free):
+def arrive(tree, game, known, path, rules, node, acting, free):
     """Asks the rules for the moves, and finds the infoset or adds it."""
-    status, count, infoset = arrive(rules, game, path, tree, known, acting, free)
-    start = np.int64(0)
-    if status == DONE and infoset >= 0:
-        start = np.int64(tree.infosets[infoset]["first_sequence"])
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    start, infoset = np.int64(0), np.int64(-1)
+    if status == DONE and acting != CHANCE_NODE:
+        status, infoset = find_infoset(
+            game, path, tree.infosets, known, acting, count, length, hashed
+        )
+        if status == DONE:
+            start = np.int64(tree.infosets[infoset]["first_sequence"])
     first = np.int64(stacked(free_level(path)) + 1)
     return np.int64(status), first, start, np.int64(count), np.int64(infoset)
 
@@ -555,15 +523,8 @@ def p_stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Saves and stacks the node where the walk stands."""
-    level = free_level(path)
-    save(path, level, acting, 0, 0)
-    return push(walk, top, stacked(level), sequence, weight, place)
-
-
-@inlined
-def p_start(tree, game, known, path, rules, tables, walk, start_tables, task):
-    """Starts the tables of infosets that were added."""
-    start_new(start_tables, task, tree, known, tables, walk)
+    keep(tree, game, known, path, rules, acting, 0, 0)
+    return push(walk, top, stacked(path.position[LEVEL]), sequence, weight, place)
 
 
 @inlined
@@ -575,11 +536,11 @@ PLAYED: Source = STORED._replace(
     enter=go_to,
     acting_at=p_acting,
     pay=p_pay,
-    arrive=p_arrive,
+    arrive=arrive,
     keep=keep,
     descend=p_descend,
     stop=p_stop,
-    start=p_start,
+    start=start_new,
     fetch=p_fetch,
 )
 """Infosets have their places and their rows of tables as over stored trees."""
@@ -608,7 +569,7 @@ def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> 
         game, known = views(frame, Game), views(frame, Known)
         path, walk = views(frame, Path), views(frame, Walk)
         task = views(frame, Task)
-        start_new(start_tables, task, tree, known, tables, walk)
+        start_new(tree, game, known, path, rules, tables, walk, start_tables, task)
         size = known.counts[INFOSETS]
         return go_on(task, tree, game, known, path, rules, tables, walk, size)
 

@@ -527,13 +527,10 @@ def expand(frame, rules):
                 start = _number_outcome(whole, tree.utilities[0])
         else:
             free = len(nodes) - first
-            status, count, infoset = played.arrive(
-                rules, game, path, tree, known, acting, free
+            status, _, start, count, infoset = played.arrive(
+                tree, game, known, path, rules, node, acting, free
             )
-            start = np.int64(0)
-            if status == DONE and infoset >= 0:
-                start = np.int64(tree.infosets[infoset]["first_sequence"])
-            elif status == DONE:
+            if status == DONE and infoset < 0:
                 probs, cdf = tree.chance_probs, tree.chance_cdf
                 start = _start_of_chances(whole, probs, cdf, count)
         if status != DONE or start < 0:

@@ -14,19 +14,18 @@ import pyspiel
 from mccfr_spiel.rules.description import CHANCE, TERMINAL
 from mccfr_spiel.twins import (
     battleship,
+    bidding,
     goofspiel,
     hidden_board,
     kuhn_poker,
     leduc_poker,
-    liars_dice,
-    liars_poker,
     oshi_zumo,
     sheriff,
     tiny_bridge,
 )
-from mccfr_spiel.twins.twin import BoundTwin, Maker, Twin, make_twin
+from mccfr_spiel.twins.twin import BoundTwin, Maker
 
-__all__ = ["TWINS", "BoundTwin", "Twin", "difference_to", "make_twin", "twin_of"]
+__all__ = ["TWINS", "BoundTwin", "difference_to", "twin_of"]
 
 TWINS: dict[str, Maker] = {
     "battleship": battleship.twin,
@@ -34,10 +33,10 @@ TWINS: dict[str, Maker] = {
     "goofspiel": goofspiel.twin,
     "kuhn_poker": kuhn_poker.twin,
     "leduc_poker": leduc_poker.twin,
-    "liars_dice": liars_dice.twin,
+    "liars_dice": bidding.liars_dice,
     "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
-    "python_liars_poker": liars_poker.twin,
+    "python_liars_poker": bidding.liars_poker,
     "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }
@@ -63,7 +62,7 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         return None
     known = inspect.signature(TWINS[name]).parameters
     twin = TWINS[name](**parameters) if known.keys() == parameters.keys() else None
-    return None if twin is None else BoundTwin(twin, game)
+    return None if twin is None else BoundTwin(name, twin, game)
 
 
 _SIMULTANEOUS = frozenset(("goofspiel", "oshi_zumo"))

@@ -10,84 +10,63 @@ import re
 
 import numpy as np
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, add_member, has_member, make_twin
+from mccfr_spiel.twins.twin import Twin, add_member, has_member, parts_of
 
-_ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
-# In settings; then come the lengths of the ships and their values. The state has the
-# number of moves, then how many cells of each player's ships are not hit, then the sets
-# of cells that each player has shot at and that each player's ships cover, and then
-# each move: for a placement its action, for a shot 3 * cell + the outcome.
-_COUNT, _AFLOAT, _SETS = 0, 1, 3
+_CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)
+_OF_SHIPS = 8
+# In settings, where _PARTS says how many numbers a set of cells takes, and _SETS where
+# the state has the first; last come the lengths of the ships and their values.
+# The state has the number of moves, then how many cells of each player's ships are not
+# hit, then each move: for a placement its action, for a shot 3 * cell + the outcome.
+# Then come the sets of cells that each player has shot at, and that each one's ships
+# cover.
+_COUNT, _AFLOAT, _MOVES = 0, 1, 3
 _WATER, _HIT, _SUNK = range(3)
-_BITS = 62
-"""A set of cells is kept as bits, this many in each number."""
-
-
-@compiled
-def _numbers(settings):
-    """How many numbers a set of cells takes."""
-    return (int(settings[_ROWS]) * int(settings[_COLUMNS]) + _BITS - 1) // _BITS
 
 
 @compiled
 def _shot_at(settings, player):
     """Where the state keeps the cells that a player has shot at."""
-    return _SETS + _numbers(settings) * player
+    return int(settings[_SETS]) + int(settings[_PARTS]) * player
 
 
 @compiled
 def _covered_by(settings, player):
     """Where the state keeps the cells that a player's ships cover."""
-    return _SETS + _numbers(settings) * (2 + player)
-
-
-@compiled
-def _moves(settings):
-    """Where the state keeps the moves."""
-    return _SETS + 4 * _numbers(settings)
+    return _shot_at(settings, 2 + player)
 
 
 @compiled
 def _step(settings, ship, action):
     """How far the cells of a ship are apart after an action; 0 if it does not fit."""
-    rows = int(settings[_ROWS])
-    columns = int(settings[_COLUMNS])
-    length = int(settings[_OF_SHIPS + ship])
-    cell = action % (rows * columns)
-    if action >= 2 * rows * columns:  # vertical
-        return columns if length > 1 and cell // columns + length <= rows else 0
+    cells, columns = int(settings[_CELLS]), int(settings[_COLUMNS])
+    length, cell = int(settings[_OF_SHIPS + ship]), action % cells
+    if action >= 2 * cells:  # vertical
+        return columns if length > 1 and cell + (length - 1) * columns < cells else 0
     return 1 if cell % columns + length <= columns else 0
 
 
 @compiled
-def _first_cell(settings, action):
-    """The upper or left end of a ship after an action."""
-    return action % (int(settings[_ROWS]) * int(settings[_COLUMNS]))
-
-
-@compiled
-def _is_free(settings, numbers, at, ship, action):
-    """Whether a ship fits the board and no cell of it is in a set."""
-    step = _step(settings, ship, action)
+def _cells_in(settings, numbers, at, ship, action):
+    """How many cells of a ship are in a set; -1 if it does not fit the board."""
+    cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     if step == 0:
-        return False
-    cell = _first_cell(settings, action)
+        return -1
+    count = 0
     for _ in range(int(settings[_OF_SHIPS + ship])):
-        if has_member(numbers, at, cell, _BITS):
-            return False
+        count += int(has_member(numbers, at, cell))
         cell += step
-    return True
+    return count
 
 
 @compiled
 def _cover(settings, numbers, at, ship, action):
     """Adds a ship's cells to a set."""
-    step = _step(settings, ship, action)
-    cell = _first_cell(settings, action)
+    cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
-        add_member(numbers, at, cell, _BITS)
+        add_member(numbers, at, cell)
         cell += step
 
 
@@ -105,15 +84,13 @@ def _can_place(settings, tried, taken, first):
             which those before the first one are given.
         first: the first ship.
     """
-    ships = int(settings[_SHIPS])
-    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    numbers = _numbers(settings)
-    ship = first
+    ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
+    numbers, ship = int(settings[_PARTS]), first
     tried[ship] = 0
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]
-        while action < 3 * cells and not _is_free(settings, taken, at, ship, action):
+        while action < 3 * cells and _cells_in(settings, taken, at, ship, action):
             action += 1
         tried[ship] = action + 1 - cells
         if action == 3 * cells:
@@ -142,16 +119,13 @@ def _acting(settings, state):
 
 @compiled
 def _legal_actions(settings, state, actions):
-    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    ships = int(settings[_SHIPS])
-    numbers = _numbers(settings)
-    player = state[_COUNT] % 2
-    ship = state[_COUNT] // 2
-    count = 0
+    cells, ships = int(settings[_CELLS]), int(settings[_SHIPS])
+    ship, player = state[_COUNT] // 2, state[_COUNT] % 2
+    numbers, count = int(settings[_PARTS]), 0
     if ship >= ships:
         at = _shot_at(settings, player)
         for cell in range(cells):
-            if settings[_REPEATS] != 0.0 or not has_member(state, at, cell, _BITS):
+            if settings[_REPEATS] != 0.0 or not has_member(state, at, cell):
                 actions[count] = cell
                 count += 1
         return count
@@ -160,7 +134,7 @@ def _legal_actions(settings, state, actions):
     taken = np.zeros((ships + 1) * numbers, np.int64)
     after = numbers * (ship + 1)
     for action in range(cells, 3 * cells):
-        if not _is_free(settings, state, covered, ship, action):
+        if _cells_in(settings, state, covered, ship, action) != 0:
             continue
         for k in range(numbers):
             taken[after + k] = state[covered + k]
@@ -173,51 +147,40 @@ def _legal_actions(settings, state, actions):
 
 @compiled
 def _is_sunk(settings, state, player, ship):
-    shot_at = _shot_at(settings, 1 - player)
-    action = state[_moves(settings) + 2 * ship + player]
-    step = _step(settings, ship, action)
-    cell = _first_cell(settings, action)
-    for _ in range(int(settings[_OF_SHIPS + ship])):
-        if not has_member(state, shot_at, cell, _BITS):
-            return False
-        cell += step
-    return True
+    action, shot_at = state[_MOVES + 2 * ship + player], _shot_at(settings, 1 - player)
+    hit = _cells_in(settings, state, shot_at, ship, action)
+    return hit == int(settings[_OF_SHIPS + ship])
 
 
 @compiled
 def _ship_on(settings, state, player, cell):
-    """The ship of a player that covers a cell which is covered."""
-    ship = -1
-    is_found = False
-    while not is_found:
-        ship += 1
-        action = state[_moves(settings) + 2 * ship + player]
-        away = cell - _first_cell(settings, action)
+    """The ship of a player that covers a cell; -1 for none."""
+    for ship in range(int(settings[_SHIPS])):
+        action = state[_MOVES + 2 * ship + player]
+        away = cell - action % int(settings[_CELLS])
         step = _step(settings, ship, action)
-        length = int(settings[_OF_SHIPS + ship])
-        is_found = 0 <= away < length * step and away % step == 0
-    return ship
+        last = (int(settings[_OF_SHIPS + ship]) - 1) * step
+        if 0 <= away <= last and away % step == 0:
+            return ship
+    return -1
 
 
 @compiled
 def _apply_action(settings, state, action):
-    player = state[_COUNT] % 2
-    ship = state[_COUNT] // 2
-    move = _moves(settings) + state[_COUNT]
+    ship, player = state[_COUNT] // 2, state[_COUNT] % 2
+    move = _MOVES + state[_COUNT]
     state[_COUNT] += 1
     if ship < int(settings[_SHIPS]):
         _cover(settings, state, _covered_by(settings, player), ship, action)
         state[_AFLOAT + player] += int(settings[_OF_SHIPS + ship])
         state[move] = action
         return
-    other = 1 - player
-    shot_at = _shot_at(settings, player)
-    is_new = not has_member(state, shot_at, action, _BITS)
-    add_member(state, shot_at, action, _BITS)
-    outcome = _WATER
-    if has_member(state, _covered_by(settings, other), action, _BITS):
+    other, shot_at = 1 - player, _shot_at(settings, player)
+    is_new = not has_member(state, shot_at, action)
+    add_member(state, shot_at, action)
+    outcome, hit = _WATER, _ship_on(settings, state, other, action)
+    if hit >= 0:
         state[_AFLOAT + other] -= int(is_new)
-        hit = _ship_on(settings, state, other, action)
         outcome = _SUNK if _is_sunk(settings, state, other, hit) else _HIT
     state[move] = 3 * action + outcome
 
@@ -225,11 +188,9 @@ def _apply_action(settings, state, action):
 @compiled
 def _info_key(settings, state, player, key):
     """The own placements, then all shots; of the other's only the cell is known."""
-    ships = int(settings[_SHIPS])
-    moves = _moves(settings)
-    length = 0
+    ships, length = int(settings[_SHIPS]), 0
     for k in range(state[_COUNT]):
-        move = state[moves + k]
+        move = state[_MOVES + k]
         if k % 2 == player:
             key[length] = move
             length += 1
@@ -244,7 +205,7 @@ def _world_key(settings, state, key):
     """The shots with their outcomes; of placements only that they were made."""
     ships = int(settings[_SHIPS])
     for k in range(state[_COUNT]):
-        key[k] = 0 if k < 2 * ships else state[_moves(settings) + k]
+        key[k] = 0 if k < 2 * ships else state[_MOVES + k]
     return state[_COUNT]
 
 
@@ -294,8 +255,7 @@ def _put_cell(settings, text, at, cell):
 
 @compiled
 def _spell(settings, player, key, length, text):
-    ships = int(settings[_SHIPS])
-    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
     moves = 2 * length + player if length < ships else ships + length
     at = put(text, put_labeled(text, 0, _TIME, moves), _SPACE)
     for k in range(min(ships, length)):
@@ -338,13 +298,13 @@ def twin(
     moves = 2 * ships + 2 * num_shots
     if "0" in lengths or moves > _MOST_MOVES:
         return None
-    sizes = Sizes(
-        state=_SETS + 4 * -(-cells // _BITS) + moves,
-        num_actions=3 * cells,
-        max_moves=moves,
-        key=(3 * cells,) * (ships + 2 * num_shots),
+    parts = parts_of(cells)
+    board = cells, board_width, parts, _MOVES + moves
+    rules = num_shots, allow_repeated_shots, loss_multiplier, ships
+    return Twin(
+        globals(),
+        (*board, *rules, *map(int, lengths), *map(float, worths)),
+        state=_MOVES + moves + 4 * parts,
+        key=ships + 2 * num_shots,
+        text_size=12 + 8 * ships + 2 * 16 * num_shots,
     )
-    rules = board_height, board_width, num_shots, allow_repeated_shots, loss_multiplier
-    settings = *rules, ships, *map(int, lengths), *map(float, worths)
-    text_size = 12 + 8 * ships + 2 * 16 * num_shots
-    return make_twin("battleship", globals(), settings, sizes, text_size)

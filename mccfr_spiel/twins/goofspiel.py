@@ -9,17 +9,16 @@ players see all hands, otherwise only who won each turn.
 from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Sizes,
     compiled,
     write_members,
 )
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
+from mccfr_spiel.twins.twin import Twin, copy_range
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
 _ORDERS = ("random", "ascending", "descending")
 _RETURNS = ("win_loss", "point_difference", "total_points")
-_RANDOM, _ASCENDING = 0, 1
+_ASCENDING, _DESCENDING = 1, 2
 _WIN_LOSS, _DIFFERENCE = 0, 1
 # The state has the turns played, the bids made in this turn, the point cards shown and
 # the set of them; then for each player the points, the set of cards in hand and the bid
@@ -48,11 +47,9 @@ def _show(settings, state, card):
 @compiled
 def _show_next(settings, state):
     """Shows the next point card if the order of them is fixed."""
-    if int(settings[_ORDER]) == _RANDOM:
-        return
-    if int(settings[_ORDER]) == _ASCENDING:
+    if settings[_ORDER] == _ASCENDING:
         _show(settings, state, state[_SHOWN])
-    else:
+    elif settings[_ORDER] == _DESCENDING:
         _show(settings, state, int(settings[_CARDS]) - 1 - state[_SHOWN])
 
 
@@ -86,16 +83,14 @@ def _legal_actions(settings, state, actions):
 def _end_turn(settings, state):
     """Gives the point card to the highest bid, once everybody has made one."""
     players = int(settings[_PLAYERS])
-    best = -1
-    winner = -1
+    best, winner = -1, -1
     place = _turn_at(settings, state[_TURN])
     for player in range(players):
         bid = state[_OF_PLAYERS + 2 * players + player]
         state[place + 2 + player] = bid
         state[_OF_PLAYERS + players + player] &= ~(1 << bid)
         if bid > best:
-            best = bid
-            winner = player
+            best, winner = bid, player
         elif bid == best:
             winner = -1
     if winner >= 0:
@@ -108,11 +103,11 @@ def _end_turn(settings, state):
 
 
 @compiled
-def _only_card(cards, left):
-    for card in range(cards):
-        if left >> card & 1:
-            return card
-    return -1
+def _only_card(left):
+    card = 0
+    while left >> card != 1:
+        card += 1
+    return card
 
 
 @compiled
@@ -131,10 +126,10 @@ def _apply_action(settings, state, action):
         return
     if state[_SHOWN] == state[_TURN]:
         left = ((1 << cards) - 1) & ~state[_SHOWN_SET]
-        _show(settings, state, _only_card(cards, left))
+        _show(settings, state, _only_card(left))
     for player in range(players):
         hand = state[_OF_PLAYERS + players + player]
-        state[_OF_PLAYERS + 2 * players + player] = _only_card(cards, hand)
+        state[_OF_PLAYERS + 2 * players + player] = _only_card(hand)
     _end_turn(settings, state)
 
 
@@ -169,16 +164,13 @@ def _info_key(settings, state, player, key):
 def _returns(settings, state, returns):
     players = int(settings[_PLAYERS])
     pays = int(settings[_PAYS])
-    best = -1
-    winners = 0
-    total = 0.0
+    best, winners, total = -1, 0, 0.0
     for player in range(players):
         points = state[_OF_PLAYERS + player]
         returns[player] = points
         total += points
         if points > best:
-            best = points
-            winners = 0
+            best, winners = points, 0
         winners += int(points == best)
     for player in range(players):
         points = state[_OF_PLAYERS + player]
@@ -211,34 +203,16 @@ def _put_hand(settings, text, at, player, hand):
 
 
 @compiled
-def _card_of(number, is_over):
-    """The point card in a number of a key; `is_over` says whether the turn is."""
-    return number >> _CARD_BITS if is_over else number
-
-
-@compiled
-def _winner_of(number):
-    """The winner + 1 in a number of a key."""
-    return (number >> _WINNER_BITS) & _LOW
-
-
-@compiled
-def _bid_of(number):
-    """The own bid in a number of a key."""
-    return number & _LOW
-
-
-@compiled
 def _put_own(settings, text, at, player, key, length):
     """Writes the own hand and bids, for hidden hands."""
     cards = int(settings[_CARDS])
     hand = (1 << cards) - 1
     for k in range(length - 1):
-        hand &= ~(1 << _bid_of(key[k]))
+        hand &= ~(1 << (key[k] & _LOW))
     at = _put_hand(settings, text, at, player, hand)
     at = put(text, put_labeled(text, at, _P, player), _BID_SEQUENCE)
     for k in range(length - 1):
-        at = put(text, put_number(text, at, _bid_of(key[k])), _SPACE)
+        at = put(text, put_number(text, at, (key[k] & _LOW)), _SPACE)
     return put(text, at, _NEWLINE)
 
 
@@ -248,8 +222,8 @@ def _put_points(settings, text, at, key, first, length):
     for player in range(int(settings[_PLAYERS])):
         points = 0
         for k in range(first, length - 1):
-            if _winner_of(key[k]) == player + 1:
-                points += _card_of(key[k], True) + 1
+            if key[k] >> _WINNER_BITS & _LOW == player + 1:
+                points += (key[k] >> _CARD_BITS) + 1
         at = put(text, put_number(text, at, points), _SPACE)
     return put(text, at, _NEWLINE)
 
@@ -263,7 +237,8 @@ def _spell(settings, player, key, length, text):
         at = _put_own(settings, text, at, player, key, length)
     at = put(text, at, _CARD_SEQUENCE)
     for k in range(first, length):
-        at = put_number(text, at, _card_of(key[k], k < length - 1) + 1)
+        card = key[k] >> _CARD_BITS if k < length - 1 else key[k]
+        at = put_number(text, at, card + 1)
         at = put(text, at, _SPACE)
     at = put(text, at, _NEWLINE)
     if not hides:
@@ -271,7 +246,7 @@ def _spell(settings, player, key, length, text):
             at = _put_hand(settings, text, at, other, key[other])
     at = put(text, at, _WINNERS)
     for k in range(first, length - 1):
-        winner = _winner_of(key[k])
+        winner = key[k] >> _WINNER_BITS & _LOW
         at = put_number(text, at, winner - 1 if winner > 0 else _NOBODY)
         at = put(text, at, _SPACE)
     at = put(text, at, _NEWLINE)
@@ -305,17 +280,11 @@ def twin(
         return None
     if points_order not in _ORDERS or returns_type not in _RETURNS:
         return None
-    hands = () if imp_info else (2**num_cards,) * players
-    is_random = points_order == "random"
-    sizes = Sizes(
-        state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
-        num_actions=num_cards,
-        max_chance_outcomes=num_cards if is_random else 0,
-        max_moves=turns * players,
-        max_chance_moves=turns if is_random else 0,
-        key=(*hands, *((num_cards << _CARD_BITS) + 1,) * (turns + 1)),
-    )
     order, pays = _ORDERS.index(points_order), _RETURNS.index(returns_type)
-    settings = players, num_cards, turns, order, imp_info, pays
-    text_size = 150 + 30 * players + (12 + 4 * players) * num_cards
-    return make_twin("goofspiel", globals(), settings, sizes, text_size, players)
+    return Twin(
+        globals(),
+        (players, num_cards, turns, order, imp_info, pays),
+        state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
+        key=turns + 1 + (0 if imp_info else players),
+        text_size=150 + 30 * players + (12 + 4 * players) * num_cards,
+    )

@@ -6,9 +6,9 @@ loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex p
 wins by connecting the top with the bottom, player 1 by connecting left with right.
 """
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled, write_members
+from mccfr_spiel.rules.description import TERMINAL, compiled, write_members
 from mccfr_spiel.rules.kernel import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
 # The state has who acts, the winner + 1 (3: nobody), the moves made, each player's
@@ -235,7 +235,7 @@ _ABRUPT = {"classical": False, "abrupt": True, "cdh": False, "adh": True}
 
 def phantom_ttt(obstype: str, gameversion: str) -> Twin | None:
     """The twin of phantom_ttt for OpenSpiel's parameters."""
-    return _twin("phantom_ttt", 3, 3, gameversion, obstype)
+    return _twin(False, 3, 3, gameversion, obstype)
 
 
 def dark_hex(
@@ -249,21 +249,20 @@ def dark_hex(
     """
     if min(num_rows, num_cols) < 2 or num_rows * num_cols > MOST_CELLS:
         return None
-    return _twin("dark_hex", num_rows, num_cols, gameversion, obstype)
+    return _twin(True, num_rows, num_cols, gameversion, obstype)
 
 
-def _twin(name: str, rows: int, columns: int, version: str, shown: str) -> Twin | None:
+def _twin(
+    is_hex: bool, rows: int, columns: int, version: str, shown: str
+) -> Twin | None:
     if version not in _ABRUPT or shown not in _SHOWN:
         return None
-    cells, is_hex, shows = rows * columns, name == "dark_hex", _SHOWN[shown]
+    cells, shows = rows * columns, _SHOWN[shown]
     longest = 2 * cells - 1
-    count = (longest + 1,) if is_hex else ()
-    sizes = Sizes(
+    return Twin(
+        globals(),
+        (rows, columns, is_hex, _ABRUPT[version], shows),
         state=MOVES + longest,
-        num_actions=cells,
-        max_moves=longest,
-        key=(*count, *(2 * cells + 1,) * (longest if shows else cells)),
+        key=is_hex + (longest if shows else cells),
+        text_size=cells + rows + 8 + 8 * longest,
     )
-    settings = rows, columns, is_hex, _ABRUPT[version], shows
-    text_size = cells + rows + 8 + 8 * longest
-    return make_twin(name, globals(), settings, sizes, text_size)

@@ -5,14 +5,15 @@ has bet, each of the others passes (and is out) or bets, once. The highest card 
 those who bet wins the pot, or among all if nobody did.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled, write_members
 from mccfr_spiel.rules.kernel import put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
+from mccfr_spiel.twins.twin import Twin, copy_range
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,
-# the winner + 1, the cards, and from _moves on the players' actions.
-_COUNT, _BETTOR, _WINNER, _CARDS = range(4)
+# the winner + 1, the sets of cards dealt and of players who have bet, the cards, and
+# behind them the players' actions.
+_COUNT, _BETTOR, _WINNER, _DEALT, _BETTORS, _CARDS = range(6)
 _PASS, _BET = range(2)
 _LETTERS = word("pb")
 
@@ -28,40 +29,13 @@ def _acting(settings, state):
 
 
 @compiled
-def _is_dealt(state, card):
-    player = 0
-    while player < state[_COUNT] and state[_CARDS + player] != card:
-        player += 1
-    return player < state[_COUNT]
-
-
-@compiled
 def _legal_actions(settings, state, actions):
     players = int(settings[_PLAYERS])
     if state[_COUNT] >= players:
         actions[0] = _PASS
         actions[1] = _BET
         return 2
-    count = 0
-    for card in range(players + 1):
-        if not _is_dealt(state, card):
-            actions[count] = card
-            count += 1
-    return count
-
-
-@compiled
-def _has_bet(settings, state, player):
-    players = int(settings[_PLAYERS])
-    bettor = state[_BETTOR] - 1
-    moves = _CARDS + players
-    if bettor < 0:
-        return False
-    if player == bettor:
-        return True
-    if player > bettor:
-        return state[moves + player] == _BET
-    return state[moves + players + player] == _BET
+    return write_members(((2 << players) - 1) & ~state[_DEALT], actions)
 
 
 @compiled
@@ -71,16 +45,17 @@ def _apply_action(settings, state, action):
     state[_CARDS + number] = action  # the actions stand behind the cards
     state[_COUNT] = number + 1
     if number < players:
+        state[_DEALT] |= 1 << action
         return
-    if action == _BET and state[_BETTOR] == 0:
-        state[_BETTOR] = number % players + 1
-    bettor = state[_BETTOR] - 1
-    moves = number + 1 - players
-    if moves != players + max(bettor, 0):
+    if action == _BET:
+        state[_BETTORS] |= 1 << number % players
+        if state[_BETTOR] == 0:
+            state[_BETTOR] = number % players + 1
+    if number + 1 != 2 * players + max(state[_BETTOR] - 1, 0):
         return
     best = -1
     for player in range(players):
-        is_in = bettor < 0 or _has_bet(settings, state, player)
+        is_in = state[_BETTOR] == 0 or state[_BETTORS] >> player & 1 != 0
         if is_in and state[_CARDS + player] > best:
             best = state[_CARDS + player]
             state[_WINNER] = player + 1
@@ -100,7 +75,7 @@ def _returns(settings, state, returns):
     players = int(settings[_PLAYERS])
     pot = 0.0
     for player in range(players):
-        stake = 2.0 if _has_bet(settings, state, player) else 1.0
+        stake = 1.0 + (state[_BETTORS] >> player & 1)
         returns[player] = -stake
         pot += stake
     returns[state[_WINNER] - 1] += pot
@@ -119,13 +94,5 @@ def _spell(settings, player, key, length, text):
 
 def twin(players: int) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    sizes = Sizes(
-        state=_CARDS + 3 * players,
-        num_actions=2,
-        max_chance_outcomes=players + 1,
-        max_moves=2 * players - 1,
-        max_chance_moves=players,
-        key=(players + 1, *(2,) * (2 * players - 1)),
-    )
-    text_size = 3 + 2 * players
-    return make_twin("kuhn_poker", globals(), [players], sizes, text_size, players)
+    state, key = _CARDS + 3 * players, 2 * players
+    return Twin(globals(), [players], state, key, text_size=3 + 2 * players)

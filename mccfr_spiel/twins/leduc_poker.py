@@ -6,9 +6,9 @@ Raises are of 2 in the first round and of 4 in the second, at most two a round. 
 with the public card wins, otherwise the higher rank; equal hands split the pot.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin
+from mccfr_spiel.twins.twin import Twin, copy_range
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings
 # The state has the cards dealt, the public card + 1, the round, the raises and the
@@ -249,15 +249,12 @@ def twin(
     players: int, action_mapping: bool, starting_player: int, suit_isomorphism: bool
 ) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    longest, cards = 3 * players - 2, 2 * (players + 1)
-    sizes = Sizes(
+    longest = 3 * players - 2
+    return Twin(
+        globals(),
+        (players, action_mapping, starting_player, suit_isomorphism),
         state=_OF_PLAYERS + 3 * players + 2 * longest,
-        num_actions=3,
-        max_chance_outcomes=cards,
-        max_moves=2 * longest,
-        max_chance_moves=players + 1,
-        key=(cards, *(_MONEY + 1,) * players, *(_SHOWN + cards,) * (2 * longest + 1)),
+        key=2 + players + 2 * longest,
+        text_size=120 + 6 * players + 4 * longest,
+        corrected={"max_chance_moves": players + 1},
     )
-    settings = players, action_mapping, starting_player, suit_isomorphism
-    text_size = 120 + 6 * players + 4 * longest
-    return make_twin("leduc_poker", globals(), settings, sizes, text_size, players)

@@ -6,9 +6,9 @@ the board wins; when the coins or the turns are over, the one on whose opponent'
 it stands wins, or in the version "alesia" nobody.
 """
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin, write_range
+from mccfr_spiel.twins.twin import Twin, copy_range, write_range
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
 # The state has the turns played, whether player 0 has bid in this turn and what, how
@@ -95,11 +95,5 @@ def twin(
     """The twin for OpenSpiel's parameters, up to 255 coins and 1,000 turns."""
     if not 1 <= coins <= _MOST_COINS or not 1 <= horizon <= _MOST_TURNS or size < 0:
         return None
-    sizes = Sizes(
-        state=_BIDS + horizon,
-        num_actions=coins + 1,
-        max_moves=2 * horizon,
-        key=((coins + 1) ** 2,) * horizon,
-    )
     settings = coins, size, horizon, min_bid, alesia
-    return make_twin("oshi_zumo", globals(), settings, sizes, 20 + 10 * horizon)
+    return Twin(globals(), settings, _BIDS + horizon, horizon, 20 + 10 * horizon)

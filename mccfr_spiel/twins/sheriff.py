@@ -6,9 +6,9 @@ inspection costs the smuggler a penalty for each item, or the sheriff one if the
 none. Without one the smuggler gets the items' value and the sheriff the bribe.
 """
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, make_twin, write_range
+from mccfr_spiel.twins.twin import Twin, copy_range, write_range
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
 # The state has how many moves were made, and these: the items, then by turns the bribe
@@ -105,12 +105,6 @@ def twin(
 ) -> Twin:
     """The twin for OpenSpiel's parameters."""
     moves = 1 + 2 * num_rounds
-    sizes = Sizes(
-        state=_MOVES + moves,
-        num_actions=_ANSWERS + max_items + max_bribe + 2,
-        max_moves=moves,
-        key=(max(max_items, max_bribe, 1) + 1,) * moves,
-    )
     pays = item_value, item_penalty, sheriff_penalty
     settings = num_rounds, max_items, max_bribe, *pays
-    return make_twin("sheriff", globals(), settings, sizes, 60 + 45 * num_rounds)
+    return Twin(globals(), settings, _MOVES + moves, moves, 60 + 45 * num_rounds)

@@ -9,9 +9,9 @@ of what the last bid earns when all four hands are played with open cards.
 
 import numpy as np
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, word
-from mccfr_spiel.twins.twin import Twin, make_twin, write_range
+from mccfr_spiel.twins.twin import Twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
@@ -20,7 +20,7 @@ _IS_ABSTRACTED = 0  # in settings
 # the set of calls tells their order.
 _COUNT, _CALLS, _BID, _BIDDER, _HANDS = range(5)
 _PASS, _HIGHEST, _END = 0, 6, 7  # bids are 1 .. 6: 1H, 1S, 1NT, 2H, 2S, 2NT
-_PLAYERS, _RANKS, _CARDS, _PRIVATES, _SEATS, _NO_TRUMP = 2, 4, 8, 28, 4, 2
+_PLAYERS, _RANKS, _CARDS, _SEATS, _NO_TRUMP = 2, 4, 8, 4, 2
 
 
 @compiled
@@ -254,13 +254,5 @@ def _spell(settings, player, key, length, text):
 
 def twin(abstracted: bool) -> Twin:
     """The twin for OpenSpiel's parameters."""
-    sizes = Sizes(
-        state=_HANDS + _PLAYERS,
-        num_actions=1 + _HIGHEST,
-        max_chance_outcomes=_PRIVATES,
-        max_moves=2 + _HIGHEST,
-        max_chance_moves=_PLAYERS,
-        key=(_PRIVATES, 1 << _END + 1),
-    )
     text_size = _LINE + 4 + 5 * (2 + _HIGHEST)
-    return make_twin("tiny_bridge_2p", globals(), [abstracted], sizes, text_size)
+    return Twin(globals(), [abstracted], _HANDS + _PLAYERS, 2, text_size)

@@ -1,7 +1,7 @@
 """What a twin is: compiled rules that play one of OpenSpiel's own games to the letter.
 
-A twin has a `Description`, like the games of compiled rules, and a function that spells
-the information-state string of a key. Legal actions, chance outcomes, returns and
+A twin has the functions of compiled rules, and one more that spells the
+information-state string of a key. Legal actions, chance outcomes, returns and
 strings equal those of OpenSpiel's game, so that a tree which a twin expands is the tree
 of the game itself.
 
@@ -15,8 +15,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.rules.description import (
+    MAX_KEY_VALUES,
     BoundRules,
-    Description,
     Parameter,
     Sizes,
     compiled,
@@ -29,69 +29,59 @@ class Twin(NamedTuple):
     """Compiled rules for one of OpenSpiel's games with given parameters.
 
     Attributes:
-        description: the game. Its least and greatest return and its kind of sum are
-            replaced by those that OpenSpiel's game declares.
-        spell(settings, player, key, length, text) -> int: writes the
+        functions: the `globals()` of the twin's module, as in `described`. One of them,
+            `spell(settings, player, key, length, text) -> int`, writes the
             information-state string of key[:length] into `text`, as ASCII, and returns
             its length. It is made by `rules.compiled`. The player is the one who acts.
-        text_size: the length of the longest string.
-    """
-
-    description: Description
-    spell: Any
-    text_size: int
-
-
-def make_twin(
-    short_name: str,
-    functions: Mapping[str, Any],
-    settings: Sequence[float],
-    sizes: Sizes,
-    text_size: int,
-    num_players: int = 2,
-) -> Twin:
-    """A twin of the OpenSpiel game of that name.
-
-    Args:
-        short_name: OpenSpiel's name of the game.
-        functions: the `globals()` of the twin's module, as in `described`; `_spell` is
-            `Twin.spell`.
         settings: what compiled functions get as `settings`.
-        sizes: as in a Description; the least and greatest return do not matter.
-        text_size: see `Twin`.
-        num_players: the number of players.
+        state: the length of the state vector.
+        key: the length of the longest information key.
+        text_size: the length of the longest string.
+        corrected: fields of `Sizes` of which OpenSpiel's game declares other values
+            than it should.
     """
-    own = {**functions, **_WORDS, "sizes": lambda parameters: sizes}
-    parameters = {str(k): Parameter(value) for k, value in enumerate(settings)}
-    description = described(short_name, short_name, own, parameters, num_players)
-    return Twin(description, functions["_spell"], text_size)
+
+    functions: Mapping[str, Any]
+    settings: Sequence[float]
+    state: int
+    key: int
+    text_size: int
+    corrected: Mapping[str, int] = {}
 
 
 class BoundTwin(BoundRules):
-    """A twin of a given game, callable from Python.
+    """A twin of a given game, callable from Python."""
 
-    Attributes:
-        twin: the twin.
-    """
-
-    def __init__(self, twin: Twin, game: pyspiel.Game) -> None:
+    def __init__(self, name: str, twin: Twin, game: pyspiel.Game) -> None:
         """Makes the rules, which declare what OpenSpiel's game declares.
 
         Args:
+            name: OpenSpiel's name of the game.
             twin: for the game's parameters.
             game: the game in its turn-based form.
         """
+        sizes = Sizes(
+            state=twin.state,
+            num_actions=game.num_distinct_actions(),
+            max_moves=game.max_game_length(),
+            key=(MAX_KEY_VALUES,) * twin.key,
+            min_utility=game.min_utility(),
+            max_utility=game.max_utility(),
+            max_chance_outcomes=game.max_chance_outcomes(),
+            max_chance_moves=game.max_chance_nodes_in_history(),
+        )._replace(**twin.corrected)
+        functions = {n.removeprefix("_"): f for n, f in twin.functions.items()}
+        own = {**functions, **_WORDS, "sizes": lambda parameters: sizes}
+        parameters = {str(k): Parameter(v) for k, v in enumerate(twin.settings)}
+        description = described(name, name, own, parameters, game.num_players())
         total = declared_by(game).utility_sum
-        super().__init__(twin.description._replace(utility_sum=total), {})
-        self.sizes = self.sizes._replace(
-            min_utility=game.min_utility(), max_utility=game.max_utility()
-        )
-        self.twin, self.spell, self.text_size = twin, twin.spell, twin.text_size
+        super().__init__(description._replace(utility_sum=total), {})
+        self.spell, self.text_size = functions["spell"], twin.text_size
 
     def info_state(self, player: int, key: np.ndarray) -> str:
         """OpenSpiel's information-state string for a key."""
         text = self.new_text()
-        length = self.twin.spell(self.settings, player, key, len(key), text)
+        length = self.spell(self.settings, player, key, len(key), text)
         return text[:length].tobytes().decode("ascii")
 
 
@@ -112,25 +102,25 @@ values that it does not cover."""
 
 
 MEMBERS = 16
-"""How many members of a set each number of a key has, as bits."""
+"""How many members of a set each number of a key or a state has, as bits."""
 
 
 @compiled
 def parts_of(members):
-    """How many numbers of a key a set of at most so many members takes."""
+    """How many numbers a set of at most so many members takes."""
     return (members + MEMBERS - 1) // MEMBERS
 
 
 @compiled
-def has_member(numbers, first, member, bits):
-    """Whether a set has a member. From the first on each number keeps so many bits."""
-    return numbers[first + member // bits] >> member % bits & 1 != 0
+def has_member(numbers, first, member):
+    """Whether a set, which begins at a place of `numbers`, has a member."""
+    return numbers[first + member // MEMBERS] >> member % MEMBERS & 1 != 0
 
 
 @compiled
-def add_member(numbers, first, member, bits):
+def add_member(numbers, first, member):
     """Adds a member to such a set."""
-    numbers[first + member // bits] |= 1 << member % bits
+    numbers[first + member // MEMBERS] |= 1 << member % MEMBERS
 
 
 @compiled

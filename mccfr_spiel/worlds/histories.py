@@ -271,14 +271,15 @@ def meet(scene, player):
     how many moves there are, and the infoset, -1 for chance."""
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
-    status, count, infoset = arrive(
-        scene.rules, scene.game, path, scene.tree, known, player, np.int64(1) << 40
+    tree, game, rules, free = scene.tree, scene.game, scene.rules, np.int64(1) << 40
+    status, _, _, count, infoset = arrive(
+        tree, game, known, path, rules, 0, player, free
     )
     if status == DONE and infoset == before and len(noted) > 0:
         noted[infoset, 0] = path.position[NUM_MOVES]
         for k in range(path.position[NUM_MOVES]):
             noted[infoset, 1 + k] = path.history[k]
-    return np.int64(status), count, infoset
+    return status, count, infoset
 
 
 @inlined

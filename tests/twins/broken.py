@@ -7,8 +7,7 @@ from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.twin_trees import known_twin
-from mccfr_spiel.twins import TWINS
-from mccfr_spiel.twins.twin import BoundTwin
+from mccfr_spiel.twins import BoundTwin, twin_of
 
 
 @compiled
@@ -19,12 +18,11 @@ def wrong_returns(settings, state, returns):
 
 def broken(game: pyspiel.Game) -> BoundTwin:
     """Kuhn poker's twin, with which player 0 always wins 1."""
-    twin = TWINS["kuhn_poker"](players=2)
+    twin = twin_of(game)
     assert twin is not None
     rules = twin.description.rules._replace(returns=wrong_returns)
-    return BoundTwin(
-        twin._replace(description=twin.description._replace(rules=rules)), game
-    )
+    twin.description = twin.description._replace(rules=rules)
+    return twin
 
 
 # --- draws -------------------------------------------------------------------

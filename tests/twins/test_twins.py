@@ -91,7 +91,7 @@ def test_rules_and_strings_keep_to_the_sizes_that_they_declare(name):
             if player >= 0:
                 longest = max(longest, len(state.information_state_string(player)))
             state.apply_action(generator.choice(state.legal_actions()))
-        assert 0 < longest <= twin.twin.text_size
+        assert 0 < longest <= twin.text_size
 
 
 @pytest.mark.parametrize("text", GAMES)

@@ -419,7 +419,7 @@ def no_class(settings, state, player):
 @compiled
 def no_bids(settings, state, key):
     """The dice rolled and the last bid, by which who acts cannot be told."""
-    key[0], key[1] = state[0], state[1]
+    key[0], key[1] = state[0], state[2]
     return 2
 
 
