@@ -34,7 +34,16 @@ def kernel_name(minimizer: Minimizer) -> str:
 
 def sampled_by(algorithm: Algorithm) -> Sampled:
     """What the walks of an algorithm sample, as kernels are told."""
-    return Sampled(algorithm.sampling.kind, batched=algorithm.batch != 1)
+    sampling = algorithm.sampling
+    return Sampled(
+        chance=sampling.chance,
+        opponents=sampling.opponents,
+        player=sampling.player,
+        prune=bool(sampling.prune),
+        skips=sampling.prune_below is not None,
+        baseline=sampling.baseline,
+        batched=algorithm.batch != 1,
+    )
 
 
 def needs_whole_tree(algorithm: Algorithm) -> bool:
