@@ -66,10 +66,6 @@ INNER, ROOT, IN_TOP = range(3)
 THE_TOP = -1
 """The piece that is the top."""
 
-WORK_OF_SEQUENCE = 8
-"""A sequence costs a pass about as much as so many rows of leaves."""
-
-
 MOST_BLOCKS = 32
 """How many blocks there should be at most. The more there are, the more infosets are in
 the top or are roots, whose values one thread passes on."""
