@@ -25,7 +25,6 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.tree.whole import work_of
 
 GAMES = {
     "liar's dice, 6 sides": "liars_dice",
@@ -71,7 +70,7 @@ def top_share(tree: ms.GameTree) -> float:
     first, last = top["first_sequence"], top["first_sequence"] + top["num_actions"]
     work = int((passes.ends[last] - passes.ends[first] + 8 * (last - first)).sum())
     work += int((cut.top < 0).sum())
-    return work / work_of(passes)
+    return work / passes.work
 
 
 def measure(name: str, game: str) -> list[str]:

@@ -43,14 +43,13 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
-from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import load_game, said_at, said_info_state, turn_based
 
 # --- compare --------------------------------------------------------------------------
 

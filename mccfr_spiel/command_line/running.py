@@ -44,9 +44,8 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.kernels.jit import seconds_compiled
-from mccfr_spiel.offline import LinearProgramRun
+from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.solver import Solver

@@ -44,7 +44,7 @@ from mccfr_spiel.experiments.settings import (
     new_tree,
     read_flags,
 )
-from mccfr_spiel.policies.policy import GameSolver
+from mccfr_spiel.offline import GameSolver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver

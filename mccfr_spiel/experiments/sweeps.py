@@ -51,8 +51,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
 )
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
-from mccfr_spiel.offline import OfflineMethod
-from mccfr_spiel.policies.policy import GameSolver
+from mccfr_spiel.offline import GameSolver, OfflineMethod
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.loading import content_print, load_game, module_of

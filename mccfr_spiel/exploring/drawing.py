@@ -29,11 +29,11 @@ from mccfr_spiel.common.display import (
     title,
 )
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import said_at, said_info_state
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""

@@ -17,9 +17,8 @@ from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.subjects import Candidate, Numbers
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.names import card_in
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import names_at
+from mccfr_spiel.tree.loading import card_in, names_at
 
 _MOST = 4_000
 """Hands that a grid has at most."""

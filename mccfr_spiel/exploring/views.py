@@ -22,13 +22,8 @@ import pyspiel
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.exploring.subjects import Candidate, Numbers
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.names import (
-    said,
-    said_at,
-    said_info_state,
-)
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import names_anywhere
+from mccfr_spiel.tree.loading import names_anywhere, said, said_at, said_info_state
 from mccfr_spiel.tree.whole import Level, TooManyError, levels
 
 MOST_MOVES = 2_000

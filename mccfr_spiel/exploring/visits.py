@@ -14,12 +14,11 @@ import pyspiel
 from mccfr_spiel.common import refusals
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
-from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.tree.loading import pot_of, said_info_state
 
 # --- a game against a policy, in which the page knows what the player may know --------
 

@@ -63,10 +63,6 @@ INNER, ROOT, IN_TOP = range(3)
 THE_TOP = -1
 """The piece that is the top."""
 
-WORK_OF_SEQUENCE = 8
-"""The rows of leaves that cost a pass about as much as one sequence."""
-
-
 MOST_BLOCKS = 32
 """The most blocks there should be. The more blocks, the more infosets are in the top or
 are roots, whose values one thread passes on."""

@@ -250,6 +250,10 @@ class Walk(NamedTuple):
     clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]")]
 
 
+WORK_OF_SEQUENCE = 8
+"""The rows of leaves that cost a pass about as much as one sequence."""
+
+
 class Passes(NamedTuple):
     """What a pass over a complete tree reads, of all players together.
 
@@ -270,6 +274,11 @@ class Passes(NamedTuple):
     payoffs: Annotated[np.ndarray, Entry(FLOAT, "[L P]")]
     members: Annotated[np.ndarray, Entry(INT, "[I]")]
     member_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
+
+    @property
+    def work(self) -> int:
+        """The work of a pass for all players, in rows of leaves."""
+        return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
 
 
 class Plans(NamedTuple):

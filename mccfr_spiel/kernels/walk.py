@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.algorithms.parts import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.averaging import average_weight
@@ -111,49 +110,67 @@ _FLOATS_A_LINE = 64 // 8
 class Sampled(NamedTuple):
     """What a walk samples, as constants of its loop.
 
+    One loop is compiled for all samplings of a kind; it reads their numbers, such as
+    epsilon, in `Task.settings`. The fields without a line here are those of
+    `algorithms.Sampling`.
+
     Attributes:
-        sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
-            loop reads in `Task.settings`.
+        skips: whether actions of very negative regret are not followed, see
+            sampling.py.
         batched: whether an iteration makes several walks for each player.
         forgets: whether players forget, see apply.py; for regret matching and regret
             matching+ only. Then there are walks even if nothing is sampled.
     """
 
-    sampling: Sampling
+    chance: bool
+    opponents: bool
+    player: str
+    prune: bool
+    skips: bool
+    baseline: str
     batched: bool
     forgets: bool = False
 
     @property
-    def skips(self) -> bool:
-        """Whether actions of very negative regret are not followed, see sampling.py."""
-        return self.sampling.prune_below is not None
+    def draws_one_action(self) -> bool:
+        """Whether one action of the updated player is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_actions(self) -> bool:
+        """Whether some of them are, see sampling.py."""
+        return self.player == "average"
 
     @property
     def learns(self) -> bool:
         """Whether there are baselines, see baselines.py."""
-        return self.sampling.baseline != ""
+        return self.baseline != ""
 
     @property
     def branches(self) -> bool:
         """Whether walks with baselines follow all of the player's actions."""
-        return self.learns and self.sampling.player == "all"
+        return self.learns and self.player == "all"
+
+    @property
+    def draws_others(self) -> bool:
+        """Whether one move is followed wherever the updated player does not act."""
+        return self.chance and self.opponents
 
     @property
     def meets_once(self) -> bool:
         """Whether each of the player's infosets is met at most once before an update,
         as it is with chance and all opponents sampled."""
-        return self.sampling.chance and self.sampling.opponents and not self.batched
+        return self.draws_others and not self.batched
 
     @property
     def can_be_shared(self) -> bool:
         """Whether threads or processes may share the walks of a batch."""
-        return not (self.sampling.picks_actions or self.skips or self.learns)
+        return not (self.picks_actions or self.skips or self.learns)
 
     @property
     def is_weighted(self) -> bool:
         """Whether not every weight is 1, as it is in external sampling."""
-        everyone_else = self.sampling.chance and self.sampling.opponents
-        return self.sampling.player != "all" or self.skips or not everyone_else
+        return self.player != "all" or self.skips or not self.draws_others
 
 
 FORK = np.dtype(
@@ -364,10 +381,10 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
     players forget, `sequence` is a slot, and `num_met` counts visits.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
-    sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
-    chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
-    explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
-    draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
+    skips, learns = sampled.skips, sampled.learns
+    chance, opponents, prune = sampled.chance, sampled.opponents, sampled.prune
+    explores, player_sampled = sampled.player == "epsilon", sampled.player != "all"
+    draws_own, picks_own = sampled.draws_one_action, sampled.picks_actions
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     begin, forgets = make_start(rule), sampled.forgets
     carries, once = part == ALONE and not forgets, once and not in_block
@@ -533,7 +550,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     walk_on = make_walk(sampled, rule, source)
     floored = rule is RULES["regret_matching_plus"]
     skips, batched = sampled.skips, sampled.batched
-    learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
+    learns, foresees = sampled.learns, sampled.baseline == "predictive"
     once, branches, forgets = sampled.meets_once, sampled.branches, sampled.forgets
     rates, discounts = rule.rates, rule.discounts
     update = apply.make_apply(rule, met_once=once, carried=True, skips=skips)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mccfr_spiel.offline.sequence_form import saddle_point_gap as saddle_point_g
 from mccfr_spiel.offline.sequence_form import sequence_form as sequence_form
 from mccfr_spiel.offline.sequence_form import sum_of_payoffs
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.tree.game_tree import GameTree
 
 # --- the methods as values, which start solvers that experiments can run --------------
@@ -33,6 +33,49 @@ from mccfr_spiel.tree.game_tree import GameTree
 # An online algorithm is a value of `algorithms.Algorithm`, which `Solver` runs. The
 # values here are its counterparts for methods that need the whole game. Each holds only
 # its own parameters, checks them when it is made, and starts a `GameSolver` on a tree.
+
+
+class GameSolver(Protocol):
+    """A computation that runs in steps and has a policy after each of them.
+
+    The loop that measures convergence (experiments/runs.py) and the code that writes
+    results use solvers only through this, so a new method needs no change there.
+
+    `Solver`, the first-order methods and `LinearProgramRun` are game solvers.
+
+    Attributes:
+        tree: the game's tree. It grows while an algorithm that samples is running.
+        seconds: time spent in `iterate` and `iterate_until` so far.
+    """
+
+    tree: GameTree
+    seconds: float
+
+    @property
+    def num_iterations(self) -> int:
+        """Iterations done so far."""
+        ...
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes of the tree visited so far: a cost that all methods share."""
+        ...
+
+    def iterate(self, num_iterations: int, /) -> None:
+        """Runs some iterations."""
+        ...
+
+    def iterate_until(self, nodes_touched: float, /) -> None:
+        """Runs iterations until at least `nodes_touched` nodes have been touched."""
+        ...
+
+    def average_vector(self) -> np.ndarray:
+        """`[S]` the policy to report, over the tree's sequences."""
+        ...
+
+    def average_policy(self) -> SequencePolicy:
+        """A snapshot of the policy to report."""
+        ...
 
 
 class LinearProgramRun:

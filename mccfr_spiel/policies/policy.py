@@ -9,7 +9,7 @@ import difflib
 import functools
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -743,49 +743,3 @@ def bot(policy: Any, player: int, *, seed: int = 0) -> PolicyBot:
         ValueError: an argument is out of range, or this is no policy.
     """
     return PolicyBot(policy, player, seed=seed)
-
-
-# --- what has a policy ----------------------------------------------------------------
-
-
-class GameSolver(Protocol):
-    """A computation that runs in steps and has a policy after each of them.
-
-    The loop that measures convergence (experiments/runs.py) and the code that writes
-    results use solvers only through this, so a new method needs no change there.
-
-    `Solver`, the first-order methods and `LinearProgramRun` are game solvers.
-
-    Attributes:
-        tree: the game's tree. It grows while an algorithm that samples is running.
-        seconds: time spent in `iterate` and `iterate_until` so far.
-    """
-
-    tree: GameTree
-    seconds: float
-
-    @property
-    def num_iterations(self) -> int:
-        """Iterations done so far."""
-        ...
-
-    @property
-    def nodes_touched(self) -> int:
-        """Nodes of the tree visited so far: a cost that all methods share."""
-        ...
-
-    def iterate(self, num_iterations: int, /) -> None:
-        """Runs some iterations."""
-        ...
-
-    def iterate_until(self, nodes_touched: float, /) -> None:
-        """Runs iterations until at least `nodes_touched` nodes have been touched."""
-        ...
-
-    def average_vector(self) -> np.ndarray:
-        """`[S]` the policy to report, over the tree's sequences."""
-        ...
-
-    def average_policy(self) -> SequencePolicy:
-        """A snapshot of the policy to report."""
-        ...

@@ -26,16 +26,11 @@ from mccfr_spiel.common.display import (
     text_table,
     title,
 )
-from mccfr_spiel.policies.names import (
-    Names,
-    said,
-    said_info_state,
-    uniform_vector,
-)
+from mccfr_spiel.policies.names import Names, uniform_vector
 from mccfr_spiel.tree.cache import whole_tree_beside
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import names_anywhere
+from mccfr_spiel.tree.loading import names_anywhere, said, said_info_state
 
 MOST_NODES = 1_000_000
 """The largest tree that is made for a table, which takes a few seconds. A larger one is

@@ -38,8 +38,12 @@ from mccfr_spiel.kernels.tables import (
     INT,
     LONG,
     STACK_FULL,
+    Tables,
+    Task,
     TreeArrays,
+    Walk,
 )
+from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import (
     SPARE,
@@ -49,6 +53,7 @@ from mccfr_spiel.rules.description import (
     declared_by_rules,
     limits_of,
 )
+from mccfr_spiel.rules.faced import FACED
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -298,6 +303,32 @@ class RuleStore:
         return True
 
     # --- walks ---------------------------------------------------------------
+
+    def make_iterate(self, rule: str, sampled: Sampled) -> Any:
+        """The compiled loop over iterations, see `played.make_rule_iterate`."""
+        source = FACED if self.rules.faced else played.PLAYED
+        return played.make_rule_iterate(rule, sampled, source)
+
+    def frame_of(
+        self,
+        task: Task,
+        tree: TreeArrays,
+        tables: Tables,
+        walk: Walk,
+        path: played.Path,
+        nodes: dict[str, Any],
+    ) -> np.ndarray:
+        """The frame of that loop.
+
+        Args:
+            task, tables, walk: a solver's.
+            tree: whose infosets and nodes are replaced.
+            path: where the walk is.
+            nodes: what `node_arrays` gave.
+        """
+        tree = tree._replace(infosets=self.infosets, **nodes)
+        records = task, tree, tables, walk, self.game, self.known, path
+        return played.frame_of(*records)
 
     def new_path(self, *, is_counted: bool = True) -> played.Path:
         """A path that stands at the root.

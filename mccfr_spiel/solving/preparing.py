@@ -13,11 +13,9 @@ from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.rules.faced import FACED
-from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import check_store
-from mccfr_spiel.worlds.passes import make_world_iterate
 
 _MOST_NODES_AHEAD = 20_000_000
 """The most nodes that compiled rules expand in advance, which takes a few seconds."""
@@ -34,7 +32,16 @@ def kernel_name(minimizer: Minimizer) -> str:
 
 def sampled_by(algorithm: Algorithm) -> Sampled:
     """What the walks of an algorithm sample, as kernels are told."""
-    return Sampled(algorithm.sampling.kind, batched=algorithm.batch != 1)
+    sampling = algorithm.sampling
+    return Sampled(
+        chance=sampling.chance,
+        opponents=sampling.opponents,
+        player=sampling.player,
+        prune=bool(sampling.prune),
+        skips=sampling.prune_below is not None,
+        baseline=sampling.baseline,
+        batched=algorithm.batch != 1,
+    )
 
 
 def needs_whole_tree(algorithm: Algorithm) -> bool:
@@ -139,17 +146,14 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
     if sampling.prunes_by_regret:
         return iterate_pruned
-    if isinstance(sampling, OwnEstimator) or tree.start_pass is not None:
+    if isinstance(sampling, OwnEstimator):
         return make_passes(rule, estimated=True)
-    if tree.worlds is not None:
-        return make_world_iterate(rule, type(tree.worlds))
     sampled = sampled_by(algorithm)._replace(forgets=tree.abstraction is not None)
     if tree.rule_store is not None:
-        source = FACED if tree.rule_store.rules.faced else PLAYED
-        return make_rule_iterate(rule, sampled, source)
+        return tree.rule_store.make_iterate(rule, sampled)
     if sampled.forgets or sampling.is_sampled or sampling.prune:
         return make_iterate(rule, sampled)
-    return make_passes(rule)
+    return full_pass(tree).make_iterate(rule)
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

@@ -301,7 +301,7 @@ def engine_of(
     if isinstance(sampling, OwnEstimator):
         return partial(_update, tree, state, sampling, seed)
     if tree.start_pass is not None:
-        return partial(_follow, tree, state)
+        return _following(tree, state)
     if not state.walks:
         return partial(_pass, state)
     if state.store is not None:
@@ -344,23 +344,25 @@ def _update(
     return _apply(kernel, state, total, nodes, frame)
 
 
-def _follow(tree: GameTree, state: SolverState, kernel: Any, frame: np.ndarray) -> int:
+def _following(tree: GameTree, state: SolverState) -> Engine:
     """Goes on for a slice with the pass over histories that the next update needs;
     makes the update when the pass is over. Returns the kernel's status, or PAUSED."""
-    players = state.next_players()
-    if not players:
-        return layout.DONE
-    passing = state.over_histories
-    if passing is None:
-        assert tree.start_pass is not None
-        assert state.whole
-        plan = state.whole[1].plan
-        passing = tree.start_pass(plan, players)
-        state.over_histories = passing
-    if not passing.go_on():
-        return layout.PAUSED
-    state.over_histories = None
-    return _apply(kernel, state, passing.walk.gradient, passing.num_nodes, frame)
+    start, passing = tree.start_pass, None
+
+    def follow(kernel: Any, frame: np.ndarray) -> int:
+        nonlocal passing
+        players = state.next_players()
+        if not players:
+            return layout.DONE
+        if passing is None:
+            assert start is not None
+            passing = start(state.whole[1].plan, players)
+        if not passing.go_on():
+            return layout.PAUSED
+        walk, nodes, passing = passing.walk, passing.num_nodes, None
+        return _apply(kernel, state, walk.gradient, nodes, frame)
+
+    return follow
 
 
 def _apply(

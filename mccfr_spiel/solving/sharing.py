@@ -21,7 +21,7 @@ from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import LARGE, Sampled
-from mccfr_spiel.rules import grouped, kernel, played
+from mccfr_spiel.rules import grouped, kernel
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
@@ -285,7 +285,7 @@ class GroupedWalks:
         self._plan = np.zeros(grouped.PLAN_SIZE, np.int64)
         self._height, self._room = _HEIGHT, _ROOM_OF_GROUP
         self._groups: grouped.Groups | None = None
-        self._own: list[tuple[np.ndarray, ...]] = []
+        self._own: list[Any] = []
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
         self._is_paused = self._is_torn = False
@@ -362,9 +362,6 @@ class GroupedWalks:
         groups = self._groups or self._new_groups()
         room, frames, self._own = self._room, [], []
         for _ in range(self.num_threads):
-            arrays = self._tree.arrays._replace(
-                infosets=store.infosets, **store.node_arrays()
-            )
             num_infosets = len(tables.is_met) + room
             own = tables._replace(
                 gradient=np.zeros(len(tables.gradient) + _SEQUENCES * room),
@@ -372,8 +369,9 @@ class GroupedWalks:
             )
             stack = layout.empty_walk(self._height, num_infosets)
             path = store.new_path(is_counted=False)
-            records = _NO_TASK, arrays, own, stack, store.game, store.known, path
-            frames.append(played.frame_of(*records))
+            arrays, nodes = self._tree.arrays, store.node_arrays()
+            records = _NO_TASK, arrays, own, stack, path, nodes
+            frames.append(store.frame_of(*records))
             self._own += records
         # Last: Ctrl-C may come in between.
         self._frames, self._framed, self._groups = np.array(frames), framed, groups

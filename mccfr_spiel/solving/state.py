@@ -31,7 +31,6 @@ from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.rules import played
 from mccfr_spiel.solving.preparing import (
     Locks,
     kernel_name,
@@ -43,13 +42,9 @@ from mccfr_spiel.solving.sharing import (
     GroupedWalks,
     SharedWalks,
 )
-from mccfr_spiel.tree.full_pass import blocks_of, full_pass
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
-from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
-from mccfr_spiel.worlds.histories import Histories, SlicedPass
-from mccfr_spiel.worlds.passes import LAYOUTS
-from mccfr_spiel.worlds.places import Places
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -135,7 +130,6 @@ class SolverState:
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: a `memoryview` of the walk's marks, which say how far the next update is.
-        over_histories: the pass over histories that is under way, if any.
         job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """
 
@@ -203,44 +197,36 @@ class SolverState:
             self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self.whole: tuple[Any, ...] = ()
-        self.over_histories: SlicedPass | None = None
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
-        self.path = None
+        self.path, self._node_arrays = None, {}
         if self.store is not None:
             self.path = self.store.new_path()
-        self._node_arrays = None if self.store is None else self.store.node_arrays()
+            self._node_arrays = self.store.node_arrays()
 
     def _plan_passes(self, threads: int | None) -> None:
         """Lists what whole passes read, and chooses how many threads share them."""
         tree, minimizer = self._tree, self._algorithm.minimizer
         sampling, alternating = self._algorithm.sampling, self._algorithm.alternating
         passes = full_pass(tree)
-        plans = layout.Plans(plan=passes.plan(self.tables.policy))
-        if not (tree.worlds is None or isinstance(tree.worlds, Histories | Places)):
-            self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
-            has_pieces = not alternating or blocks_of(tree.worlds) > 1
-            if _can_share(tree, minimizer) and has_pieces:
-                passes = full_pass(tree, threads)
-                self.num_threads = passes.num_threads
-            self.whole = passes.arrays, plans, passes.blocks, tree.worlds
-        elif sampling.prunes_by_regret:
+        if sampling.prunes_by_regret:
             ceilings, walk = tree.list_ceilings(), self.walk
             stack = {
                 name: reserve(getattr(walk, name), int(ceilings.height[0]))
                 for name in ("node", "sequence", "weight")
             }
             self.walk = walk._replace(**stack)
-            self.whole = passes.arrays, plans, passes.blocks, ceilings
+            more = (ceilings,)
         else:
             if _can_share(tree, minimizer):
-                most = useful_threads(threads, passes.arrays, LEAST_WORK)
-                self.num_threads = most
-            blocks = passes.blocks
-            if self.num_threads > 1:
-                blocks = tree.list_blocks()
-            self.whole = passes.arrays, plans, blocks
+                passes = passes.shared(threads, alternating=alternating)
+            self.num_threads, self._frame_of = (
+                passes.num_threads,
+                passes.layout.frame_of,
+            )
+            more = ()
+        self.whole = *passes.records(passes.plan(self.tables.policy)), *more
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""
@@ -499,11 +485,9 @@ class SolverState:
         if store is None:
             arrays = layout.TreeArrays(*tree.storage)
             return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
-        arrays = tree.arrays._replace(
-            infosets=store.infosets, **(self._node_arrays or {})
-        )
-        records = task, arrays, self.tables, self.walk
-        return played.frame_of(*records, store.game, store.known, self.path)
+        assert self.path is not None
+        records = task, tree.arrays, self.tables, self.walk
+        return store.frame_of(*records, self.path, self._node_arrays)
 
     # --- saving --------------------------------------------------------------
 

@@ -14,16 +14,19 @@ import pyspiel
 from mccfr_spiel.common.limits import in_words, num_cores
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up
+from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.passes import (
     NUM_NOTES,
     add_reaches,
     fill_gradient,
     fill_plan,
+    make_passes,
 )
-from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, Blocks, Passes
+from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes, Plans
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import (
+    LEAST_WORK,
     LEAST_WORK_AT_ONCE,
     checked_threads,
     cut_at,
@@ -33,7 +36,14 @@ from mccfr_spiel.tree.whole import (
 )
 from mccfr_spiel.worlds.hand_lists import sizes_of
 from mccfr_spiel.worlds.histories import Histories
-from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, Hands, respond
+from mccfr_spiel.worlds.passes import (
+    GRADIENTS,
+    LAYOUTS,
+    AnyWorlds,
+    Hands,
+    make_world_iterate,
+    respond,
+)
 from mccfr_spiel.worlds.places import Places
 from mccfr_spiel.worlds.public_tree import has_public_tree, read_public_tree
 
@@ -78,6 +88,34 @@ class FullPass:
 
     def _cut(self) -> Blocks:
         return self.tree.list_blocks()
+
+    # --- iterations, each of which makes a pass ------------------------------
+
+    @property
+    def layout(self) -> Layout:
+        """Of the frame for `make_iterate`: a solver's records, and then `records`."""
+        return LAYOUT
+
+    def shared(self, threads: int | None, *, alternating: bool) -> "FullPass":
+        """The same for iterations, in as many threads as gain something.
+
+        Args:
+            threads: at most so many; None for one for each core.
+            alternating: whether a pass is for one player.
+        """
+        del alternating  # pieces are those of any number of players
+        return FullPass(self.tree, useful_threads(threads, self.arrays, LEAST_WORK))
+
+    def make_iterate(self, rule: str) -> Any:
+        """The compiled loop over iterations of a local rule."""
+        return make_passes(rule)
+
+    def records(self, plan: np.ndarray) -> tuple[Any, ...]:
+        """What the loop reads besides a solver's records, and the plan that it keeps
+        (second)."""
+        return self.arrays, Plans(plan), self.blocks
+
+    # --- single passes -------------------------------------------------------
 
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
@@ -167,6 +205,28 @@ class WorldPass(FullPass):
             return one_block(self.arrays)
         return cut_at(self.tree.infosets, self.arrays, worlds.cuts)
 
+    @property
+    def layout(self) -> Layout:
+        """As in FullPass. Passes in slices only hand their gradients to the loop."""
+        return LAYOUTS.get(type(self.tree.worlds), LAYOUT)
+
+    def shared(self, threads: int | None, *, alternating: bool) -> FullPass:
+        """As in FullPass."""
+        has_pieces = not alternating or blocks_of(self.tree.worlds) > 1
+        is_whole = self.tree.start_pass is None
+        return full_pass(self.tree, threads) if has_pieces and is_whole else self
+
+    def make_iterate(self, rule: str) -> Any:
+        """As in FullPass."""
+        if self.tree.start_pass is not None:
+            return make_passes(rule, estimated=True)
+        return make_world_iterate(rule, type(self.tree.worlds))
+
+    def records(self, plan: np.ndarray) -> tuple[Any, ...]:
+        """As in FullPass."""
+        more = (self.tree.worlds,) if self.tree.start_pass is None else ()
+        return *super().records(plan), *more
+
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
         return self._gradients(plan, player, player + 1)
@@ -200,7 +260,7 @@ class WorldPass(FullPass):
         return best, got, best
 
 
-def blocks_of(worlds: AnyWorlds | Histories | Places) -> int:
+def blocks_of(worlds: AnyWorlds | Histories | Places | None) -> int:
     """Into how many pieces the gradient of each player is cut."""
     return worlds.num_blocks if isinstance(worlds, Hands) else 1
 

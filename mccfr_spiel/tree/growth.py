@@ -80,26 +80,22 @@ class Growth:
             epsilon: the share of the uniform policy in draws of the updated player.
         """
         self._tree, self._met_once = tree, sampled.meets_once
-        self._epsilon, sampling = epsilon, sampled.sampling
+        self._epsilon = epsilon
         self.lock = tree.lock
         self.generation = tree.generation
-        self._follows_one = (
-            sampling.chance and sampling.opponents and sampling.draws_one_action
-        )
+        self._follows_one = sampled.draws_others and sampled.draws_one_action
         # Of some walks, which of the updated player's actions they follow is drawn.
-        self._is_choosy = sampling.picks_actions or sampled.skips
+        self._is_choosy = sampled.picks_actions or sampled.skips
         # One that follows all of them, and one move of each other player and of chance,
         # meets each of that player's infosets at most once.
-        is_external = (
-            sampling.chance and sampling.opponents and sampling.player == "all"
-        )
+        is_external = sampled.draws_others and sampled.player == "all"
         self._follows_all_own = is_external and not self._is_choosy
         # For each player: whether a walk that updates it draws among the moves of each
         # player and, last, of chance.
         self._draws: list[list[bool]] = []
         for player in range(tree.num_players):
-            draws = [sampling.opponents] * tree.num_players + [sampling.chance]
-            draws[player] = sampling.draws_one_action or self._is_choosy
+            draws = [sampled.opponents] * tree.num_players + [sampled.chance]
+            draws[player] = sampled.draws_one_action or self._is_choosy
             self._draws.append(draws)
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None

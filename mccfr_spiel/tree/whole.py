@@ -25,7 +25,6 @@ from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
     ROOT,
-    WORK_OF_SEQUENCE,
     find_blocks,
     find_cuts,
     leaves_walk,
@@ -35,7 +34,7 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
-from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
+from mccfr_spiel.kernels.tables import WORK_OF_SEQUENCE, Blocks, Passes, TreeArrays
 
 MOST_SEARCHED = 2_000_000
 """The number of open nodes at which a search gives up."""
@@ -204,11 +203,6 @@ NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
 block."""
 
 
-def work_of(passes: Passes) -> int:
-    """The work of a pass for all players, in rows of leaves."""
-    return len(passes.payoffs) + WORK_OF_SEQUENCE * (len(passes.ends) - 1)
-
-
 def one_block(passes: Passes) -> Blocks:
     """All infosets in one block, for one thread."""
     num_players = len(passes.member_ends) - 1
@@ -330,4 +324,4 @@ def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
         least_work: of each thread, such as LEAST_WORK.
     """
     most = num_cores() if threads is None else threads
-    return max(min(most, work_of(passes) // least_work), 1)
+    return max(min(most, passes.work // least_work), 1)

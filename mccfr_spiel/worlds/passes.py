@@ -493,7 +493,9 @@ def add_hand_gradient(
 AnyWorlds = Worlds | Leaves | Hands
 """What may be found of a game."""
 
-LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)}
+LAYOUTS: dict[type, Layout] = {
+    kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
+}
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
 
 ACROSS = 2

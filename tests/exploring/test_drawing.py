@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.drawing import printed
-from mccfr_spiel.policies.names import said_at, said_info_state
+from mccfr_spiel.tree.loading import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 from tests.tree.test_game_tree import histories
 
