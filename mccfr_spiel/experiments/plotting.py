@@ -2,9 +2,10 @@
 
 Only this module and comparison_table.py import matplotlib (the extra `plot`).
 
-There are two styles, "paper" for print and "dark" for slides and dark pages. Sizes are
-those on the page: three panels are as wide as the text of a page, and letters have 8
-points there, so figures should not be scaled.
+There are two styles, "paper" for print and "dark" for slides and dark pages; their
+settings are in the files `.mplstyle` beside this one. Sizes are those on the page:
+three panels are as wide as the text of a page, and letters have 8 points there, so
+figures should not be scaled.
 """
 
 import io
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.style import context
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
@@ -43,71 +45,19 @@ _DPI = 250
 _DASHES = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)))
 """Five, so that two families of four curves do not share them."""
 
-_COMMON: dict[Any, Any] = {
-    "axes.formatter.limits": (-3, 4),
-    "axes.formatter.min_exponent": 4,  # 0.001 and 1000 are written so
-    "axes.formatter.use_mathtext": True,
-    "axes.grid": True,
-    "axes.grid.which": "major",
-    "axes.labelsize": 8,
-    "axes.linewidth": 0.6,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 8,
-    "figure.dpi": 150,
-    "font.family": "STIXGeneral",
-    "font.size": 8,
-    "grid.linewidth": 0.4,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "lines.linewidth": 1.2,
-    "mathtext.fontset": "stix",
-    "pdf.fonttype": 42,  # publishers refuse the other kind
-    "xtick.labelsize": 7.5,
-    "xtick.major.width": 0.6,
-    "xtick.minor.size": 1.5,
-    "xtick.minor.width": 0.4,
-    "ytick.labelsize": 7.5,
-    "ytick.major.width": 0.6,
-    "ytick.minor.size": 1.5,
-    "ytick.minor.width": 0.4,
-}
+_HERE = __name__.rpartition(".")[0]
 
+_STYLES = {"paper": [f"{_HERE}.paper"], "dark": [f"{_HERE}.paper", f"{_HERE}.dark"]}
+"""The files of each style, as matplotlib names those of a package."""
 
-def _colors(paper: str, ink: str, grid: str) -> dict[Any, Any]:
-    """The settings of a page of one color with ink of another."""
-    of_paper = ("axes.facecolor", "figure.facecolor", "savefig.facecolor")
-    of_ink = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color")
-    ticks = ("xtick.color", "ytick.color")
-    return {
-        **dict.fromkeys(of_paper, paper),
-        **dict.fromkeys((*of_ink, *ticks), ink),
-        "grid.color": grid,
-    }
+_DEEP = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_PALE = ("#56b4e9", "#ff9f50", "#35d0a0", "#f0a0cc", "#f0e442", "#8fb8ff", "#ffffff")
+_PALETTES = {"paper": _DEEP, "dark": _PALE}
+"""The colors of curves in their order.
 
-
-class _Style(NamedTuple):
-    """The settings of matplotlib, and the colors of curves in their order.
-
-    Both lists of colors can be told apart by people who confuse red and green (Okabe,
-    Ito 2008); dashes tell curves apart in grey.
-    """
-
-    settings: dict[Any, Any]
-    palette: tuple[str, ...]
-
-
-_STYLES = {
-    "paper": _Style(
-        _COMMON | _colors("white", "black", "#dddddd"),
-        ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"),
-    ),
-    "dark": _Style(
-        _COMMON | _colors("#16181d", "#e8e8e8", "#3a3e47"),
-        ("#56b4e9", "#ff9f50", "#35d0a0", "#f0a0cc", "#f0e442", "#8fb8ff", "#ffffff"),
-    ),
-}
+Those of both styles can be told apart by people who confuse red and green (Okabe, Ito
+2008); dashes tell curves apart in grey.
+"""
 
 Look = dict[str, Any]
 """How a curve is drawn, as matplotlib's `plot` takes it."""
@@ -118,7 +68,7 @@ def looks(names: Iterable[str], style: str) -> dict[str, Look]:
 
     The broken lines are above the solid ones, so curves that coincide are all seen.
     """
-    colors = itertools.cycle(_STYLES[style].palette)
+    colors = itertools.cycle(_PALETTES[style])
     dashes = itertools.cycle(enumerate(_DASHES))
     kinds = zip(dict.fromkeys(names), colors, dashes, strict=False)
     return {
@@ -143,17 +93,17 @@ class ShownFigure(Figure):
     """
 
     def __init__(self, *args: Any, style: str, **settings: Any) -> None:
-        self._style = _STYLES[style].settings
+        self._style = _STYLES[style]
         super().__init__(*args, **settings)
 
     def draw(self, renderer: Any) -> None:
         """Draws the figure in its style."""
-        with rc_context(self._style):
+        with context(self._style):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **settings: Any) -> None:
         """Saves the figure in its style, at a resolution for print."""
-        with rc_context(self._style):
+        with context(self._style):
             super().savefig(fname, **{"dpi": _DPI, **settings})
 
     def _repr_png_(self) -> bytes:
@@ -298,7 +248,7 @@ def lines_figure(
     """
     if style not in _STYLES:
         raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
-    with rc_context(_STYLES[style].settings):
+    with context(_STYLES[style]):
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)
         scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
@@ -416,7 +366,7 @@ def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
     """Draws what `responses.evaluated_by_play` has estimated, with its intervals."""
-    with rc_context(_STYLES["paper"].settings):
+    with context(_STYLES["paper"]):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []
         for player, estimates in enumerate(result["players"]):

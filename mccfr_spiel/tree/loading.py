@@ -14,10 +14,10 @@ class, which may have any payoffs under one string. Within a process, `same_game
 whether two games are surely the same. For files, `content_print` is a hash of what is
 met when the game is played.
 
-How people say what a game calls its actions, and what a player knows: files and the API
-have OpenSpiel's strings, but tables, the page, drawings and games in the terminal write
-what is said. Four of OpenSpiel's games have words of their own here. Of all others'
-strings only what the row says anyway is left out, such as the player. The words of
+Files and the API use OpenSpiel's strings for actions and information states. Tables,
+the page, drawings and games in the terminal use the words that people say instead
+(`said`). Four of OpenSpiel's games have words of their own here. In the strings of all
+others only what the row shows anyway, such as the player, is left out. The words of
 compiled rules stay as they are.
 """
 

@@ -75,6 +75,7 @@ def test_a_row_has_the_bound_and_the_last_policys_nash_conv_if_asked_for():
     method = ms.CFR._replace(alternating=False)
     asked = Settings("kuhn_poker", method, iterations=20, bounds=True)
     solver, rows = run_settings(asked._replace(evaluate_last=True))
+    assert isinstance(solver, ms.Solver)
     last = ms.nash_conv("kuhn_poker", solver.current_policy())
     assert rows[-1]["last_nash_conv"] == pytest.approx(last, abs=1e-12)
     promised = ms.theory.nash_conv_bound(solver.tree, method)(20)
