@@ -27,19 +27,17 @@ from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.jit import working_clock
 from mccfr_spiel.offline.sequence_form import (
     Csr,
+    Factorization,
     SequenceForm,
     constraints,
     csr,
+    difference_factors,
     joint_vector,
     plan_to_policy,
     policy_to_plan,
+    rank_one_factors,
     saddle_point_gap,
     sequence_form,
-)
-from mccfr_spiel.offline.sparsification import (
-    Factorization,
-    difference_factors,
-    rank_one_factors,
     trivial_factors,
 )
 from mccfr_spiel.policies.policy import SequencePolicy

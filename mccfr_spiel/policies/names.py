@@ -89,6 +89,11 @@ class Names:
     def __reduce__(self) -> tuple[Any, ...]:
         return Names, (self.source, self.arrays, self.abstraction)
 
+    def find_at(self, state: pyspiel.State, player: int) -> int:
+        """The number of the infoset of a state where a player acts, -1 if not met."""
+        read = self.abstraction or pyspiel.State.information_state_string
+        return self.find(read(state, player), player)
+
     @functools.cached_property
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings."""

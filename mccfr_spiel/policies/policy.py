@@ -318,8 +318,7 @@ class SequencePolicy(openspiel_policy.Policy):
         self._check_game(state)
         if player_id is not None:
             player_id = refusals.player(player_id, self.tree.num_players, "player_id")
-        abstraction = self.tree.abstraction
-        if abstraction is not None and not same_name(
+        if self.tree.abstraction is not None and not same_name(
             state.get_game(), self.turn_based_game
         ):
             raise ValueError(
@@ -334,50 +333,26 @@ class SequencePolicy(openspiel_policy.Policy):
                     "(player_id)."
                 )
             acting, legal_actions = player_id, state.legal_actions(player_id)
-            info_state = _in_turn(acting, state.information_state_string(acting))
         else:
             acting, legal_actions = state.current_player(), state.legal_actions()
             if acting < 0:
                 raise ValueError(f"No player acts at the state {state.history()}.")
             if player_id not in (None, acting):
                 return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
-            if abstraction is not None:
-                info_state = abstraction(state, acting)
-            else:
-                tree, rules = self.tree, getattr(self.tree, "rules", None)
-                its_own = getattr(state.get_game(), "description", None)
-                is_ours = rules is not None and rules.description is its_own
-                if isinstance(tree, GameTree) and is_ours:
-                    # By its key, for which no strings need to be made.
-                    return self._at(tree.find_at(state, acting), legal_actions, state)
-                info_state = state.information_state_string(acting)
-                if self.game is not self.turn_based_game and not _is_turn_based(state):
-                    info_state = _in_turn(acting, info_state)
-        infoset = self.tree.find(info_state, acting)
-        return self._at(infoset, legal_actions, info_state)
-
-    def _at(
-        self, infoset: int, legal_actions: list[int], where: Any
-    ) -> dict[int, float]:
-        """The probabilities at an infoset, -1 for one that was never met.
-
-        Args:
-            infoset: its number.
-            legal_actions: of the state.
-            where: the state, or its string, for a message.
-        """
+        if self.game is self.turn_based_game or _is_turn_based(state):
+            infoset = self.tree.find_at(state, acting)
+        else:
+            info_state = _in_turn(acting, state.information_state_string(acting))
+            infoset = self.tree.find(info_state, acting)
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
         row = self._row(infoset)
         if list(row) != list(legal_actions):
-            info_state = where
-            if isinstance(where, pyspiel.State):
-                info_state = where.information_state_string(where.current_player())
             raise ValueError(
                 f"The policy knows {len(row)} legal actions at the information state "
-                f"{info_state!r} of {brief(self.game)}, which has {len(legal_actions)} "
-                f"({[*row]} and {legal_actions}): the game's rules are not those that "
-                "it was made for."
+                f"{self.tree.info_state(infoset)!r} of {brief(self.game)}, which has "
+                f"{len(legal_actions)} ({[*row]} and {legal_actions}): the game's "
+                "rules are not those that it was made for."
             )
         return row
 

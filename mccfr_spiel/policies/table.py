@@ -30,6 +30,7 @@ from mccfr_spiel.policies.names import Names, uniform_vector
 from mccfr_spiel.tree.cache import whole_tree_beside
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import names_anywhere, said, said_info_state
 
 MOST_NODES = 1_000_000
@@ -388,18 +389,12 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
             include_mean_field_states=False,
             to_string=lambda state: state.history_str(),
         )
-        self.shared_strings = self._find_shared(states.values())
+        pairs = [
+            (state, player) for state in states.values() for player in _acting(state)
+        ]
+        strings = itertools.starmap(self._state_key, pairs)
+        self.shared_strings = frozenset(shared_by(strings, (p for _, p in pairs)))
         super().__init__(game, states=states)
-
-    def _find_shared(self, states: Iterable[pyspiel.State]) -> frozenset[str]:
-        owners: dict[str, int] = {}
-        shared = set()
-        for state in states:
-            for player in _acting(state):
-                key = super()._state_key(state, player)
-                if owners.setdefault(key, player) != player:
-                    shared.add(key)
-        return frozenset(shared)
 
     def _state_key(self, state: pyspiel.State, player: int | None) -> str:
         key = super()._state_key(state, player)

@@ -36,6 +36,7 @@ from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
+from mccfr_spiel.rules.game import RulesState
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames, MetNames
@@ -447,9 +448,8 @@ class ReadableTree:
         their keys, which needs no index of strings.
         """
         names = self.met.names
-        vector = getattr(state, "vector", None)
-        if vector is not None and isinstance(names, KeyNames):
-            return names.find_key(player, names.rules.info_key(vector, player))
+        if isinstance(state, RulesState) and isinstance(names, KeyNames):
+            return names.find_key(player, state.rules.info_key(state.vector, player))
         return self.find(self.string_of(state, player), player)
 
     @property

@@ -218,14 +218,6 @@ def make_follow(
     return follow
 
 
-@inlined
-def note(noted, infoset, history, length):
-    """Notes the way to the first state of an infoset."""
-    noted[infoset, 0] = length
-    for k in range(length):
-        noted[infoset, 1 + k] = history[k]
-
-
 _BITS = tuple(
     np.int64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
 )

@@ -20,13 +20,14 @@ from mccfr_spiel.offline.sequence_form import (
     NotZeroSumError,
     TooLargeError,
     constraints,
+    difference_factors,
     joint_vector,
     plan_to_policy,
     policy_to_plan,
+    rank_one_factors,
     saddle_point_gap,
     sequence_form,
 )
-from mccfr_spiel.offline.sparsification import difference_factors, rank_one_factors
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
 VALUES = {
