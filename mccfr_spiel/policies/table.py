@@ -26,12 +26,7 @@ from mccfr_spiel.common.display import (
     text_table,
     title,
 )
-from mccfr_spiel.policies.names import (
-    Names,
-    said,
-    said_info_state,
-    uniform_vector,
-)
+from mccfr_spiel.policies.names import Names, said, said_info_state, uniform_vector
 from mccfr_spiel.tree.cache import whole_tree_beside
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
