@@ -170,9 +170,7 @@ def to_contents(names: Names, vector: np.ndarray) -> Contents:
 
 
 def from_contents(
-    contents: Contents,
-    game: pyspiel.Game | str | None,
-    abstraction: Abstraction | None,
+    contents: Contents, game: pyspiel.Game | str | None, abstraction: Abstraction | None
 ) -> tuple[Names, np.ndarray]:
     """Reads the names and the vector `[S]` from what `to_contents` made.
 

@@ -30,12 +30,7 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,
 )
-from mccfr_spiel.rules.kernel import (
-    MOST_USED,
-    SLOT,
-    RowTable,
-    refill,
-)
+from mccfr_spiel.rules.kernel import MOST_USED, SLOT, RowTable, refill
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places, search
 from mccfr_spiel.worlds.histories import (
@@ -158,8 +153,7 @@ def _own(budget: Budget) -> Budget:
 
 
 def _found(
-    walk: SlicedPass,
-    start: Callable[[np.ndarray, range], SlicedPass] | None = None,
+    walk: SlicedPass, start: Callable[[np.ndarray, range], SlicedPass] | None = None
 ) -> Found:
     """What a walk that is over found, without the room that arrays have to spare."""
     walk.trim()
@@ -205,10 +199,7 @@ def known_worlds(
 
 
 def find_worlds(
-    rules: BoundRules,
-    budget: Budget,
-    *,
-    with_histories: bool = False,
+    rules: BoundRules, budget: Budget, *, with_histories: bool = False
 ) -> Found:
     """Finds all worlds of a game.
 
@@ -297,11 +288,7 @@ class PlaceWalk(SlicedPass):
     called, by_rates = "the places of worlds", ("behind", "above", "spots")
 
     def __init__(
-        self,
-        store: RuleStore,
-        kept: Places,
-        entries: int,
-        budget: Budget | None = None,
+        self, store: RuleStore, kept: Places, entries: int, budget: Budget | None = None
     ) -> None:
         """Stands at the root; `kept` are the places, see `SlicedPass` for others."""
         moves, at = store.rules.sizes.max_moves, places.SIZE_OF_AT

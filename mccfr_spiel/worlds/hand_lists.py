@@ -135,9 +135,7 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
     return num_infosets, num_sequences, size, steps
 
 
-def _count(
-    public: PublicTree,
-) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndarray]:
+def _count(public: PublicTree) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndarray]:
     """The boards; `[N]` the row that counts the hands of who acts at a decision; and
     `[N + 1]` its first infoset and first sequence, at other nodes those of the next."""
     _check(public)

@@ -22,6 +22,7 @@ from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.kernel import (
     INFO_KEY,
@@ -32,21 +33,6 @@ from mccfr_spiel.rules.kernel import (
     callable_world_rules,
     find_key,
     row_hash,
-)
-from mccfr_spiel.rules.played import (
-    BROKEN,
-    NUM_MOVES,
-    WHO,
-    Game,
-    Known,
-    Path,
-    arrive,
-    end_game,
-    go_to,
-    move_on,
-    save,
-    stacked,
-    who_acts,
 )
 from mccfr_spiel.rules.store import RuleStore, resize
 
@@ -138,9 +124,9 @@ class Scene(NamedTuple):
     rules: Any
     more: Any
     tree: TreeArrays
-    game: Game
-    known: Known
-    path: Path
+    game: played.Game
+    known: played.Known
+    path: played.Path
     walk: Any
     listed: Any
     kept: Any
@@ -148,7 +134,9 @@ class Scene(NamedTuple):
 
 def layout_of(walk: type, listed: type, *kept: type) -> Layout:
     """What the frame of a walk holds."""
-    return Layout(TreeArrays, Game, Known, Path, walk, listed, *kept)
+    return Layout(
+        TreeArrays, played.Game, played.Known, played.Path, walk, listed, *kept
+    )
 
 
 @inlined
@@ -183,8 +171,8 @@ def make_follow(
 
     @jit(nogil=True)
     def follow(frame, rules, more, most):
-        tree, game = views(frame, TreeArrays), views(frame, Game)
-        known, path = views(frame, Known), views(frame, Path)
+        tree, game = views(frame, TreeArrays), views(frame, played.Game)
+        known, path = views(frame, played.Known), views(frame, played.Path)
         walk, listed = views(frame, walk_kind), views(frame, listed_kind)
         kept = views(frame, kept_kind)
         scene = Scene(rules, more, tree, game, known, path, walk, listed, kept)
@@ -264,12 +252,12 @@ def meet(scene, player):
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
     tree, game, rules, free = scene.tree, scene.game, scene.rules, np.int64(1) << 40
-    status, _, _, count, infoset = arrive(
+    status, _, _, count, infoset = played.arrive(
         tree, game, known, path, rules, 0, player, free
     )
     if status == DONE and infoset == before and len(noted) > 0:
-        noted[infoset, 0] = path.position[NUM_MOVES]
-        for k in range(path.position[NUM_MOVES]):
+        noted[infoset, 0] = path.position[played.NUM_MOVES]
+        for k in range(path.position[played.NUM_MOVES]):
             noted[infoset, 1 + k] = path.history[k]
     return status, count, infoset
 
@@ -300,10 +288,10 @@ def replay(scene, first, second, owners):
         return False
     for k in range(len(path.state)):
         path.state[k] = scene.walk.start[k]
-    path.position[NUM_MOVES] = 0
+    path.position[played.NUM_MOVES] = 0
     of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
     while of_first < len(first) or of_second < len(second):
-        acting = who_acts(rules, game, path)
+        acting = played.who_acts(rules, game, path)
         if acting == CHANCE_NODE and deals < len(owners):
             acting = owners[deals]
             deals += 1
@@ -315,7 +303,7 @@ def replay(scene, first, second, owners):
             of_second += 1
         else:
             return False
-        move_on(rules, game, path, action)
+        played.move_on(rules, game, path, action)
     return True
 
 
@@ -393,15 +381,15 @@ def _enter(scene, level):
     if level > 0:
         above = level - 1
         child = walk.next_edge[above] - 1
-        node, chance = stacked(above) + 1 + child, walk.chance[above]
-        if path.branches[above, WHO] == CHANCE_NODE:
+        node, chance = played.stacked(above) + 1 + child, walk.chance[above]
+        if path.branches[above, played.WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
-    go_to(None, game, None, path, rules, node)
+    played.go_to(None, game, None, path, rules, node)
     walk.chance[level] = chance
-    acting, status, count = who_acts(rules, game, path), np.int64(DONE), np.int64(0)
-    infoset = np.int64(-1)
+    acting, status = played.who_acts(rules, game, path), np.int64(DONE)
+    count, infoset = np.int64(0), np.int64(-1)
     if acting == TERMINAL:
-        status = np.int64(end_game(rules, game, path, scene.tree.utilities))
+        status = np.int64(played.end_game(rules, game, path, scene.tree.utilities))
         if status == DONE:
             _pay(scene, level, scene.tree.utilities[0])
     elif not _is_reached(scene, level):
@@ -421,7 +409,7 @@ def _enter(scene, level):
         start = np.int64(scene.tree.infosets[infoset]["first_sequence"])
         actions = scene.known.actions[start:]
     if count > 0:
-        save(path, level, acting, start, 0)
+        played.save(path, level, acting, start, 0)
         for k in range(count):
             path.choices[level, k] = actions[k]
     walk.next_edge[level], walk.num_edges[level] = 0, count
@@ -580,8 +568,8 @@ class SlicedPass:
         """
         while (status := self.follow()) == GROW:
             self.make_room()
-        if status >= BROKEN:
-            self.store.raise_broken(status - BROKEN, self.path)
+        if status >= played.BROKEN:
+            self.store.raise_broken(status - played.BROKEN, self.path)
         if status in (MANY_ENTRIES, MANY_ANSWERS):
             raise NoRoomError("entries" if status == MANY_ENTRIES else "answers")
         if status == NOT_SHARED:

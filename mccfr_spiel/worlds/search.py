@@ -23,6 +23,7 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,
     LEAF_CLASS,
@@ -30,14 +31,6 @@ from mccfr_spiel.rules.kernel import (
     WORLD_KEY,
     call,
     row_hash,
-)
-from mccfr_spiel.rules.played import (
-    BROKEN,
-    key_of,
-    list_moves,
-    list_outcomes,
-    move_on,
-    who_acts,
 )
 from mccfr_spiel.worlds.histories import (
     BYTE,
@@ -211,8 +204,8 @@ def _mark(scene, level, player, entry, action, who):
     player. Of so few keys no two meet in 64 bits."""
     rules, game, path = scene.rules, scene.game, scene.path
     _stand(scene, level, player, entry, 0)
-    move_on(rules, game, path, action)
-    return np.int64(key_of(rules, game, path, scene.known, who)[1])
+    played.move_on(rules, game, path, action)
+    return np.int64(played.key_of(rules, game, path, scene.known, who)[1])
 
 
 @inlined
@@ -222,10 +215,10 @@ def _stand_at_deal(scene, level, player, entry):
     rules, game, path = scene.rules, scene.game, scene.path
     if not _stand(scene, level, player, entry, 0):
         return NOT_SHARED, np.int64(0)
-    count = list_moves(rules, game, path, CHANCE_NODE)
+    count = played.list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
-        return BROKEN - 1 - count, np.int64(0)
-    return list_outcomes(rules, game, path, scene.tree, count), count
+        return played.BROKEN - 1 - count, np.int64(0)
+    return played.list_outcomes(rules, game, path, scene.tree, count), count
 
 
 @inlined
@@ -315,7 +308,7 @@ def _look_along(scene, level, entry, action):
     for other in range(search.counts[1 - player, level]):
         if not _stand(scene, level, player, entry, other):
             return NOT_SHARED, False
-        move_on(scene.rules, game, scene.path, action)
+        played.move_on(scene.rules, game, scene.path, action)
         world = _world_at(scene)
         edge = _edge_to(search, level, world)
         row = _edge_row(search, level) + edge
@@ -439,7 +432,7 @@ def _enter(scene, level):
     search = scene.walk
     if not _stand(scene, level, 0, 0, 0):
         return NOT_SHARED
-    player = who_acts(scene.rules, scene.game, scene.path)
+    player = played.who_acts(scene.rules, scene.game, scene.path)
     search.acting[level], search.num_edges[level] = player, 0
     search.next_edge[level] = 0
     if player == TERMINAL:

@@ -246,10 +246,7 @@ class ByTheBook:
             value = below
 
 
-@pytest.mark.parametrize(
-    "length",
-    [5, 1100],
-)
+@pytest.mark.parametrize("length", [5, 1100])
 def test_after_thousands_of_own_decisions_its_sums_are_exact(length):
     """The hand goes on after action 1 only, and the last decision alone pays."""
     bot = Scripted(KUHN, 0, epsilon=0.5, seed=0)

@@ -74,10 +74,7 @@ def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"{", b"\xff\xfe", b"[" * 100_000],
-)
+@pytest.mark.parametrize("data", [b"{", b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
     path = tmp_path / "policy.json"
     path.write_bytes(data)

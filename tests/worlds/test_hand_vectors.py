@@ -70,8 +70,7 @@ def random_vector(tree, seed):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [*SMALL, *(pytest.param(one, marks=pytest.mark.compiled) for one in LARGER)],
+    "name", [*SMALL, *(pytest.param(one, marks=pytest.mark.compiled) for one in LARGER)]
 )
 def test_gradients_and_best_responses_are_those_of_histories(name):
     hands, histories, sequences = both_trees(name)
