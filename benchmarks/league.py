@@ -29,7 +29,6 @@ import mccfr_spiel as ms
 from benchmarks.machine import markdown
 from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.experiments.plotting import Line, lines_figure
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
@@ -209,11 +208,11 @@ def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
     ranked = sorted(curves, key=lambda name: rank(curves[name]))
     chosen = [name for name in ranked if len(curves[name]) > 1][:6]
     known = "cfr", "cfr_plus", "external_sampling", "outcome_sampling"
-    lines = {}
+    lines, plotting = {}, ms.experiments.plotting
     for name in dict.fromkeys([*chosen, *known]):
         seconds, gaps = np.array([(p.seconds, p.gap) for p in curves[name]]).T
-        lines[name] = Line({"seconds": seconds}, gaps)
-    figure = lines_figure({title: lines}, [("seconds", "log")])
+        lines[name] = plotting.Line({"seconds": seconds}, gaps)
+    figure = plotting.lines_figure({title: lines}, [("seconds", "log")])
     figure.savefig(path, dpi=140)
     Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
