@@ -23,7 +23,7 @@ from typing import IO, cast
 
 from absl import app, flags
 
-from benchmarks.machine import GAMES, describe, markdown, per_second
+from benchmarks.machine import GAMES, count_for, describe, markdown, per_second
 
 ALGORITHMS = ("EXTERNAL_SAMPLING", "OUTCOME_SAMPLING", "CFR", "CFR_PLUS")
 
@@ -94,13 +94,6 @@ class Side:
         orders.flush()
         return float(cast("IO[str]", self._process.stdout).readline())
 
-    def spell(self, seconds: float) -> int:
-        """How many iterations take about so many seconds."""
-        count = 1
-        while (took := self.seconds(count)) < seconds / 4:
-            count *= 2
-        return max(1, round(count * seconds / took))
-
     def end(self) -> None:
         """Ends the process."""
         cast("IO[str]", self._process.stdin).close()
@@ -139,8 +132,7 @@ def measure(game: str, algorithm: str, roots: list[pathlib.Path]) -> list[str]:
 
 def _take_turns(sides: list[Side]) -> list[list[float]]:
     """The iterations per second of each side, round by round."""
-    count = sides[0].spell(FLAGS.seconds)
-    sides[1].spell(FLAGS.seconds)
+    count, _ = [count_for(FLAGS.seconds, side.seconds) for side in sides]
     return [
         [count / side.seconds(count) for side in sides] for _ in range(FLAGS.rounds)
     ]

@@ -18,6 +18,8 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import numpy as np
@@ -208,28 +210,18 @@ def measure(name: str, algorithm_name: str) -> dict[str, Any]:
     return row
 
 
-def _child(pipe: Any, name: str, algorithm: str) -> None:
-    most = FLAGS.gibibytes << 30
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    try:
-        row = measure(name, algorithm)
-    except ValueError as error:
-        row = {"why": " ".join(str(error).split())}
-    pipe.send(row)
-
-
 def run(name: str, algorithm: str) -> dict[str, Any]:
     """Measures in a process of its own."""
     context = multiprocessing.get_context("fork")  # everything is compiled already
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(sender, name, algorithm))
-    child.start()
-    sender.close()
-    try:
-        row = receiver.recv()
-    except EOFError:
-        row = {"why": "the process died"}
-    child.join()
+    most = FLAGS.gibibytes << 30
+    limit = resource.RLIMIT_AS, (most, most)
+    with ProcessPoolExecutor(1, context, resource.setrlimit, limit) as pool:
+        try:
+            row = pool.submit(measure, name, algorithm).result()
+        except ValueError as error:
+            row = {"why": " ".join(str(error).split())}
+        except BrokenProcessPool:
+            row = {"why": "the process died"}
     return {"game": name, "algorithm": algorithm, **row}
 
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from matplotlib.figure import Figure
+import numpy as np
 from PIL import Image  # matplotlib brings it
 
 import mccfr_spiel as ms
@@ -205,29 +205,15 @@ def table_of(curves: dict[str, Curve]) -> str:
 
 def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
     """NashConv over seconds: the six that come lowest, and four that people know."""
-    known = ("cfr", "cfr_plus", "external_sampling", "outcome_sampling")
     ranked = sorted(curves, key=lambda name: rank(curves[name]))
-    chosen = [n for n in ranked if len(curves[n]) > 1][:6]
-    chosen += [name for name in known if name not in chosen]
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes: Any = figure.add_subplot()
-    for number, name in enumerate(chosen):
-        points = [p for p in curves[name] if p.gap > 0 and p.seconds > 0]
-        style = "--" if name in known else "-"
-        across = [point.seconds for point in points]
-        axes.plot(
-            across,
-            [point.gap for point in points],
-            style,
-            color=f"C{number}",
-            lw=1.3,
-            label=name,
-        )
-    axes.set(xscale="log", yscale="log", title=title)
-    axes.set(xlabel="seconds of solving", ylabel="NashConv")
-    axes.grid(which="major", alpha=0.3)
-    axes.legend(fontsize=7)
-    figure.savefig(path, dpi=80)
+    chosen = [name for name in ranked if len(curves[name]) > 1][:6]
+    known = "cfr", "cfr_plus", "external_sampling", "outcome_sampling"
+    lines, plotting = {}, ms.experiments.plotting
+    for name in dict.fromkeys([*chosen, *known]):
+        seconds, gaps = np.array([(p.seconds, p.gap) for p in curves[name]]).T
+        lines[name] = plotting.Line({"seconds": seconds}, gaps)
+    figure = plotting.lines_figure({title: lines}, [("seconds", "log")])
+    figure.savefig(path, dpi=140)
     Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
 

@@ -66,3 +66,16 @@ def repeat(step: Callable[[], Any]) -> Callable[[int], None]:
             step()
 
     return run
+
+
+def count_for(seconds: float, seconds_of: Callable[[int], float]) -> int:
+    """How many steps take about so many seconds.
+
+    Args:
+        seconds: of a spell.
+        seconds_of: makes so many steps, and returns how long they took.
+    """
+    count = 1
+    while (took := seconds_of(count)) < seconds / 4:
+        count *= 2
+    return max(1, round(count * seconds / took))

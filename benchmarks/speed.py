@@ -4,6 +4,7 @@
     python -m benchmarks.speed --games=kuhn_poker,leduc_poker --rounds=9
     python -m benchmarks.speed --others=cpp,python,liteefg
     python -m benchmarks.speed --one_by_one
+    python -m benchmarks.speed --sizes --others=
 
 An iteration updates every player once: one `run_iteration()` of pyspiel's solvers does,
 and so does one `iteration()` of OpenSpiel's Python ones and one update of LiteEFG's
@@ -11,9 +12,13 @@ graphs together with its average. The solvers take turns in short spells of proc
 time, so that a busy machine slows both; a ratio is made within one turn, and the least
 and the middle one of all turns are printed. Compiling is not timed.
 LiteEFG is left out where it is not installed (`pip install LiteEFG`).
+
+`--sizes` takes poker decks and dice of growing size in place of the games: what a node
+costs there beyond the work itself is the cost of memory out of cache.
 """
 
 import contextlib
+import functools
 import importlib.util
 import io
 import os
@@ -21,7 +26,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import pyspiel
@@ -31,7 +36,14 @@ from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_ex
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome
 
 import mccfr_spiel as ms
-from benchmarks.machine import GAMES, describe, markdown, per_second, repeat
+from benchmarks.machine import (
+    GAMES,
+    count_for,
+    describe,
+    markdown,
+    per_second,
+    repeat,
+)
 
 ALGORITHMS = {
     "external sampling": ms.EXTERNAL_SAMPLING,
@@ -44,8 +56,16 @@ OTHERS = {
     "liteefg": "LiteEFG",
 }
 
+SIZES = [
+    *("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"),
+    *(f"liars_dice(dice_sides={sides})" for sides in (3, 4, 5, 6)),
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=5,"
+    "points_order=random))",
+]
+
 FLAGS = flags.FLAGS
 flags.DEFINE_list("games", list(GAMES), "Which of the games.")
+flags.DEFINE_bool("sizes", False, "Games of growing size in their place.")
 flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
 flags.DEFINE_list("others", ["cpp"], "Whom to compare with: cpp, python, liteefg.")
 flags.DEFINE_integer("rounds", 7, "How often the solvers take turns.", lower_bound=1)
@@ -54,20 +74,6 @@ flags.DEFINE_float("seconds", 0.3, "Length of a turn of one solver.", lower_boun
 
 Spell = Callable[[int], None]
 """Runs so many iterations."""
-
-
-class Measurement(NamedTuple):
-    """Iterations a second of one algorithm on one game.
-
-    Attributes:
-        ours: median over the rounds.
-        node_seconds: median seconds per node touched, ours.
-        others: label -> (median, least ratio, median ratio).
-    """
-
-    ours: float
-    node_seconds: float
-    others: dict[str, tuple[float, float, float]]
 
 
 def cpp_spell(game: pyspiel.Game, algorithm: str) -> Spell:
@@ -118,81 +124,57 @@ def liteefg_spell(game: pyspiel.Game, algorithm: str) -> Spell:
 SPELLS = {"cpp": cpp_spell, "python": python_spell, "liteefg": liteefg_spell}
 
 
-def rate(spell: Spell, count: int) -> float:
-    """Iterations per second of processor time."""
+def seconds_of(spell: Spell, count: int) -> float:
+    """Processor time of so many iterations."""
     began = time.process_time()
     spell(count)
-    return count / (time.process_time() - began)
+    return time.process_time() - began
 
 
-def spell_length(spell: Spell, seconds: float) -> int:
-    """How many iterations take about so many seconds; the first one is not timed."""
-    spell(1)
-    count = 1
-    while True:
-        began = time.process_time()
-        spell(count)
-        took = time.process_time() - began
-        if took > seconds / 4:
-            return max(1, round(count * seconds / took))
-        count *= 2
-
-
-def measure(game_name: str, algorithm: str, others: list[str]) -> Measurement:
-    """Lets the solvers take turns on one game."""
-    game = pyspiel.load_game(GAMES[game_name])
+def measure(name: str, load_string: str, algorithm: str) -> list[list[str]]:
+    """Lets the solvers take turns on one game; a row for each other solver, if any."""
+    game = pyspiel.load_game(load_string)
     solver = ms.Solver(ms.GameTree(game).expand_all(), ALGORITHMS[algorithm], seed=1)
-    our_spell = repeat(solver.iteration) if FLAGS.one_by_one else solver.iterate
-    spells = {label: SPELLS[label](game, algorithm) for label in others}
-    ours_count = spell_length(our_spell, FLAGS.seconds)
-    counts = {label: spell_length(spells[label], FLAGS.seconds) for label in others}
-    ours: list[float] = []
+    spells = [repeat(solver.iteration) if FLAGS.one_by_one else solver.iterate]
+    spells += [SPELLS[label](game, algorithm) for label in FLAGS.others]
+    counts = []
+    for spell in spells:
+        spell(1)  # which is not timed
+        counts.append(count_for(FLAGS.seconds, functools.partial(seconds_of, spell)))
+    rates: list[list[float]] = []
     node_seconds = []
-    theirs = {label: [] for label in others}
     for _ in range(FLAGS.rounds):
         touched = solver.nodes_touched
-        ours.append(rate(our_spell, ours_count))
-        nodes = (solver.nodes_touched - touched) / ours_count
-        node_seconds.append(1 / (ours[-1] * nodes))
-        for label in others:
-            theirs[label].append(rate(spells[label], counts[label]))
-    compared = {}
-    for label, rates in theirs.items():
-        ratios = [mine / other for mine, other in zip(ours, rates, strict=True)]
-        compared[OTHERS[label]] = (
-            statistics.median(rates),
-            min(ratios),
-            statistics.median(ratios),
-        )
-    return Measurement(
-        statistics.median(ours), statistics.median(node_seconds), compared
-    )
+        took = seconds_of(spells[0], counts[0])
+        node_seconds.append(took / (solver.nodes_touched - touched))
+        rates.append([counts[0] / took])
+        for spell, count in zip(spells[1:], counts[1:], strict=True):
+            rates[-1].append(count / seconds_of(spell, count))
+    ours, *theirs = map(statistics.median, zip(*rates, strict=True))
+    size, cost = f"{solver.tree.num_nodes:,}", 1e9 * statistics.median(node_seconds)
+    found = []
+    for number, label in enumerate(FLAGS.others):
+        ratios = [turn[0] / turn[number + 1] for turn in rates]
+        compared = [f"{min(ratios):.1f}", f"{statistics.median(ratios):.1f}"]
+        words = [OTHERS[label], per_second(theirs[number]), per_second(ours), *compared]
+        found.append([name, algorithm, *words, f"{cost:.1f}", size])
+    alone = [name, algorithm, "", "", per_second(ours), "", "", f"{cost:.1f}", size]
+    return found or [alone]
 
 
 def main(_: list[str]) -> None:
-    others = list(FLAGS.others)
-    if "liteefg" in others and importlib.util.find_spec("LiteEFG") is None:
+    if "liteefg" in FLAGS.others and importlib.util.find_spec("LiteEFG") is None:
         print("LiteEFG is not installed and left out.\n")
-        others.remove("liteefg")
+        FLAGS.others.remove("liteefg")
+    games = {name: GAMES[name] for name in FLAGS.games}
+    if FLAGS.sizes:
+        games = dict(zip(SIZES, SIZES, strict=True))
     rows = []
-    for game in FLAGS.games:
+    for name, load_string in games.items():
         for algorithm in FLAGS.algorithms:
-            result = measure(game, algorithm, others)
-            for label, (rate_, least, middle) in result.others.items():
-                rows.append(
-                    [
-                        game,
-                        algorithm,
-                        label,
-                        per_second(rate_),
-                        per_second(result.ours),
-                        f"{least:.1f}",
-                        f"{middle:.1f}",
-                        f"{1e9 * result.node_seconds:.1f}",
-                    ]
-                )
+            rows += measure(name, load_string, algorithm)
     header = ["game", "algorithm", "beside", "its iterations/s", "ours/s"]
-    header += ["least ratio", "median ratio", "our ns/node"]
+    header += ["least ratio", "median ratio", "our ns/node", "nodes"]
     print(describe("speed"), "", markdown(header, rows), sep="\n")
 
 

@@ -75,10 +75,10 @@ def parse_bytes(size: int | float | str) -> int:
 
 def in_words(size: float) -> str:
     """Bytes for readers: three digits and a unit."""
-    if size >= 1e15:
+    if size >= 9.995e14:
         return f"10^{math.log10(size) - 9:.0f} GB"
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if size >= unit:
+        if size >= 0.9995 * unit:  # what would be 1e+03 of the unit below
             return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
 

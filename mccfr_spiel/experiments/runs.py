@@ -526,11 +526,7 @@ class Recording:
     def _check_in_place(self) -> None:
         """Raises FileNotFoundError if the open file has lost its name, because its
         folder was deleted: nobody would ever read what is written now."""
-        try:
-            there = os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            there = False
-        if not there:
+        if not os.fstat(self._file.fileno()).st_nlink:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
 

@@ -28,7 +28,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -254,9 +253,7 @@ def _with_most_threads(task: Task, most: int) -> Task:
 @contextlib.contextmanager
 def _pool(workers: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
     context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(
-        workers, context, initializer=_start_worker, initargs=(os.getpid(),)
-    )
+    pool = concurrent.futures.ProcessPoolExecutor(workers, context, _start_worker)
     try:
         yield pool
     except BaseException:  # such as Ctrl-C: the files hold what has been found
@@ -282,17 +279,18 @@ def _hidden_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start_worker(parent: int) -> None:
+def _start_worker() -> None:
     """Makes a worker ignore Ctrl-C, which its parent handles, and end when its parent
     has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 # --- Ray -----------------------------------------------------------------------
@@ -438,10 +436,9 @@ def run_sweep(
             if not is_finished(folder, name)
         ]
         failures = []
-        ended = len(settings) - len(tasks)
-        for outcome in executor(tasks):
+        before = len(settings) - len(tasks)
+        for ended, outcome in enumerate(executor(tasks), before + 1):
             failures += [outcome] if outcome.error else []
-            ended += 1
             on_progress(ended / len(settings))
     return failures
 
@@ -629,8 +626,8 @@ def compare(
                 f"{kept}"
             )
         finished = [
-            (game, name, seed, pathlib.Path(folder, key(game, name, seed) + FINISHED))
-            for game, name, seed in [(*part[:2], part[2].seed) for part in parts]
+            (*which, pathlib.Path(folder, key(*which) + FINISHED))
+            for which in [(game, name, one.seed) for game, name, one in parts]
         ]
         return tables.read_comparison(finished, list(measures))
 

@@ -39,10 +39,12 @@ def test_sizes_are_read_as_people_write_them(size, expected):
     assert budget.parse_bytes(size) == expected
 
 
-@pytest.mark.parametrize(
-    "size",
-    [0, "4 apples", math.nan, math.inf, []],
-)
+@pytest.mark.parametrize("size", [999, 999.6e3, 123e6, 999.6e9, 999.6e12])
+def test_sizes_are_told_in_three_digits_and_a_unit(size):
+    assert budget.in_words(size).split()[0] in {"999", "1", "123", "10^6"}
+
+
+@pytest.mark.parametrize("size", [0, "4 apples", math.nan, math.inf, []])
 def test_what_is_no_size_is_refused_with_its_value(size):
     with pytest.raises(ValueError, match=r"max_memory=.*is no size"):
         Solver("kuhn_poker", max_memory=size)
