@@ -55,20 +55,14 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         game: in its turn-based form.
     """
     name, parameters = game.get_type().short_name, game.get_parameters()
-    is_turn_based = name == TURN_BASED
-    if is_turn_based:
-        inner: Any = parameters["game"]
-        name = inner.get("name")
-        parameters = {key: value for key, value in inner.items() if key != "name"}
-    if name not in TWINS or is_turn_based != (name in _SIMULTANEOUS):
+    if name == TURN_BASED:
+        parameters = dict(parameters["game"])
+        name = parameters.pop("name")
+    if name not in TWINS:
         return None
     known = inspect.signature(TWINS[name]).parameters
     twin = TWINS[name](**parameters) if known.keys() == parameters.keys() else None
     return None if twin is None else BoundTwin(name, twin, game)
-
-
-_SIMULTANEOUS = frozenset(("goofspiel", "oshi_zumo"))
-"""Games whose twins play the turn-based form."""
 
 
 def difference_to(
