@@ -107,8 +107,6 @@ def difference_to(
             action = generator.choice(actions)
             state.apply_action(action)
             twin.apply_action(vector, action)
-        if left <= 0:
-            break
     return None
 
 
