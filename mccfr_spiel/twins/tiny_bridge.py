@@ -46,9 +46,9 @@ def _legal_actions(settings, state, actions):
     if state[_COUNT] >= _PLAYERS:
         actions[0] = _PASS
         return write_range(actions, 1, state[_BID] + 1, _HIGHEST + 1)
-    count = 0
+    count, dealt = 0, _SETS[state[_HANDS]] if state[_COUNT] == 1 else 0
     for hand in _LISTED:
-        if state[_COUNT] == 0 or _SETS[hand] & _SETS[state[_HANDS]] == 0:
+        if _SETS[hand] & dealt == 0:
             actions[count] = hand
             count += 1
     return count
