@@ -14,7 +14,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL
-from mccfr_spiel.twins import (
+from mccfr_spiel.rules.twins import (
     battleship,
     bidding,
     goofspiel,
@@ -25,7 +25,7 @@ from mccfr_spiel.twins import (
     sheriff,
     tiny_bridge,
 )
-from mccfr_spiel.twins.twin import BoundTwin, Maker
+from mccfr_spiel.rules.twins.twin import BoundTwin, Maker
 
 __all__ = ["TWINS", "BoundTwin", "difference_to", "twin_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, word
-from mccfr_spiel.twins.twin import Twin, write_range
+from mccfr_spiel.rules.twins.twin import Twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
