@@ -61,7 +61,6 @@ from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_
 from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
-    MOST_USED,
     ROW,
     SEQUENCES,
     SLOT,
@@ -77,18 +76,18 @@ from mccfr_spiel.rules.played import (
     enter,
     find_infoset,
     free_level,
+    has_room_for,
     look_around,
     stacked,
     start_new,
     views,
 )
 
-NUM_EVENTS, NUM_VALUES, NODES, STATUS = range(4)
+NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
-"""The counts of a group: how many infosets it has met and how many numbers their
-gradients are, the nodes touched, and DONE or what kept its walks from going on. There
-are entries to spare, so that those that different threads change lie in different lines
-of the processor's cache."""
+"""The counts of a group: how many infosets it has met, the nodes touched, and DONE or
+what kept its walks from going on. There are entries to spare, so that those that
+different threads change lie in different lines of the processor's cache."""
 
 NUM_KNOWN, FIRST_OWN, MERGED, WALKED, PLAN_SIZE = range(5)
 """The entries of a plan: how many infosets all groups of the stretch know, the number
@@ -160,18 +159,6 @@ GROUP_LAYOUT = Layout(Groups)
 group_views = GROUP_LAYOUT.viewer()
 
 
-@inlined
-def own_store(both: Both) -> Known:
-    """The group's own infosets."""
-    return Known(
-        actions=both.own_actions,
-        values=both.own_values,
-        rows=both.own_rows,
-        table=both.own_table,
-        counts=both.own_counts,
-    )
-
-
 # --- the source of a group's walks -------------------------------------------------
 
 
@@ -197,15 +184,15 @@ def arrive(tree, game, known, path, rules, node, acting, free):
             if found != DONE:  # one thread will say what is wrong
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
+            store = Known(
+                actions=known.own_actions,
+                values=known.own_values,
+                rows=known.own_rows,
+                table=known.own_table,
+                counts=known.own_counts,
+            )
             found, own = find_infoset(
-                game,
-                path,
-                known.infosets,
-                own_store(known),
-                acting,
-                count,
-                length,
-                hashed,
+                game, path, known.infosets, store, acting, count, length, hashed
             )
             status = np.int64(LOG_FULL if found == GROW else found)
             if status == DONE:
@@ -299,24 +286,8 @@ def pack(
                 value[num_values] = gradient[s]
                 num_values += 1
             gradient[s] = 0.0
-    counts[NUM_EVENTS], counts[NUM_VALUES] = num_met, num_values
+    counts[NUM_EVENTS] = num_met
     return np.int64(DONE if fits else LOG_FULL)
-
-
-@inlined
-def has_room(infosets: np.ndarray, known: Known, own: Known) -> Any:
-    """Whether all infosets of a group's store surely fit that of all."""
-    num_own, num_known = own.counts[INFOSETS], known.counts[INFOSETS]
-    num_infosets = num_known + num_own
-    num_values = known.rows[num_known]["start"] + own.rows[num_own]["start"]
-    num_sequences = known.counts[SEQUENCES] + own.counts[SEQUENCES]
-    return (
-        num_infosets < len(infosets)
-        and num_infosets + 1 < len(known.rows)
-        and num_sequences <= len(known.actions)
-        and num_values <= len(known.values)
-        and num_infosets < MOST_USED * len(known.table)
-    )
 
 
 @inlined
@@ -431,7 +402,9 @@ def merge(
     while plan[MERGED] < plan[WALKED]:
         row = plan[MERGED]
         both = both_of(known, groups, row, path.uniform, plan)
-        if not has_room(tree.infosets, known, own_store(both)):
+        count, sequences = both.own_counts[INFOSETS], both.own_counts[SEQUENCES]
+        values = both.own_rows[count]["start"]
+        if not has_room_for(tree.infosets, known, count, sequences, values):
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)

@@ -45,7 +45,6 @@ from mccfr_spiel.rules.description import (
     WORLD_SIGNATURES,
     BoundRules,
     Description,
-    Rules,
 )
 
 DONE = 0
@@ -266,35 +265,33 @@ def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
     Raises:
         ValueError: a function is not `compiled`, or does not have the right type.
     """
-    named = zip(Rules._fields, rules.description.rules, SIGNATURES, strict=True)
-    found = [address_of(*rule) for rule in named]
-    spell = rules.spell
-    last = 0 if spell is None else address_of("spell", spell, SPELL_SIGNATURE)
-    return (*found, last)
+    functions = {**rules.description.rules._asdict(), "spell": rules.spell}
+    return tuple(address_of(*named) for named in functions.items())
 
 
 def callable_world_rules(description: Description) -> tuple[Any, ...]:
     """The functions that tell of worlds in the same way, 0 for each that is missing."""
-    found = []
-    for name, signature in WORLD_SIGNATURES.items():
-        function = getattr(description, name)
-        found.append(0 if function is None else address_of(name, function, signature))
-    return tuple(found)
+    return tuple(
+        address_of(name, getattr(description, name)) for name in WORLD_SIGNATURES
+    )
 
 
-def address_of(name: str, function: Any, signature: Any) -> Any:
-    """The address of a `compiled` function, or, with the JIT off, the function.
+def address_of(name: str, function: Any) -> Any:
+    """The address of a `compiled` function, or, with the JIT off, the function; 0 if
+    there is none.
 
     Args:
-        name: what messages call it.
-        function: the function.
-        signature: numba's, of what it gets and returns.
+        name: its key in `_SIGNATURES`.
+        function: the function, or None.
 
     Raises:
         ValueError: it is not `compiled`, or does not have that type.
     """
+    if function is None:
+        return 0
     if not IS_COMPILED:
         return function
+    signature = _SIGNATURES[name]
     if not isinstance(function, CPUDispatcher):
         raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
     try:
@@ -355,10 +352,8 @@ def _make_emitter(signature: Any) -> Any:
     return intrinsic(emit)
 
 
-_EMITTERS = [
-    _make_emitter(one)
-    for one in (*SIGNATURES, SPELL_SIGNATURE, *WORLD_SIGNATURES.values())
-]
+_SIGNATURES = SIGNATURES._asdict() | {"spell": SPELL_SIGNATURE} | WORLD_SIGNATURES
+_EMITTERS = [_make_emitter(signature) for signature in _SIGNATURES.values()]
 
 
 # --- different rows of numbers, numbered by first visit -------------------------------

@@ -346,6 +346,22 @@ def key_of(
 
 
 @inlined
+def has_room_for(
+    infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
+) -> Any:
+    """Whether so many more infosets fit, with so many sequences and numbers of keys."""
+    before = known.counts[INFOSETS]
+    after = before + more
+    return (
+        after <= len(infosets)
+        and after < len(known.rows)
+        and after <= MOST_USED * len(known.table)
+        and known.counts[SEQUENCES] + sequences <= len(known.actions)
+        and known.rows[before]["start"] + values <= len(known.values)
+    )
+
+
+@inlined
 def find_infoset(
     game: Game,
     path: Path,
@@ -369,7 +385,7 @@ def find_infoset(
         DONE and its number; or GROW, if it is new and there is no room for it, or what
         is wrong, and -1.
     """
-    key, counts = path.key, known.counts
+    key = path.key
     if length == 0:
         return BROKEN + BAD_KEY, -1
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -383,17 +399,9 @@ def find_infoset(
         return BROKEN + BAD_ACTIONS, -1
     if not fits(key, game.key_sizes, length):
         return BROKEN + BAD_KEY, -1
-    new = counts[INFOSETS]
-    first = known.rows[new]["start"]
-    if (
-        new >= len(infosets)
-        or new + 1 >= len(known.rows)
-        or counts[SEQUENCES] + count > len(known.actions)
-        or first + length > len(known.values)
-        or new >= MOST_USED * len(known.table)
-    ):
+    if not has_room_for(infosets, known, 1, count, length):
         return GROW, -1
-    moves = path.moves[:count]
+    new, moves = known.counts[INFOSETS], path.moves[:count]
     enter(infosets, known, key, length, hashed, infoset, parent, moves)
     return DONE, new
 

@@ -422,11 +422,9 @@ def _enter(values, rows, table, infosets, count, key):
         hashed = kernel.row_hash(key, length)
         is_its = hashed == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
-        found = kernel.find_key(values, rows, table, hashed, key, length)
-        if found >= 0 or not is_its:
+        found = kernel.number_row(values, rows, table, number, hashed, key, length)
+        if found != number or not is_its:
             return False
-        rows[number]["hash"] = hashed
-        kernel.enter_key(table, found, hashed, number)
     return True
 
 

@@ -30,11 +30,11 @@ from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import STEPPING, held_step
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
-from mccfr_spiel.twins.twin import BoundTwin
 
 _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after

@@ -14,10 +14,10 @@ import pyspiel
 
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import forecast
+from mccfr_spiel.rules.twins import TWINS, difference_to, twin_of
+from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.loading import told_by_string, turn_based
 from mccfr_spiel.tree.readable import ReadableTree
-from mccfr_spiel.twins import TWINS, difference_to, twin_of
-from mccfr_spiel.twins.twin import BoundTwin
 
 WORTH_EXPANDING = 100_000
 """The least nodes of a tree that a twin expands; pyspiel takes a quarter of a second

@@ -27,8 +27,6 @@ from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.kernel import (
     INFO_KEY,
     INFOSETS,
-    MOST_USED,
-    SEQUENCES,
     call,
     callable_world_rules,
     find_key,
@@ -233,16 +231,10 @@ def has_room(scene):
     """Whether the infosets of as many more entries as there is room for fit all arrays
     of a store."""
     known, entries = scene.known, scene.walk.at[ROOM]
-    infosets = known.counts[INFOSETS] + entries
-    sequences = known.counts[SEQUENCES] + entries * scene.game.stops[0]
-    key_begins = known.rows[infosets - entries]["start"]
-    return (
-        infosets < len(scene.tree.infosets)
-        and infosets < MOST_USED * len(known.table)
-        and sequences < len(known.actions)
-        and key_begins + entries * len(scene.path.key) < len(known.values)
-        and not 0 < len(scene.walk.noted) <= infosets
-    )
+    sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
+    infosets = scene.tree.infosets
+    fits = played.has_room_for(infosets, known, entries, sequences, values)
+    return fits and not 0 < len(scene.walk.noted) <= known.counts[INFOSETS] + entries
 
 
 @inlined

@@ -12,11 +12,11 @@ import pytest
 
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
 from mccfr_spiel.rules.game import check_sizes
+from mccfr_spiel.rules.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinWarning
-from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from tests.small_games import leaf, move, small_game
 from tests.twins import random_settings as settings
 from tests.twins.broken import broken

@@ -15,10 +15,10 @@ from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
+from mccfr_spiel.rules.twins import hidden_board, twin_of
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.twins import hidden_board, twin_of
 from mccfr_spiel.worlds import finding, places
 from mccfr_spiel.worlds.finding import PlaceWalk, check_independence, find_worlds
 from mccfr_spiel.worlds.passes import Leaves

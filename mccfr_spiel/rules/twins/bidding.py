@@ -11,7 +11,7 @@ raise that is challenged is counted at once. So a bid with dice is like a raise.
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import (
+from mccfr_spiel.rules.twins.twin import (
     MEMBERS,
     Twin,
     add_member,

@@ -12,7 +12,7 @@ import numpy as np
 
 from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, add_member, has_member, parts_of
+from mccfr_spiel.rules.twins.twin import Twin, add_member, has_member, parts_of
 
 _CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)
 _OF_SHIPS = 8

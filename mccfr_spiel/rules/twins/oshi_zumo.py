@@ -8,7 +8,7 @@ it stands wins, or in the version "alesia" nobody.
 
 from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, write_range
+from mccfr_spiel.rules.twins.twin import Twin, copy_range, write_range
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
 # The state has the turns played, whether player 0 has bid in this turn and what, how

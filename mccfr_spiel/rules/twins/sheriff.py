@@ -8,7 +8,7 @@ none. Without one the smuggler gets the items' value and the sheriff the bribe.
 
 from mccfr_spiel.rules.description import TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range, write_range
+from mccfr_spiel.rules.twins.twin import Twin, copy_range, write_range
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
 # The state has how many moves were made, and these: the items, then by turns the bribe

@@ -8,7 +8,7 @@ wins by connecting the top with the bottom, player 1 by connecting left with rig
 
 from mccfr_spiel.rules.description import TERMINAL, compiled, write_members
 from mccfr_spiel.rules.kernel import put, put_number, word
-from mccfr_spiel.twins.twin import Twin
+from mccfr_spiel.rules.twins.twin import Twin
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
 # The state has who acts, the winner + 1 (3: nobody), the moves made, each player's

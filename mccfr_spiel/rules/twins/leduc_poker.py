@@ -8,7 +8,7 @@ with the public card wins, otherwise the higher rank; equal hands split the pot.
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range
+from mccfr_spiel.rules.twins.twin import Twin, copy_range
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings
 # The state has the cards dealt, the public card + 1, the round, the raises and the

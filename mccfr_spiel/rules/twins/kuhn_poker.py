@@ -7,7 +7,7 @@ those who bet wins the pot, or among all if nobody did.
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled, write_members
 from mccfr_spiel.rules.kernel import put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range
+from mccfr_spiel.rules.twins.twin import Twin, copy_range
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,

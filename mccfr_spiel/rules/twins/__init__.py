@@ -12,7 +12,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL
-from mccfr_spiel.twins import (
+from mccfr_spiel.rules.twins import (
     battleship,
     bidding,
     goofspiel,
@@ -23,7 +23,7 @@ from mccfr_spiel.twins import (
     sheriff,
     tiny_bridge,
 )
-from mccfr_spiel.twins.twin import BoundTwin, Maker
+from mccfr_spiel.rules.twins.twin import BoundTwin, Maker
 
 __all__ = ["TWINS", "BoundTwin", "difference_to", "twin_of"]
 
@@ -53,20 +53,14 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         game: in its turn-based form.
     """
     name, parameters = game.get_type().short_name, game.get_parameters()
-    is_turn_based = name == TURN_BASED
-    if is_turn_based:
-        inner: Any = parameters["game"]
-        name = inner.get("name")
-        parameters = {key: value for key, value in inner.items() if key != "name"}
-    if name not in TWINS or is_turn_based != (name in _SIMULTANEOUS):
+    if name == TURN_BASED:
+        parameters = dict(parameters["game"])
+        name = parameters.pop("name")
+    if name not in TWINS:
         return None
     known = inspect.signature(TWINS[name]).parameters
     twin = TWINS[name](**parameters) if known.keys() == parameters.keys() else None
     return None if twin is None else BoundTwin(name, twin, game)
-
-
-_SIMULTANEOUS = frozenset(("goofspiel", "oshi_zumo"))
-"""Games whose twins play the turn-based form."""
 
 
 def difference_to(
@@ -111,8 +105,6 @@ def difference_to(
             action = generator.choice(actions)
             state.apply_action(action)
             twin.apply_action(vector, action)
-        if left <= 0:
-            break
     return None
 
 

@@ -13,7 +13,7 @@ from mccfr_spiel.rules.description import (
     write_members,
 )
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
-from mccfr_spiel.twins.twin import Twin, copy_range
+from mccfr_spiel.rules.twins.twin import Twin, copy_range
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
 _ORDERS = ("random", "ascending", "descending")

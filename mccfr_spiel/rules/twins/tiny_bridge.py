@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.rules.kernel import put, word
-from mccfr_spiel.twins.twin import Twin, write_range
+from mccfr_spiel.rules.twins.twin import Twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
@@ -23,19 +23,15 @@ _PASS, _HIGHEST, _END = 0, 6, 7  # bids are 1 .. 6: 1H, 1S, 1NT, 2H, 2S, 2NT
 _PLAYERS, _RANKS, _CARDS, _SEATS, _NO_TRUMP = 2, 4, 8, 4, 2
 
 
-@compiled
-def _higher_card(hand):
-    """A hand of cards a > b is chance's outcome a * (a - 1) / 2 + b."""
-    card = 1
-    while (card + 1) * card // 2 <= hand:
-        card += 1
-    return card
+_PAIRS = np.array([(high, low) for high in range(_CARDS) for low in range(high)])
+"""`[28, 2]` the cards of each hand, which is its number as an outcome of chance."""
 
+_SETS = (1 << _PAIRS).sum(axis=1)
+"""`[28]` the same as sets of bits."""
 
-@compiled
-def _lower_card(hand):
-    card = _higher_card(hand)
-    return hand - card * (card - 1) // 2
+_LISTED = np.lexsort(_PAIRS.T)
+"""`[28]` the hands as OpenSpiel lists them: by their lower cards, so that they do not
+ascend."""
 
 
 @compiled
@@ -50,15 +46,11 @@ def _legal_actions(settings, state, actions):
     if state[_COUNT] >= _PLAYERS:
         actions[0] = _PASS
         return write_range(actions, 1, state[_BID] + 1, _HIGHEST + 1)
-    count, first, second = 0, -1, -1
-    if state[_COUNT] == 1:
-        first, second = _higher_card(state[_HANDS]), _lower_card(state[_HANDS])
-    # OpenSpiel lists the hands by their lower cards, so that they do not ascend.
-    for low in range(_CARDS):
-        for high in range(low + 1, _CARDS):
-            if low not in (first, second) and high not in (first, second):
-                actions[count] = high * (high - 1) // 2 + low
-                count += 1
+    count, dealt = 0, _SETS[state[_HANDS]] if state[_COUNT] == 1 else 0
+    for hand in _LISTED:
+        if _SETS[hand] & dealt == 0:
+            actions[count] = hand
+            count += 1
     return count
 
 
@@ -167,8 +159,7 @@ def _returns(settings, state, returns):
     holder = np.full(_CARDS, -1, np.int64)
     for player in range(_PLAYERS):
         hand = state[_HANDS + player]
-        holder[_higher_card(hand)] = 2 * player
-        holder[_lower_card(hand)] = 2 * player
+        holder[_PAIRS[hand, 0]] = holder[_PAIRS[hand, 1]] = 2 * player
     left = np.zeros(4, np.int64)
     count = 0
     for card in range(_CARDS):
@@ -240,8 +231,8 @@ def _spell(settings, player, key, length, text):
     if settings[_IS_ABSTRACTED] != 0.0:
         at = _put_padded(text, 0, _HAND_WORDS, _LINE * key[0], _LINE)
     else:
-        at = _put_card(text, 0, _higher_card(key[0]))
-        at = _put_card(text, at, _lower_card(key[0]))
+        at = _put_card(text, 0, _PAIRS[key[0], 0])
+        at = _put_card(text, at, _PAIRS[key[0], 1])
     if key[1] == 0:
         return at
     at = put(text, at, _DEALER_0 if player == 0 else _DEALER_1)
