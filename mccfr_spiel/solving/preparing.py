@@ -5,7 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
+from mccfr_spiel.algorithms import (
+    Algorithm,
+    Minimizer,
+    OwnAveraging,
+    OwnEstimator,
+    OwnRule,
+)
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
@@ -15,6 +21,7 @@ from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import check_store
 
 _MOST_NODES_AHEAD = 20_000_000
@@ -72,6 +79,8 @@ def prepare_tree(
     Raises:
         ValueError: the tree is of another kind, or the algorithm cannot take it.
     """
+    if splits:
+        check_can_split(tree, algorithm)
     if tree.abstraction is not None:
         _check_supports_abstraction(algorithm)
         if tree.num_players < 2:
@@ -139,6 +148,48 @@ def prepare_tree(
                     break
         if store == "auto" and not tree.is_complete:  # else it grows with the walks
             tree.walk_rules()
+
+
+def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
+    """Raises ValueError, in words, unless a cluster can split the batches of an
+    algorithm on a tree."""
+    if not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
+            "threads=..., or an algorithm that samples, with a batch."
+        )
+    if isinstance(algorithm.averaging, OwnAveraging):
+        raise ValueError(
+            f"{algorithm.averaging.name} is called in this process only; drop the "
+            "cluster, or use an average of the package."
+        )
+    if algorithm.batch == 1:
+        raise ValueError(
+            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
+            "time. Give it a batch, such as algorithm._replace(batch=512)."
+        )
+    if not sampled_by(algorithm).can_be_shared:
+        raise ValueError(
+            f"In batches of {algorithm.sampling} each walk reads what the one before "
+            "has written, so a cluster cannot split them. Use external or outcome "
+            "sampling without a baseline."
+        )
+    if tree.abstraction is not None:
+        raise ValueError(
+            "With an abstraction, infosets share policies, which a cluster cannot "
+            "split; drop cluster or the abstraction."
+        )
+    if not getattr(algorithm.minimizer, "compiled", True):
+        raise ValueError(
+            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
+        )
+    try:
+        load_game(str(tree.source))
+    except ValueError as error:
+        raise ValueError(
+            "Each worker of a cluster makes the game from its string, which for "
+            f"{brief(tree.source)} is not enough. {error}"
+        ) from error
 
 
 def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:

@@ -41,7 +41,7 @@ from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
-from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
+from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
 from mccfr_spiel.solving.preparing import Locks, kernel_on, prepare_tree, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -199,8 +199,6 @@ class Solver:
             self.tree = game
         else:
             raise ValueError("The tree was made without this abstraction; give it one.")
-        if cluster is not None:
-            check_can_split(self.tree, algorithm)
         prepare_tree(self.tree, algorithm, store, splits=cluster is not None)
         self.lock = self.tree.lock
         self.state = SolverState(
@@ -213,9 +211,7 @@ class Solver:
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
-            self.cluster = ClusterBatches(
-                cluster, self.tree, algorithm, self.seed, self.state
-            )
+            self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
         grown = self.tree, sampled_by(algorithm), sampling.epsilon
         self._growth = Growth(*grown)
@@ -223,7 +219,7 @@ class Solver:
             self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
-        self._engine = running.engine_of(self.tree, self.state, algorithm, self.seed)
+        self._engine = running.engine_of(self.state)
         rule = algorithm.minimizer
         is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
         self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
@@ -632,9 +628,7 @@ class Solver:
         state = self.state
         self.state.check_own_rule()
         state.start_infosets()
-        return files.contents_of(
-            self.tree, self.algorithm, self.seed, self.seconds, state
-        )
+        return files.contents_of(state, self.seconds)
 
     @classmethod
     def from_contents(
@@ -667,7 +661,7 @@ class Solver:
                 threads=threads,
                 cluster=cluster,
             )
-            files.check_rules(contents, tree, solver.state, game)
+            files.check_rules(contents, solver.state, game)
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver
