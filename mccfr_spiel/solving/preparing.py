@@ -1,4 +1,4 @@
-"""What a solver needs before it can begin: a tree of the right kind, and its kernel."""
+"""What a solver needs before it can begin: a tree of the right kind, and its locks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +15,7 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
-from mccfr_spiel.kernels.passes import make_passes
-from mccfr_spiel.kernels.regret_pruning import iterate_pruned
-from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import check_store
@@ -190,21 +186,6 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
             "Each worker of a cluster makes the game from its string, which for "
             f"{brief(tree.source)} is not enough. {error}"
         ) from error
-
-
-def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
-    """The compiled function that runs iterations on a tree that is prepared."""
-    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
-    if sampling.prunes_by_regret:
-        return iterate_pruned
-    if isinstance(sampling, OwnEstimator):
-        return make_passes(rule, estimated=True)
-    sampled = sampled_by(algorithm)._replace(forgets=tree.abstraction is not None)
-    if tree.rule_store is not None:
-        return tree.rule_store.make_iterate(rule, sampled)
-    if sampled.forgets or sampling.is_sampled or sampling.prune:
-        return make_iterate(rule, sampled)
-    return full_pass(tree).make_iterate(rule)
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

@@ -24,7 +24,10 @@ from mccfr_spiel.common.display import html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.passes import NUM_NOTES
+from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
+from mccfr_spiel.kernels.regret_pruning import iterate_pruned
+from mccfr_spiel.kernels.stored import make_iterate
+from mccfr_spiel.solving.preparing import kernel_name, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -291,6 +294,23 @@ def _measured(label: str, metric: Metric, solver: Any) -> float:
 
 Engine = Callable[[Any, np.ndarray], int]
 """Has a kernel go on, given that and the state's frame; returns a status."""
+
+
+def kernel_of(state: SolverState) -> Any:
+    """The compiled function that runs the iterations of a state's algorithm."""
+    algorithm = state.algorithm
+    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
+    if sampling.prunes_by_regret:
+        return iterate_pruned
+    if isinstance(sampling, OwnEstimator):
+        return make_passes(rule, estimated=True)
+    if state.passes is not None:
+        return state.passes.make_iterate(rule)
+    forgets = state.tree.abstraction is not None
+    sampled = sampled_by(algorithm)._replace(forgets=forgets)
+    if state.store is not None:
+        return state.store.make_iterate(rule, sampled)
+    return make_iterate(rule, sampled)
 
 
 def engine_of(state: SolverState) -> Engine:

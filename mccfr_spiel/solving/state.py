@@ -41,7 +41,7 @@ from mccfr_spiel.solving.sharing import (
     GroupedWalks,
     SharedWalks,
 )
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 
@@ -108,6 +108,7 @@ class SolverState:
         lock: the tree's.
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
+        passes: those over the whole tree; None for algorithms that walk.
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
@@ -190,6 +191,7 @@ class SolverState:
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
+        self.passes: FullPass | None = None
         self.whole: tuple[Any, ...] = ()
         self.num_threads = 1
         if not self.walks:
@@ -216,6 +218,7 @@ class SolverState:
             self.num_threads = passes.num_threads
             self._frame_of = passes.layout.frame_of
             more = ()
+        self.passes = passes
         self.whole = *passes.records(passes.plan(self.tables.policy)), *more
 
     def _can_share_walks(self) -> bool:
