@@ -22,7 +22,7 @@ PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
 LONGEST_FUNCTION = 160
-MOST_PAIRS, MOST_LAYERS = 83, 12
+MOST_PAIRS, MOST_LAYERS = 77, 11
 """Of folders that import each other. These may fall, and never rise."""
 
 OF_OTHERS = {
