@@ -43,7 +43,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     written,
 )
 from mccfr_spiel.offline import OfflineMethod, check_players
-from mccfr_spiel.solving.preparing import check_can_split
+from mccfr_spiel.solving.cluster import check_can_split
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.loading import pot_of
 from mccfr_spiel.tree.readable import Abstraction

@@ -25,15 +25,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, OwnAveraging
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.solving import files
+from mccfr_spiel.solving.preparing import sampled_by
 from mccfr_spiel.solving.sharing import (
     SharedWalks,
     is_between_updates,
@@ -41,7 +43,8 @@ from mccfr_spiel.solving.sharing import (
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
-from mccfr_spiel.tree.loading import saved_game
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import load_game, saved_game
 from mccfr_spiel.tree.whole import NUM_BLOCKS_OF_BATCH
 
 # --- what every process of a cluster holds, and what it does for an update ------------
@@ -329,6 +332,48 @@ _OF_TREE = "text", "ends", "infosets", "actions"
 """The arrays of a checkpoint that are not tables."""
 
 
+def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
+    """Raises ValueError, in words, unless a cluster can split the batches of an
+    algorithm on a tree."""
+    if not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
+            "threads=..., or an algorithm that samples, with a batch."
+        )
+    if isinstance(algorithm.averaging, OwnAveraging):
+        raise ValueError(
+            f"{algorithm.averaging.name} is called in this process only; drop the "
+            "cluster, or use an average of the package."
+        )
+    if algorithm.batch == 1:
+        raise ValueError(
+            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
+            "time. Give it a batch, such as algorithm._replace(batch=512)."
+        )
+    if not sampled_by(algorithm).can_be_shared:
+        raise ValueError(
+            f"In batches of {algorithm.sampling} each walk reads what the one before "
+            "has written, so a cluster cannot split them. Use external or outcome "
+            "sampling without a baseline."
+        )
+    if tree.abstraction is not None:
+        raise ValueError(
+            "With an abstraction, infosets share policies, which a cluster cannot "
+            "split; drop cluster or the abstraction."
+        )
+    if not getattr(algorithm.minimizer, "compiled", True):
+        raise ValueError(
+            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
+        )
+    try:
+        load_game(str(tree.source))
+    except ValueError as error:
+        raise ValueError(
+            "Each worker of a cluster makes the game from its string, which for "
+            f"{brief(tree.source)} is not enough. {error}"
+        ) from error
+
+
 class ClusterBatches:
     """Runs the batches of one solver on a cluster.
 
@@ -337,16 +382,26 @@ class ClusterBatches:
         num_shared: the updates that they have had a part in.
     """
 
-    def __init__(self, cluster: Cluster, state: SolverState) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        tree: GameTree,
+        algorithm: Algorithm,
+        seed: int,
+        state: SolverState,
+    ) -> None:
         """Connects to the cluster; workers are begun with the first long batch.
 
         Args:
             cluster: where they are.
+            tree: the game's, complete.
+            algorithm, seed: what is run.
             state: of the solver, made with `splits`.
 
         Raises:
             ValueError: the cluster cannot be had.
         """
+        del tree, algorithm, seed  # the state has them, too
         self._state = state
         self.crew: Crew = cluster.connect()
         self.num_shared = 0

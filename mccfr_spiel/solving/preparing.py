@@ -8,7 +8,6 @@ import numpy as np
 from mccfr_spiel.algorithms import (
     Algorithm,
     Minimizer,
-    OwnAveraging,
     OwnEstimator,
     OwnRule,
 )
@@ -17,7 +16,6 @@ from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import check_store
 
 _MOST_NODES_AHEAD = 20_000_000
@@ -41,6 +39,8 @@ def sampled_by(algorithm: Algorithm) -> Sampled:
         opponents=sampling.opponents,
         player=sampling.player,
         prune=bool(sampling.prune),
+        draws_one_action=sampling.draws_one_action,
+        picks_actions=sampling.picks_actions,
         skips=sampling.prune_below is not None,
         baseline=sampling.baseline,
         batched=algorithm.batch != 1,
@@ -75,8 +75,6 @@ def prepare_tree(
     Raises:
         ValueError: the tree is of another kind, or the algorithm cannot take it.
     """
-    if splits:
-        check_can_split(tree, algorithm)
     if tree.abstraction is not None:
         _check_supports_abstraction(algorithm)
         if tree.num_players < 2:
@@ -144,48 +142,6 @@ def prepare_tree(
                     break
         if store == "auto" and not tree.is_complete:  # else it grows with the walks
             tree.walk_rules()
-
-
-def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
-    """Raises ValueError, in words, unless a cluster can split the batches of an
-    algorithm on a tree."""
-    if not algorithm.sampling.is_sampled:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
-            "threads=..., or an algorithm that samples, with a batch."
-        )
-    if isinstance(algorithm.averaging, OwnAveraging):
-        raise ValueError(
-            f"{algorithm.averaging.name} is called in this process only; drop the "
-            "cluster, or use an average of the package."
-        )
-    if algorithm.batch == 1:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
-            "time. Give it a batch, such as algorithm._replace(batch=512)."
-        )
-    if not sampled_by(algorithm).can_be_shared:
-        raise ValueError(
-            f"In batches of {algorithm.sampling} each walk reads what the one before "
-            "has written, so a cluster cannot split them. Use external or outcome "
-            "sampling without a baseline."
-        )
-    if tree.abstraction is not None:
-        raise ValueError(
-            "With an abstraction, infosets share policies, which a cluster cannot "
-            "split; drop cluster or the abstraction."
-        )
-    if not getattr(algorithm.minimizer, "compiled", True):
-        raise ValueError(
-            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
-        )
-    try:
-        load_game(str(tree.source))
-    except ValueError as error:
-        raise ValueError(
-            "Each worker of a cluster makes the game from its string, which for "
-            f"{brief(tree.source)} is not enough. {error}"
-        ) from error
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

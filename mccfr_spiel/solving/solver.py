@@ -41,7 +41,7 @@ from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
-from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
+from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.solving.preparing import Locks, prepare_tree, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -199,6 +199,8 @@ class Solver:
             self.tree = game
         else:
             raise ValueError("The tree was made without this abstraction; give it one.")
+        if cluster is not None:
+            check_can_split(self.tree, algorithm)
         prepare_tree(self.tree, algorithm, store, splits=cluster is not None)
         self.lock = self.tree.lock
         self.state = SolverState(
@@ -211,7 +213,9 @@ class Solver:
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
-            self.cluster = ClusterBatches(cluster, self.state)
+            self.cluster = ClusterBatches(
+                cluster, self.tree, algorithm, self.seed, self.state
+            )
         self._counts, self._job = self.state.counts, self.state.job
         grown = self.tree, sampled_by(algorithm), sampling.epsilon
         self._growth = Growth(*grown)
