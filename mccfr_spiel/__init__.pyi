@@ -57,6 +57,7 @@ from mccfr_spiel.algorithms.rules import (
     regret_matching_plus as regret_matching_plus,
 )
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
+from mccfr_spiel.common.folders import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
 from mccfr_spiel.common.limits import TreeFullError as TreeFullError
 from mccfr_spiel.evaluation import metrics as metrics
@@ -68,7 +69,6 @@ from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
 from mccfr_spiel.experiments.sweeps import compare as compare
 from mccfr_spiel.exploring.drawing import draw_tree as draw_tree
 from mccfr_spiel.exploring.opening import explore as explore
-from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
 from mccfr_spiel.policies import online_bot as online_bot
 from mccfr_spiel.policies.online_bot import (

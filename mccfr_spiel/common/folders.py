@@ -51,6 +51,10 @@ class UnsafeFolderError(OSError):
     """Another user could change the contents of a folder."""
 
 
+class CompileCacheWarning(UserWarning):
+    """Compiled code cannot be kept, so every process will compile it again."""
+
+
 _PACKAGE = pathlib.Path(__file__).parents[1]
 
 

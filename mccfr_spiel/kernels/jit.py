@@ -45,6 +45,7 @@ from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 from mccfr_spiel.common.folders import (
+    CompileCacheWarning,
     games_of_checkout,
     make_private,
     user_cache_folder,
@@ -121,10 +122,6 @@ _OPTIONS = (
     "SLP_VECTORIZE",
 )
 """Settings of numba that change machine code, though numba's own cache ignores them."""
-
-
-class CompileCacheWarning(UserWarning):
-    """Compiled code cannot be kept, so every process will compile it again."""
 
 
 class CodeCache(FunctionCache):

@@ -126,20 +126,12 @@ class Sampled(NamedTuple):
     opponents: bool
     player: str
     prune: bool
+    draws_one_action: bool
+    picks_actions: bool
     skips: bool
     baseline: str
     batched: bool
     forgets: bool = False
-
-    @property
-    def draws_one_action(self) -> bool:
-        """Whether one action of the updated player is followed at each infoset."""
-        return self.player in ("epsilon", "balanced")
-
-    @property
-    def picks_actions(self) -> bool:
-        """Whether some of them are, see sampling.py."""
-        return self.player == "average"
 
     @property
     def learns(self) -> bool:

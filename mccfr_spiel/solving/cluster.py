@@ -175,7 +175,7 @@ class Worker:
             tree = shared_tree(saved_game(header["game"]), twin=twin)
         tree = files.tree_of(contents, tree, None, None, twin).expand_all()
         state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
-        files.check_rules(contents, tree, state, None)
+        files.check_rules(contents, state, None)
         for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
             state.job[limit] = _ENDLESS  # the driver says when to stop
         sharing_of(state).get_ready()
@@ -401,7 +401,7 @@ class ClusterBatches:
         Raises:
             ValueError: the cluster cannot be had.
         """
-        self._tree, self._algorithm, self._seed = tree, algorithm, seed
+        del tree, algorithm, seed  # the state has them, too
         self._state = state
         self.crew: Crew = cluster.connect()
         self.num_shared = 0
@@ -415,7 +415,7 @@ class ClusterBatches:
         task, _, _, walk = self._state.records()
         if self._is_alone or not is_between_updates(walk):
             return False
-        batch, mean = pace_of(task, walk, self._tree.num_players)
+        batch, mean = pace_of(task, walk, self._state.tree.num_players)
         return batch * mean >= LEAST_NODES
 
     def get_ready(self) -> None:
@@ -506,13 +506,11 @@ class ClusterBatches:
     # --- workers ---------------------------------------------------------------
 
     def _recipe(self) -> Recipe:
-        tree = self._tree
-        header, arrays = files.contents_of(
-            tree, self._algorithm, self._seed, 0.0, self._state
-        )
+        tree = self._state.tree
+        header, arrays = files.contents_of(self._state, 0.0)
         of_tree = {name: arrays[name] for name in _OF_TREE if name in arrays}
         contents = Contents(header, of_tree)
-        return Recipe(contents, self._algorithm, tree.num_nodes, tree.twin)
+        return Recipe(contents, self._state.algorithm, tree.num_nodes, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
         """Whether a worker is ready; one that was lost on the way is begun again.

@@ -41,17 +41,16 @@ Source = pyspiel.Game | str | GameTree | None
 """What a caller may give to load a checkpoint on; None for the game that it names."""
 
 
-def contents_of(
-    tree: GameTree, algorithm: Algorithm, seed: int, seconds: float, state: SolverState
-) -> checkpoint.Contents:
+def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
     """What a checkpoint of a solver holds; its walk must stand between two others."""
+    tree, algorithm = state.tree, state.algorithm
     header = {
         "version": checkpoint.SOLVER.version,
         "game": str(tree.source),
         "identity": saved_print(tree.source),
-        "payoffs": _payoffs_print(tree, state),
+        "payoffs": _payoffs_print(state),
         "algorithm": repr(algorithm),
-        "seed": seed,
+        "seed": state.seed,
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
         # Infosets over rules are not met again in a tree, but taken from the file.
@@ -71,17 +70,16 @@ def contents_of(
 
 
 def check_rules(
-    contents: checkpoint.Contents, tree: GameTree, state: SolverState, game: Source
+    contents: checkpoint.Contents, state: SolverState, game: Source
 ) -> None:
     """Raises CheckpointError unless a tree has the rules that a checkpoint was made by.
 
     Args:
         contents: the checkpoint.
-        tree: the tree, with all infosets of the checkpoint.
-        state: of a new solver on it.
+        state: of a new solver on the tree, which has all infosets of the checkpoint.
         game: what the tree was made of, for the message.
     """
-    header, arrays = contents
+    (header, arrays), tree = contents, state.tree
     if header["rules"] is not None and header["rules"] != tree.digest():
         hint = ""
         if "infosets" in arrays and isinstance(game, GameTree):
@@ -90,14 +88,14 @@ def check_rules(
                 "the walks; give the game instead of its tree."
             )
         raise _other_rules(tree, "its information states or actions", hint)
-    if header["payoffs"] not in (None, _payoffs_print(tree, state)):
+    if header["payoffs"] not in (None, _payoffs_print(state)):
         raise _other_rules(tree, "its payoffs or its chance")
 
 
-def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
+def _payoffs_print(state: SolverState) -> str | None:
     """A hash of all payoffs, if the game's string does not tell them and they are
     known, which they are where a whole pass has listed the leaves."""
-    return None if told_by_string(tree.source) else state.leaves_digest
+    return None if told_by_string(state.tree.source) else state.leaves_digest
 
 
 def tree_of(

@@ -1,19 +1,20 @@
-"""What a solver needs before it can begin: a tree of the right kind, and its kernel."""
+"""What a solver needs before it can begin: a tree of the right kind, and its locks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
+from mccfr_spiel.algorithms import (
+    Algorithm,
+    Minimizer,
+    OwnEstimator,
+    OwnRule,
+)
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
-from mccfr_spiel.kernels.passes import make_passes
-from mccfr_spiel.kernels.regret_pruning import iterate_pruned
-from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import check_store
 
@@ -38,6 +39,8 @@ def sampled_by(algorithm: Algorithm) -> Sampled:
         opponents=sampling.opponents,
         player=sampling.player,
         prune=bool(sampling.prune),
+        draws_one_action=sampling.draws_one_action,
+        picks_actions=sampling.picks_actions,
         skips=sampling.prune_below is not None,
         baseline=sampling.baseline,
         batched=algorithm.batch != 1,
@@ -139,21 +142,6 @@ def prepare_tree(
                     break
         if store == "auto" and not tree.is_complete:  # else it grows with the walks
             tree.walk_rules()
-
-
-def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
-    """The compiled function that runs iterations on a tree that is prepared."""
-    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
-    if sampling.prunes_by_regret:
-        return iterate_pruned
-    if isinstance(sampling, OwnEstimator):
-        return make_passes(rule, estimated=True)
-    sampled = sampled_by(algorithm)._replace(forgets=tree.abstraction is not None)
-    if tree.rule_store is not None:
-        return tree.rule_store.make_iterate(rule, sampled)
-    if sampled.forgets or sampling.is_sampled or sampling.prune:
-        return make_iterate(rule, sampled)
-    return full_pass(tree).make_iterate(rule)
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

@@ -18,13 +18,16 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.passes import NUM_NOTES
+from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
+from mccfr_spiel.kernels.regret_pruning import iterate_pruned
+from mccfr_spiel.kernels.stored import make_iterate
+from mccfr_spiel.solving.preparing import kernel_name, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -293,15 +296,30 @@ Engine = Callable[[Any, np.ndarray], int]
 """Has a kernel go on, given that and the state's frame; returns a status."""
 
 
-def engine_of(
-    tree: GameTree, state: SolverState, algorithm: Algorithm, seed: int
-) -> Engine:
-    """What runs an algorithm."""
-    sampling = algorithm.sampling
+def kernel_of(state: SolverState) -> Any:
+    """The compiled function that runs the iterations of a state's algorithm."""
+    algorithm = state.algorithm
+    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
+    if sampling.prunes_by_regret:
+        return iterate_pruned
     if isinstance(sampling, OwnEstimator):
-        return partial(_update, tree, state, sampling, seed)
-    if tree.start_pass is not None:
-        return _following(tree, state)
+        return make_passes(rule, estimated=True)
+    if state.passes is not None:
+        return state.passes.make_iterate(rule)
+    forgets = state.tree.abstraction is not None
+    sampled = sampled_by(algorithm)._replace(forgets=forgets)
+    if state.store is not None:
+        return state.store.make_iterate(rule, sampled)
+    return make_iterate(rule, sampled)
+
+
+def engine_of(state: SolverState) -> Engine:
+    """What runs the algorithm of a state."""
+    sampling = state.algorithm.sampling
+    if isinstance(sampling, OwnEstimator):
+        return partial(_update, state, sampling)
+    if state.tree.start_pass is not None:
+        return _following(state)
     if not state.walks:
         return partial(_pass, state)
     if state.store is not None:
@@ -315,19 +333,14 @@ def _pass(state: SolverState, kernel: Any, frame: np.ndarray) -> int:
 
 
 def _update(
-    tree: GameTree,
-    state: SolverState,
-    estimator: OwnEstimator,
-    seed: int,
-    kernel: Any,
-    frame: np.ndarray,
+    state: SolverState, estimator: OwnEstimator, kernel: Any, frame: np.ndarray
 ) -> int:
     """Makes one update by a user's estimator, if the job's limits allow one.
 
     Raises:
         ValueError: the estimator returned no gradient. Nothing has changed.
     """
-    players = state.next_players()
+    tree, players = state.tree, state.next_players()
     if not players:
         return layout.DONE
     iteration = state.counts[layout.ITERATION] + (state.counts[layout.PLAYER] == 0)
@@ -335,7 +348,7 @@ def _update(
     policy.flags.writeable = False
     total, nodes = np.zeros_like(policy), 0
     for one in players:
-        rng = np.random.default_rng([seed % 2**64, iteration, one])
+        rng = np.random.default_rng([state.seed % 2**64, iteration, one])
         gradient, touched = _checked(
             estimator.estimate(tree, policy, one, rng), estimator, tree, one
         )
@@ -344,10 +357,10 @@ def _update(
     return _apply(kernel, state, total, nodes, frame)
 
 
-def _following(tree: GameTree, state: SolverState) -> Engine:
+def _following(state: SolverState) -> Engine:
     """Goes on for a slice with the pass over histories that the next update needs;
     makes the update when the pass is over. Returns the kernel's status, or PAUSED."""
-    start, passing = tree.start_pass, None
+    start, passing = state.tree.start_pass, None
 
     def follow(kernel: Any, frame: np.ndarray) -> int:
         nonlocal passing

@@ -42,7 +42,7 @@ from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.solving.preparing import Locks, kernel_on, prepare_tree, sampled_by
+from mccfr_spiel.solving.preparing import Locks, prepare_tree, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth, RuleGrowth
@@ -222,8 +222,8 @@ class Solver:
         if self.state.store is not None and self.state.path is not None:
             self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
         self._slice = 100_000
-        self.kernel = kernel_on(self.tree, algorithm)
-        self._engine = running.engine_of(self.tree, self.state, algorithm, self.seed)
+        self.kernel = running.kernel_of(self.state)
+        self._engine = running.engine_of(self.state)
         rule = algorithm.minimizer
         is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
         self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
@@ -632,9 +632,7 @@ class Solver:
         state = self.state
         self.state.check_own_rule()
         state.start_infosets()
-        return files.contents_of(
-            self.tree, self.algorithm, self.seed, self.seconds, state
-        )
+        return files.contents_of(state, self.seconds)
 
     @classmethod
     def from_contents(
@@ -667,7 +665,7 @@ class Solver:
                 threads=threads,
                 cluster=cluster,
             )
-            files.check_rules(contents, tree, solver.state, game)
+            files.check_rules(contents, solver.state, game)
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver

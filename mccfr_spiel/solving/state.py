@@ -15,7 +15,6 @@ from mccfr_spiel.algorithms import (
     AUTO,
     Algorithm,
     EntropyMinimizer,
-    Minimizer,
     OwnAveraging,
     OwnRule,
 )
@@ -42,7 +41,7 @@ from mccfr_spiel.solving.sharing import (
     GroupedWalks,
     SharedWalks,
 )
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 
@@ -63,15 +62,6 @@ MOST_NOTES = 2**24
 
 _LARGEST_SUM = 1e300
 """The largest sum kept: adding up that many for all of a tree still fits a double."""
-
-
-def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
-    """Whether several threads can share a pass.
-
-    With an abstraction blocks share rows, and a rule in plain Python runs in one thread
-    at a time.
-    """
-    return tree.abstraction is None and getattr(minimizer, "compiled", True)
 
 
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
@@ -114,9 +104,11 @@ class SolverState:
         ValueError: the algorithm's weights overflow on this tree.
 
     Attributes:
+        tree, algorithm, seed: as given.
         lock: the tree's.
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
+        passes: those over the whole tree; None for algorithms that walk.
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
@@ -144,12 +136,16 @@ class SolverState:
         locked: Locks | None = None,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform."""
-        self._tree, self._algorithm = tree, algorithm
+        self.tree, self.algorithm, self.seed = tree, algorithm, seed
         self.store = tree.rule_store
         # What tells for how many infosets and sequences the tables need rows now.
         self._rows = tree.sizes if self.store is None else self.store.room
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
+        self._forgets = tree.abstraction is not None
+        # With an abstraction blocks share rows, and a rule in plain Python runs in one
+        # thread at a time.
+        self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
         self.batch = GROWING
         if algorithm.batch != AUTO:
             self.batch = int(algorithm.batch)
@@ -180,7 +176,6 @@ class SolverState:
             elif most_threads > 1 or splits:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
-        self._forgets = tree.abstraction is not None
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
             needed += "visit", "gain"
@@ -196,6 +191,7 @@ class SolverState:
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
+        self.passes: FullPass | None = None
         self.whole: tuple[Any, ...] = ()
         self.num_threads = 1
         if not self.walks:
@@ -207,11 +203,9 @@ class SolverState:
 
     def _plan_passes(self, threads: int | None) -> None:
         """Lists what whole passes read, and chooses how many threads share them."""
-        tree, minimizer = self._tree, self._algorithm.minimizer
-        sampling, alternating = self._algorithm.sampling, self._algorithm.alternating
-        passes = full_pass(tree)
-        if sampling.prunes_by_regret:
-            ceilings, walk = tree.list_ceilings(), self.walk
+        algorithm, passes = self.algorithm, full_pass(self.tree)
+        if algorithm.sampling.prunes_by_regret:
+            ceilings, walk = self.tree.list_ceilings(), self.walk
             stack = {
                 name: reserve(getattr(walk, name), int(ceilings.height[0]))
                 for name in ("node", "sequence", "weight")
@@ -219,23 +213,22 @@ class SolverState:
             self.walk = walk._replace(**stack)
             more = (ceilings,)
         else:
-            if _can_share(tree, minimizer):
-                passes = passes.shared(threads, alternating=alternating)
-            self.num_threads, self._frame_of = (
-                passes.num_threads,
-                passes.layout.frame_of,
-            )
+            if self._can_share:
+                passes = passes.shared(threads, alternating=algorithm.alternating)
+            self.num_threads = passes.num_threads
+            self._frame_of = passes.layout.frame_of
             more = ()
+        self.passes = passes
         self.whole = *passes.records(passes.plan(self.tables.policy)), *more
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""
-        algorithm, tree = self._algorithm, self._tree
+        algorithm, tree = self.algorithm, self.tree
         is_large = algorithm.sampling.is_sampled and tree.num_nodes >= LEAST_TREE
         return (
             (tree.is_complete or self.store is not None)
             and (algorithm.batch != 1 or is_large)
-            and _can_share(tree, algorithm.minimizer)
+            and self._can_share
             and sampled_by(algorithm).can_be_shared
         )
 
@@ -273,13 +266,13 @@ class SolverState:
         is_end = is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
         if player == 0 and is_end:
             return range(0)
-        most = player + 1 if job[layout.ALTERNATING] else self._tree.num_players
+        most = player + 1 if job[layout.ALTERNATING] else self.tree.num_players
         return range(player, most)
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
         self.frame()
-        arrays = layout.TreeArrays(*self._tree.storage)
+        arrays = layout.TreeArrays(*self.tree.storage)
         return self._task, arrays, self.tables, self.walk
 
     # --- making tables -------------------------------------------------------
@@ -287,7 +280,7 @@ class SolverState:
     @reads
     def _hold_tables(self) -> None:
         """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
-        tree = self._tree
+        tree = self.tree
         per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
@@ -303,11 +296,11 @@ class SolverState:
 
     @reads
     def _new_tables(self) -> layout.Tables:
-        tree = self._tree
+        tree = self.tree
         sizes = dict(zip("ISP", (*self._rows(), tree.num_players), strict=True))
         tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
-        minimizer = self._algorithm.minimizer
+        minimizer = self.algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
             below = np.zeros(tree.num_sequences)
             dilate(tree.infosets, below, tables.weight)
@@ -318,7 +311,7 @@ class SolverState:
                     "overflow; use "
                     'weights="constant".'
                 )
-        if self._algorithm.sampling.player == "balanced":
+        if self.algorithm.sampling.player == "balanced":
             tables.balance[:] = 1
             count_sequences(tree.infosets, tables.balance)
             normalize(tree.infosets, tables.balance)
@@ -326,40 +319,40 @@ class SolverState:
 
     def _lock(self, infosets: np.ndarray) -> None:
         """Has the policy stay what it is at some infosets of a whole tree."""
-        flags = np.zeros(self._tree.num_infosets, np.uint8)
+        flags = np.zeros(self.tree.num_infosets, np.uint8)
         flags[infosets] = 1
         self.tables = self.tables._replace(locked=flags)
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of the infosets whose policy stays what it is."""
-        return sequences_at(self._tree.infosets[np.flatnonzero(self.tables.locked)])
+        return sequences_at(self.tree.infosets[np.flatnonzero(self.tables.locked)])
 
     @reads
     def start_infosets(self) -> None:
         """Starts the tables of the infosets that the tree has met since last time."""
-        self._tree.note_met()
+        self.tree.note_met()
         self._fit_tables()
-        tree, tables = self._tree.arrays, self.tables
+        tree, tables = self.tree.arrays, self.tables
         self._start_tables(self._task, tree, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 
     def check_own_rule(self) -> None:
         """Raises ValueError if a rule of the user's own has failed, now or before."""
-        rule = self._algorithm.minimizer
+        rule = self.algorithm.minimizer
         if not isinstance(rule, OwnRule) or not (
             fault := int(self.tables.memory[FAULT])
         ):
             return
         did = "was stopped by an exception"
         if fault > 0:
-            self._tree.note_met()
-            infoset = self._tree.infosets[fault - 1]
+            self.tree.note_met()
+            infoset = self.tree.infosets[fault - 1]
             start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
             row = self.tables.memory[start : start + count].tolist()
             did = (
                 f"left the policy {row} at the information state "
-                f"{self._tree.info_state(fault - 1)!r}, or returned no finite number: "
+                f"{self.tree.info_state(fault - 1)!r}, or returned no finite number: "
                 "probabilities are not below 0, and sum to 1"
             )
         raise ValueError(
@@ -378,13 +371,13 @@ class SolverState:
         self.start_infosets()
         self.check_own_rule()
         for table in (self.tables.memory, self.tables.average):
-            used = table[: self._tree.num_sequences]
+            used = table[: self.tree.num_sequences]
             if (
                 len(used)
                 and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
             ):
                 raise ValueError(
-                    f"The sums that the solver keeps for {brief(self._tree.source)} no "
+                    f"The sums that the solver keeps for {brief(self.tree.source)} no "
                     "longer fit a floating-point number, so it has no policy. Go back "
                     "to an earlier checkpoint, and scale the payoffs, take a smaller "
                     "step size, or sample less."
@@ -394,7 +387,7 @@ class SolverState:
     def weigh_ahead(self, done: int, last: int) -> int:
         """Writes the weights of the iterations after `done`, if they are a user's own;
         returns the last iteration, at most `last`, that may be run by them."""
-        averaging, settings = self._algorithm.averaging, self._task.settings
+        averaging, settings = self.algorithm.averaging, self._task.settings
         if not isinstance(averaging, OwnAveraging):
             return last
         first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
@@ -416,9 +409,7 @@ class SolverState:
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
         # The frame would keep all the old tables alive until the next one is made.
         self._framed = ()
-        rows = tuple(
-            zip((num_infosets, num_sequences), self._tree.sizes(), strict=True)
-        )
+        rows = tuple(zip((num_infosets, num_sequences), self.tree.sizes(), strict=True))
         # One pass enlarges one table, so that only one exists twice. The room is noted
         # at the end: should Ctrl-C come in between, the rest is enlarged next time.
         for name in self.tables._fields:
@@ -443,7 +434,7 @@ class SolverState:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk
         size = 2 * (walk.visit.nbytes + walk.gain.nbytes)  # all decisions of a batch
-        self._tree.budget.require(size, "What walks visit before an update takes")
+        self.tree.budget.require(size, "What walks visit before an update takes")
         names = ("node", "sequence", "weight", "place", "debt", "note", "visit", "gain")
         for name in names:
             old = getattr(walk, name)
@@ -452,7 +443,7 @@ class SolverState:
                 walk = walk._replace(**{name: reserve(old, height)})
         if self.batch != 1 and len(walk.note) > MOST_NOTES:
             raise ValueError(
-                f"The walks of a batch on {brief(self._tree.source)} make more than "
+                f"The walks of a batch on {brief(self.tree.source)} make more than "
                 f"{MOST_NOTES:,} decisions, all of which their baseline must note. Use "
                 "smaller batches, or no baseline."
             )
@@ -464,7 +455,7 @@ class SolverState:
         Arrays that were not replaced since the last call need no new frame. Others may
         have expanded the tree meanwhile, so tables are made to fit first.
         """
-        tree, job = self._tree, self.job
+        tree, job = self.tree, self.job
         tree.note_met()
         self._fit_tables()
         job[layout.NUM_NODES] = tree.node_store.count
@@ -481,7 +472,7 @@ class SolverState:
         return self._frame
 
     def _new_frame(self) -> np.ndarray:
-        tree, store, task = self._tree, self.store, self._task
+        tree, store, task = self.tree, self.store, self._task
         if store is None:
             arrays = layout.TreeArrays(*tree.storage)
             return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
@@ -496,12 +487,12 @@ class SolverState:
 
         Of a walk that has not ended nothing is learned: the gradient is no part of it.
         """
-        num_infosets, num_sequences = self._tree.sizes()
+        num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
         if self.whole:
             used["plan"] = self.whole[1].plan
         for name, table in self.tables._asdict().items():
-            is_kept = name == "is_met" and self._algorithm.sampling.prunes_by_regret
+            is_kept = name == "is_met" and self.algorithm.sampling.prunes_by_regret
             if name in layout.SCRATCH and not is_kept:
                 continue
             if name == "locked" and not len(table):
@@ -536,7 +527,7 @@ class SolverState:
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
         player = walk.cursor[layout.PLAYER]
-        most = self._tree.num_players if self._algorithm.alternating else 1
+        most = self.tree.num_players if self.algorithm.alternating else 1
         if (walk.cursor < 0).any() or player >= most:
             raise DamagedError(
                 f"The checkpoint's cursor {walk.cursor.tolist()} is not that of a "
@@ -550,6 +541,6 @@ class SolverState:
         if not self.whole:
             return None
         digest = hashlib.blake2b(digest_size=16)
-        for array in self._tree.worlds or self._tree.list_leaves():
+        for array in self.tree.worlds or self.tree.list_leaves():
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import mccfr_spiel
+from mccfr_spiel.common.folders import CompileCacheWarning
 from mccfr_spiel.kernels import jit as made
 from mccfr_spiel.kernels.jit import (
-    CompileCacheWarning,
     config,
     jit,
     seconds_compiled,
