@@ -2,10 +2,10 @@
 
 Strings of games go out as they are: the page writes them as text, never as HTML.
 
-Histories and infosets are found without a pass over the tree. A node knows its children
-only. But a player remembers its own moves, so all histories of an infoset lie below the
-same moves of that player, and a search from the root that follows these moves and tries
-all of the others' meets few nodes besides.
+Histories and infosets are found without a pass over the tree. A player remembers its
+own moves, so all histories of an infoset lie below the same moves of that player, and a
+search from the root that follows these moves and tries all of the others' meets few
+nodes besides.
 """
 
 import bisect
@@ -14,7 +14,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -29,7 +29,7 @@ from mccfr_spiel.policies.names import (
 )
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import names_anywhere
-from mccfr_spiel.tree.whole import Level, TooManyError, levels
+from mccfr_spiel.tree.whole import TooManyError, levels
 
 MOST_MOVES = 2_000
 """Moves that the page knows of a state: all 1,326 hands, among which it searches."""
@@ -102,25 +102,13 @@ def follow(
     return state, int(infoset) if infoset >= 0 else None
 
 
-class History(NamedTuple):
-    """A history of an infoset.
-
-    Attributes:
-        node: the tree's node.
-        belief: how likely the player should take it to be; None if the others and
-            chance never play to the infoset.
-        state: the game's state.
-    """
-
-    node: int
-    belief: float | None
-    state: pyspiel.State
-
-
 def histories_of(
     tree: GameTree, infoset: int, policy: np.ndarray, most: int
-) -> tuple[list[History], int]:
+) -> tuple[list[tuple[int, float | None, pyspiel.State]], int]:
     """The `most` probable histories of an infoset, and how many there are besides.
+
+    Of a history the tree's node; how likely the player should take it to be, None if
+    the others and chance never play to the infoset; and the game's state.
 
     Raises:
         TooManyError: the search meets too many nodes.
@@ -131,25 +119,16 @@ def histories_of(
         taken.append(parent)
         above = bisect.bisect_right(infosets["first_sequence"], parent) - 1
         parent = int(infosets[above]["parent"])
-    before: list[Level] = []
-    hits: list[tuple[float, int, int]] = []  # weight, level, place there
-    for level in levels(tree.arrays, 0, policy, player, taken):
-        records = tree.nodes[level.nodes]
+    hits: list[tuple[float, int]] = []
+    for nodes, weights in levels(tree.arrays, 0, policy, player, taken):
+        records = tree.nodes[nodes]
         is_hit = (records["player"] == player) & (records["infoset"] == infoset)
-        for place in np.flatnonzero(is_hit).tolist():
-            hits.append((float(level.weights[place]), len(before), place))
-        before.append(level)
+        hits += zip(weights[is_hit].tolist(), nodes[is_hit].tolist(), strict=True)
     hits.sort(key=lambda hit: -hit[0])
-    total, found = sum(hit[0] for hit in hits), []
-    for weight, depth, place in hits[:most]:
-        node, moves = int(before[depth].nodes[place]), []
-        for level in before[depth:0:-1]:
-            moves.append(int(level.moves[place]))
-            place = int(level.parents[place])
-        state = tree.game.new_initial_state()
-        for move in reversed(moves):
-            state.apply_action(moves_of(state)[move])
-        found.append(History(node, weight / total if total > 0 else None, state))
+    total, found = sum(weight for weight, _ in hits), []
+    for weight, node in hits[:most]:
+        state, _ = tree.state_at(node)
+        found.append((node, weight / total if total > 0 else None, state))
     return found, len(hits) - len(found)
 
 
@@ -160,10 +139,9 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
         TooManyError: too many nodes of one level lie below it.
     """
     total = np.zeros(tree.num_players)
-    for level in levels(tree.arrays, node, policy):
-        ends = tree.nodes["player"][level.nodes] == TERMINAL
-        paid = tree.utilities[tree.nodes["start"][level.nodes[ends]]]
-        total += level.weights[ends] @ paid
+    for nodes, weights in levels(tree.arrays, node, policy):
+        ends = tree.nodes["player"][nodes] == TERMINAL
+        total += weights[ends] @ tree.utilities[tree.nodes["start"][nodes[ends]]]
     return total
 
 
@@ -277,7 +255,7 @@ def infoset_view(
 
 def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
     """What is known of the actions at an infoset of a whole tree."""
-    _, start, parent, size, player = tree.infosets[infoset].item()
+    _, start, parent, size, _ = tree.infosets[infoset].item()
     policy = numbers.policy[start : start + size]
     values = numbers.values[start : start + size]
     reach, value = float(numbers.reach[infoset]), float(policy @ values)
@@ -287,8 +265,6 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
         return counterfactual[:MOST_MOVES] / (reach if reach > 0 else np.nan)
 
     return {
-        "number": infoset,
-        **knowledge(tree.game, player, tree.info_state(infoset)),
         "visits": None if numbers.visits is None else float(numbers.visits[infoset]),
         "probabilities": policy[:MOST_MOVES],
         "reach": reach * float(numbers.plan[parent]),
@@ -439,7 +415,7 @@ def row_of(
     names = names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         with contextlib.suppress(TooManyError):
-            names = names_of(histories_of(tree, infoset, policy, 1)[0][0].state, legal)
+            names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
         names = said(tree.game, player, names)
     odds = policy[start : start + size]
