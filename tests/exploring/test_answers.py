@@ -16,10 +16,10 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.visits import restricted_solver, with_row
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 
