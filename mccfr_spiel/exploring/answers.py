@@ -228,13 +228,15 @@ class Visit:
     """One open page.
 
     Attributes:
+        subject: what it looks at.
         hand: the game that is played, if any.
         changes: what was done to the policy, each step on top of the one before.
         generator: of chance and of the policy's moves in games.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, subject: Subject) -> None:
         """Has changed nothing."""
+        self.subject = subject
         self.hand: Hand | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
@@ -260,21 +262,15 @@ class Visit:
             del self.changes[0]
             self._is_cut = True
 
-    def fix(
-        self,
-        subject: Subject,
-        candidate: Candidate,
-        infosets: Sequence[int],
-        row: Any,
-    ) -> None:
+    def fix(self, candidate: Candidate, infosets: Sequence[int], row: Any) -> None:
         """Fixes the policy at infosets, or frees it if there is no row.
 
         Raises:
             ValueError: the tree is not there, or the row is no distribution.
         """
-        tree = subject.need_infosets()
+        tree = self.subject.need_infosets()
         with self._lock:
-            policy, fixed, iterations = self._base(subject, candidate)
+            policy, fixed, iterations = self._base(candidate)
             player = int(tree.infosets[infosets[0]]["player"])
             name = said_info_state(tree.game, player, tree.info_state(infosets[0]))
             if len(infosets) > 1:
@@ -285,7 +281,7 @@ class Visit:
                 words, fixed = f"Fixed {name}", fixed.union(infosets)
             self._add(words, policy, fixed, iterations)
 
-    def solve(self, subject: Subject, candidate: Candidate, iterations: int) -> None:
+    def solve(self, candidate: Candidate, iterations: int) -> None:
         """Begins to solve with what is fixed kept, for so many iterations more than the
         last time.
 
@@ -296,9 +292,9 @@ class Visit:
             raise ValueError(
                 f"iterations={iterations} is not in 1 .. {MOST_ITERATIONS}."
             )
-        tree = subject.need_infosets()
+        tree = self.subject.need_infosets()
         with self._lock:
-            policy, fixed, before = self._base(subject, candidate)
+            policy, fixed, before = self._base(candidate)
             self._solver, self._wanted = None, before + iterations
 
             def run() -> None:
@@ -310,15 +306,13 @@ class Visit:
 
             self._solving = Work(run).begin()
 
-    def _base(
-        self, subject: Subject, candidate: Candidate
-    ) -> tuple[np.ndarray, frozenset[int], int]:
+    def _base(self, candidate: Candidate) -> tuple[np.ndarray, frozenset[int], int]:
         """What is changed next: the last change, or the policy that is looked at."""
         self._check_idle()
         if self.changes:
             _, last, fixed, iterations = self.changes[-1]
             return last.policy, fixed, iterations
-        return subject.evaluation(candidate).vector(LONG), frozenset(), 0
+        return self.subject.evaluation(candidate).vector(LONG), frozenset(), 0
 
     def _check_idle(self) -> None:
         if self._solving is not None and not self._solving.is_done:
@@ -339,7 +333,7 @@ class Visit:
                 raise ValueError(f"{words} {MOST_CHANGES} changes.")
             self.changes.pop()
 
-    def view(self, subject: Subject) -> dict[str, Any]:
+    def view(self) -> dict[str, Any]:
         """What was changed, and what it has changed."""
         solving, last = self._solving, (self.changes or [None])[-1]
         view: dict[str, Any] = {
@@ -349,19 +343,17 @@ class Visit:
             "error": str(solving.error) if solving and solving.error else None,
             "changes": [change.words for change in self.changes],
             "fixed": sorted(last.fixed) if last else [],
-            "iterations": last.iterations if last else 0,
             "restricted": None,
         }
         if last is not None and not view["solving"]:
-            tree = subject.need_infosets()
-            passes = full_pass(tree)
+            passes = full_pass(self.subject.need_infosets())
             found = passes.best_within(last.candidate.policy, last.fixed)
-            half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
+            half = pot_of(self.subject.game) / 2 if self.subject.is_holdem else 0.0
             view["restricted"] = found + half
         return view
 
 
-# --- what all pages ask --------------------------------------------------------------
+# --- what all pages ask ---------------------------------------------------------------
 
 
 class Answers:
@@ -496,7 +488,7 @@ class Answers:
 
     def visit(self, query: Query) -> Any:
         """What the page has changed."""
-        return self._visit(query).view(self.subject)
+        return self._visit(query).view()
 
     # --- what is done ------------------------------------------------------------
 
@@ -506,13 +498,13 @@ class Answers:
         if query.get("all_hands"):
             infosets = beside(self.subject.need_infosets(), infosets[0])
         given, row = self._given(query), query.get("row")
-        self._visit(query).fix(self.subject, given, infosets, row)
+        self._visit(query).fix(given, infosets, row)
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
         """Solves on."""
         iterations = _whole(query, "iterations", 500)
-        self._visit(query).solve(self.subject, self._given(query), iterations)
+        self._visit(query).solve(self._given(query), iterations)
         return self.visit(query)
 
     def undo(self, query: Query) -> Any:
@@ -543,7 +535,8 @@ class Answers:
         if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
             raise ValueError("The page did not say which one it is (visit=...).")
         with self._lock:
-            visit = self.visits[name] = self.visits.pop(name, None) or Visit()
+            visit = self.visits.pop(name, None) or Visit(self.subject)
+            self.visits[name] = visit
             if len(self.visits) > MOST_VISITS:
                 self.visits.popitem(last=False)
             return visit

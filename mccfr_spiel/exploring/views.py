@@ -6,7 +6,8 @@ Strings of games go out as they are: the page writes them as text, never as HTML
 Histories and infosets are found without a pass over the tree. A player remembers its
 own moves, so all histories of an infoset lie below the same moves of that player, and a
 search from the root that follows these moves and tries all of the others' meets few
-nodes besides.
+nodes besides. Only a tree from the cache looks at all its nodes once, when it is first
+asked for the way to one.
 """
 
 import bisect
