@@ -88,6 +88,9 @@ class Work(Generic[_Result]):
             self._future.set_result(self._call())
         except Exception as error:  # games raise what they like; the page says it
             self._future.set_exception(error)
+        # It may hold what holds this work, and a cycle is freed only by the garbage
+        # collector, which does not notice memory of NumPy's.
+        del self._call
 
     @property
     def is_done(self) -> bool:

@@ -1,12 +1,14 @@
 """What the page is told, asked as a browser asks, without one; how it is opened,
 served and exported."""
 
+import gc
 import json
 import re
 import socket
 import threading
 import urllib.error
 import urllib.request
+import weakref
 
 import numpy as np
 import pyspiel
@@ -16,6 +18,7 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.exploring import subjects
 from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
@@ -113,6 +116,20 @@ def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
     reach = numbers.reach * numbers.plan[page.tree.infosets["parent"]]
     listed = [row["infoset"] for row in page.ask("list", kind="reached")["rows"]]
     assert listed == np.argsort(-reach, kind="stable")[:25].tolist()
+
+
+def test_values_that_are_forgotten_are_freed_at_once(monkeypatch):
+    monkeypatch.setattr(subjects, "KEPT_BYTES", 0)  # those of two policies are kept
+    page = Page({"a": solved("kuhn_poker"), "b": solved("kuhn_poker")})
+    values = weakref.ref(page.numbers().values)
+    gc.disable()  # which does not notice NumPy's memory
+    try:
+        for policy in range(3):
+            assert values() is not None
+            page.ask("overview", policy=policy)
+        assert values() is None
+    finally:
+        gc.enable()
 
 
 def test_search_finds_all_strings_with_a_text_and_leads_to_them():
