@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from threading import Event
 
 import pyspiel
 import pytest
@@ -193,6 +194,28 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
     assert asked >= {"belief", "grid", "search"}
     assert not tab.complaints()
+
+
+def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
+    expand_all, answer, was_shown = ms.GameTree.expand_all, Answers.answer, Event()
+    policy = solved("kuhn_poker").average_policy().to_dict()
+
+    def expand_later(tree):
+        was_shown.wait(PATIENCE)
+        return expand_all(tree)
+
+    def answer_first(answers, name, query):
+        found = answer(answers, name, query)
+        if name == "state":
+            was_shown.set()
+        return found
+
+    monkeypatch.setattr(ms.GameTree, "expand_all", expand_later)
+    monkeypatch.setattr(Answers, "answer", answer_first)
+    with ms.explore(policy, "kuhn_poker") as page:
+        tab = Tab(browser, page.url, 0, 1)
+        tab.until(lambda: len(tab.all("#belief button.history")) == 2)
+        assert not tab.complaints()
 
 
 def test_fixing_solving_on_and_undoing(browser):
