@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from threading import Event
 
 import pyspiel
 import pytest
@@ -21,6 +20,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import WORKING, Answers
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.subjects import Subject
+from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, hostile_policy, numbers_of_first, solved
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
@@ -197,12 +197,8 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
 
 
 def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
-    expand_all, answer, was_shown = ms.GameTree.expand_all, Answers.answer, Event()
     policy = solved("kuhn_poker").average_policy().to_dict()
-
-    def expand_later(tree):
-        was_shown.wait(PATIENCE)
-        return expand_all(tree)
+    answer, was_shown = Answers.answer, asking.held_tree(monkeypatch)
 
     def answer_first(answers, name, query):
         found = answer(answers, name, query)
@@ -210,7 +206,6 @@ def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
             was_shown.set()
         return found
 
-    monkeypatch.setattr(ms.GameTree, "expand_all", expand_later)
     monkeypatch.setattr(Answers, "answer", answer_first)
     with ms.explore(policy, "kuhn_poker") as page:
         tab = Tab(browser, page.url, 0, 1)
