@@ -38,9 +38,9 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import compare
+from mccfr_spiel.exploring.answers import Hand
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solving.preparing import needs_whole_tree

@@ -176,7 +176,7 @@ def game_value(
         ValueError: the game is not a two-player constant-sum game, so that it need not
             have a value.
     """
-    value = known_value(game, policy, max_memory=max_memory, threads=threads, twin=twin)
+    value = known_value(game, policy, max_memory, threads, twin)
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
@@ -189,7 +189,6 @@ def game_value(
 def known_value(
     game: Game,
     policy: Any,
-    *,
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,

@@ -165,9 +165,9 @@ def least_history_probability(
     mine = sequences_of(tree, player)
     draws[mine] += epsilon * (uniform_vector(tree)[mine] - draws[mine])
     least = 1.0
-    for level in levels(tree.arrays, 0, draws, most=np.inf):
-        ends = tree.nodes["player"][level.nodes] == TERMINAL
-        least = min(least, float(level.weights[ends].min(initial=1.0)))
+    for nodes, weights in levels(tree.arrays, 0, draws, most=np.inf):
+        ends = tree.nodes["player"][nodes] == TERMINAL
+        least = min(least, float(weights[ends].min(initial=1.0)))
     return least
 
 

@@ -1,21 +1,40 @@
-"""What a page asks, by name, and the answers as values for JSON; the page's own files.
+"""What a page asks, by name, and the answers as values for JSON; what one open page has
+changed and plays; the page's own files.
 
 Everything that comes from a page is checked here. A ValueError becomes its message.
+
+Two open pages know nothing of each other's changes and games. An infoset where the
+policy is fixed is a move of chance in the *restricted* game.
 """
 
 import functools
 import importlib.resources
+import random
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.exploring import grids, subjects, views
-from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
-from mccfr_spiel.exploring.visits import Hand, Visit, beside
+from mccfr_spiel.exploring import views
+from mccfr_spiel.exploring.subjects import (
+    LONG,
+    Candidate,
+    Evaluation,
+    Subject,
+    Work,
+    WorkingError,
+    part_at,
+)
+from mccfr_spiel.solving.solver import Solver
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import HandNames
+from mccfr_spiel.tree.loading import pot_of, said_info_state
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""
@@ -48,6 +67,294 @@ _LONGEST = 10_000
 Query = Mapping[str, Any]
 
 
+# --- a game against a policy, in which the page knows what the player may know --------
+
+
+class Hand:
+    """One game.
+
+    Attributes:
+        seat: the user's.
+        state: of the game. Only what the seat knows of it goes out before the end.
+        log: who made each move, and its name if the seat can tell it.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        seat: int,
+        ask: Callable[[pyspiel.State], dict[int, float]],
+        generator: random.Random,
+    ) -> None:
+        """Deals, and moves until it is the user's turn.
+
+        Args:
+            game: the turn-based game.
+            seat: the user's player.
+            ask: gives the others' policy at a state.
+            generator: of chance and of the others' moves.
+
+        Raises:
+            ValueError: there is no such seat.
+        """
+        self.seat = refusals.player(seat, game.num_players(), "seat")
+        self.state = game.new_initial_state()
+        self._ask, self._generator = ask, generator
+        self.log: list[dict[str, Any]] = []
+        self._go_on()
+
+    def move(self, action: int) -> None:
+        """Plays the user's move, and the others' until it is the user's turn again.
+
+        Raises:
+            ValueError: the move is not possible now.
+        """
+        if action not in views.moves_of(self.state):
+            raise ValueError(f"The move {action} is not possible now.")
+        self._play(action)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        state = self.state
+        while not state.is_terminal() and state.current_player() != self.seat:
+            if state.is_chance_node():
+                odds = dict(state.chance_outcomes())
+            else:
+                odds = self._ask(state)
+            self._play(self._generator.choices(list(odds), list(odds.values()))[0])
+
+    def _play(self, action: int) -> None:
+        player = int(self.state.current_player())
+        known = player == self.seat or views.is_seen(self.state, action, self.seat)
+        name = views.name_of(self.state, action) if known else None
+        self.log.append({"player": player, "name": name})
+        self.state.apply_action(action)
+
+    def view(self) -> dict[str, Any]:
+        """What the user may know now; at the end everything."""
+        state = self.state
+        view: dict[str, Any] = {
+            "seat": self.seat,
+            "over": state.is_terminal(),
+            "log": self.log,
+            "knows": views.words_known_to(state, self.seat),
+            "moves": views.moves_view(state),
+        }
+        if state.is_terminal():
+            view["returns"], view["history"] = state.returns(), state.history()
+            view["text"] = str(state)
+        return view
+
+
+# --- fixing a policy at some infosets, and solving the rest of the game ---------------
+
+
+def with_row(
+    tree: GameTree, policy: np.ndarray, infosets: Sequence[int], row: Any
+) -> np.ndarray:
+    """A copy of a policy with other probabilities at infosets of the same actions.
+
+    Raises:
+        ValueError: they are no distribution over the actions.
+    """
+    size = int(tree.infosets[infosets[0]]["num_actions"])
+    if not isinstance(row, list) or not all(isinstance(x, int | float) for x in row):
+        raise ValueError(f"row={row!r} is no list of numbers.")
+    found = np.array(row, np.float64)
+    if found.shape != (size,):
+        raise ValueError(f"{len(row)} probabilities are given for {size} actions.")
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        raise ValueError(f"{row} are no probabilities: they must be 0 or more.")
+    changed = policy.copy()
+    starts = tree.infosets["first_sequence"][infosets]
+    changed[starts[:, None] + np.arange(size)] = found / found.sum()
+    return changed
+
+
+def beside(tree: GameTree, infoset: int) -> Sequence[int]:
+    """The infosets of all hands at the decision of one, in a tree of hands."""
+    names = tree.infoset_names
+    if not isinstance(names, HandNames):
+        raise ValueError("Only a tree of hands knows which decisions are one to see.")
+    node, _ = names.found.node_and_hand(infoset)
+    first, hands = names.found.first[node], names.found.members[names.found.rows[node]]
+    return range(first, first + len(hands))
+
+
+def restricted_solver(
+    tree: GameTree, policy: np.ndarray, fixed: frozenset[int]
+) -> Solver:
+    """A solver of the restricted game by CFR+.
+
+    Args:
+        tree: the whole tree.
+        policy: `[S]` to keep to at the fixed infosets.
+        fixed: the infosets where it is fixed.
+
+    Raises:
+        ValueError: both players have the string of a fixed infoset.
+    """
+    locked = {tree.info_state(i): part_at(tree, i, policy).tolist() for i in fixed}
+    return Solver(tree, "cfr_plus", store=tree.store, locked=locked)
+
+
+# --- what one open page has changed and plays -----------------------------------------
+
+
+MOST_ITERATIONS = 100_000
+
+MOST_CHANGES = 16
+"""That a page keeps, and so can undo all but the first of them."""
+
+
+class Change(NamedTuple):
+    """A policy that was changed, as one step of a list that can be undone.
+
+    Attributes:
+        words: what was done.
+        candidate: the policy after it, `[S]`.
+        fixed: the infosets where it is fixed.
+        iterations: all that it was solved on for.
+    """
+
+    words: str
+    candidate: Candidate
+    fixed: frozenset[int]
+    iterations: int
+
+
+class Visit:
+    """One open page.
+
+    Attributes:
+        subject: what it looks at.
+        hand: the game that is played, if any.
+        changes: what was done to the policy, each step on top of the one before.
+        generator: of chance and of the policy's moves in games.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        """Has changed nothing."""
+        self.subject = subject
+        self.hand: Hand | None = None
+        self.changes: list[Change] = []
+        self.generator = random.Random()
+        self._is_cut = False  # whether changes before the first one are forgotten
+        self._solving: Work[None] | None = None
+        self._solver: Solver | None = None
+        self._wanted = 0
+        self._lock = threading.Lock()
+
+    @property
+    def changed(self) -> Candidate:
+        """The changed policy; raises ValueError if nothing was changed."""
+        if not self.changes:
+            raise ValueError("Nothing was changed yet, or it is forgotten.")
+        return self.changes[-1].candidate
+
+    def _add(
+        self, words: str, policy: np.ndarray, fixed: frozenset[int], iterations: int
+    ) -> None:
+        candidate = Candidate("changed on this page", policy)
+        self.changes.append(Change(words, candidate, fixed, iterations))
+        if len(self.changes) > MOST_CHANGES:
+            del self.changes[0]
+            self._is_cut = True
+
+    def fix(self, candidate: Candidate, infosets: Sequence[int], row: Any) -> None:
+        """Fixes the policy at infosets, or frees it if there is no row.
+
+        Raises:
+            ValueError: the tree is not there, or the row is no distribution.
+        """
+        tree = self.subject.need_infosets()
+        with self._lock:
+            policy, fixed, iterations = self._base(candidate)
+            player = int(tree.infosets[infosets[0]]["player"])
+            name = said_info_state(tree.game, player, tree.info_state(infosets[0]))
+            if len(infosets) > 1:
+                name = f"all hands, as {name}"
+            words, fixed = f"Freed {name}", fixed.difference(infosets)
+            if row is not None:
+                policy = with_row(tree, policy, infosets, row)
+                words, fixed = f"Fixed {name}", fixed.union(infosets)
+            self._add(words, policy, fixed, iterations)
+
+    def solve(self, candidate: Candidate, iterations: int) -> None:
+        """Begins to solve with what is fixed kept, for so many iterations more than the
+        last time.
+
+        Raises:
+            ValueError: the tree is not there, or the number is out of range.
+        """
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise ValueError(
+                f"iterations={iterations} is not in 1 .. {MOST_ITERATIONS}."
+            )
+        tree = self.subject.need_infosets()
+        with self._lock:
+            policy, fixed, before = self._base(candidate)
+            self._solver, self._wanted = None, before + iterations
+
+            def run() -> None:
+                self._solver = restricted_solver(tree, policy, fixed)
+                for _ in range(self._wanted):  # so that the page sees how far it is
+                    self._solver.iterate(1)
+                words, found = f"Solved for {iterations:,} iterations", self._solver
+                self._add(words, found.average_vector(), fixed, self._wanted)
+
+            self._solving = Work(run).begin()
+
+    def _base(self, candidate: Candidate) -> tuple[np.ndarray, frozenset[int], int]:
+        """What is changed next: the last change, or the policy that is looked at."""
+        self._check_idle()
+        if self.changes:
+            _, last, fixed, iterations = self.changes[-1]
+            return last.policy, fixed, iterations
+        return self.subject.evaluation(candidate).vector(LONG), frozenset(), 0
+
+    def _check_idle(self) -> None:
+        if self._solving is not None and not self._solving.is_done:
+            raise ValueError("The page is still solving; wait until it has ended.")
+
+    def undo(self) -> None:
+        """Takes the last change back.
+
+        Raises:
+            ValueError: there is none.
+        """
+        with self._lock:
+            self._check_idle()
+            if not self.changes:
+                raise ValueError("There is nothing to undo, or it is forgotten.")
+            if self._is_cut and len(self.changes) == 1:
+                words = "What was before this change is forgotten: a page keeps"
+                raise ValueError(f"{words} {MOST_CHANGES} changes.")
+            self.changes.pop()
+
+    def view(self) -> dict[str, Any]:
+        """What was changed, and what it has changed."""
+        solving, last = self._solving, (self.changes or [None])[-1]
+        view: dict[str, Any] = {
+            "solving": solving is not None and not solving.is_done,
+            "done": 0 if self._solver is None else self._solver.num_iterations,
+            "wanted": self._wanted,
+            "error": str(solving.error) if solving and solving.error else None,
+            "changes": [change.words for change in self.changes],
+            "fixed": sorted(last.fixed) if last else [],
+            "restricted": None,
+        }
+        if last is not None and not view["solving"]:
+            passes = full_pass(self.subject.need_infosets())
+            found = passes.best_within(last.candidate.policy, last.fixed)
+            half = pot_of(self.subject.game) / 2 if self.subject.is_holdem else 0.0
+            view["restricted"] = found + half
+        return view
+
+
+# --- what all pages ask ---------------------------------------------------------------
+
+
 class Answers:
     """Answers for one subject.
 
@@ -56,7 +363,7 @@ class Answers:
         visits: the open pages, by the names that they have chosen.
     """
 
-    def __init__(self, subject: subjects.Subject) -> None:
+    def __init__(self, subject: Subject) -> None:
         """Answers nothing yet."""
         self.subject = subject
         self.visits: OrderedDict[str, Visit] = OrderedDict()
@@ -81,7 +388,7 @@ class Answers:
         return {
             "title": subject.title,
             "game": brief(subject.source),
-            "cards": grids.word_of_deals(subject.game),
+            "cards": views.word_of_deals(subject.game),
             "players": subject.game.num_players(),
             "policies": [
                 {"label": one.label, "iteration": one.iteration, "run": one.run}
@@ -161,9 +468,9 @@ class Answers:
         history = _history(query)
         try:
             if self.subject.is_holdem:
-                return grids.grid_of_hands(self._numbers(query), history)
+                return views.grid_of_hands(self._numbers(query), history)
             numbers = self._numbers_if_there(query)
-            return grids.grid(
+            return views.grid(
                 self.subject.game,
                 history,
                 self._asker(query),
@@ -171,7 +478,7 @@ class Answers:
                 None if numbers is None else self.subject.tree(),
                 numbers,
             )
-        except grids.NoGridError as error:
+        except views.NoGridError as error:
             return {"none": str(error)}
 
     def rows(self, _: Query) -> Any:
@@ -180,27 +487,23 @@ class Answers:
 
     def visit(self, query: Query) -> Any:
         """What the page has changed."""
-        return self._visit(query).view(self.subject)
+        return self._visit(query).view()
 
     # --- what is done ------------------------------------------------------------
 
     def fix(self, query: Query) -> Any:
         """Fixes or frees the policy at an infoset."""
-        row = query.get("row")
-        if row is not None and not (
-            isinstance(row, list) and all(isinstance(x, int | float) for x in row)
-        ):
-            raise ValueError(f"row={row!r} is no list of numbers.")
         infosets = [self._number(query)]
         if query.get("all_hands"):
             infosets = beside(self.subject.need_infosets(), infosets[0])
-        self._visit(query).fix(self.subject, self._given(query), infosets, row)
+        given, row = self._given(query), query.get("row")
+        self._visit(query).fix(given, infosets, row)
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
         """Solves on."""
         iterations = _whole(query, "iterations", 500)
-        self._visit(query).solve(self.subject, self._given(query), iterations)
+        self._visit(query).solve(self._given(query), iterations)
         return self.visit(query)
 
     def undo(self, query: Query) -> Any:
@@ -231,7 +534,8 @@ class Answers:
         if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
             raise ValueError("The page did not say which one it is (visit=...).")
         with self._lock:
-            visit = self.visits[name] = self.visits.pop(name, None) or Visit()
+            visit = self.visits.pop(name, None) or Visit(self.subject)
+            self.visits[name] = visit
             if len(self.visits) > MOST_VISITS:
                 self.visits.popitem(last=False)
             return visit
@@ -298,9 +602,8 @@ class Answers:
             if tree is None:
                 raise ValueError("The policy can be asked once the tree is there.")
             policy = subject.evaluation(candidate).vector(None)
-            row = subjects.row_of(
-                tree, tree.find_at(state, state.current_player()), policy
-            )
+            infoset = tree.find_at(state, state.current_player())
+            row = part_at(tree, infoset, policy).tolist()
             return dict(zip(state.legal_actions(), row, strict=True))
 
         return ask

@@ -24,7 +24,6 @@ from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
-from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.subjects import Numbers, Subject
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -191,7 +190,7 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
         infoset_of[key] = infoset
         first.setdefault(infoset, key)
         # States that differ in their deals only share a grid.
-        hidden = len(deals(tree.game, history))
+        hidden = len(views.deals(tree.game, history))
         if hidden:
             grid_of[key] = grids.setdefault((hidden, *history[hidden:]), key)
         else:

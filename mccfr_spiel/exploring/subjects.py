@@ -88,6 +88,9 @@ class Work(Generic[_Result]):
             self._future.set_result(self._call())
         except Exception as error:  # games raise what they like; the page says it
             self._future.set_exception(error)
+        # It may hold what holds this work, and a cycle is freed only by the garbage
+        # collector, which does not notice memory of NumPy's.
+        del self._call
 
     @property
     def is_done(self) -> bool:
@@ -236,13 +239,13 @@ def _regrets_at(
     """Regrets as they were: None at states that no walk had met by then."""
     # Not by the string: the first search for one indexes millions in large games.
     infoset = tree.find_at(state, state.current_player())
-    return (row_of(tree, infoset, vector) if infoset >= 0 else []) or None
+    return (part_at(tree, infoset, vector).tolist() if infoset >= 0 else []) or None
 
 
-def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
+def part_at(tree: GameTree, infoset: int, vector: np.ndarray) -> np.ndarray:
     """The part of a vector over sequences at an infoset."""
     _, start, _, size, _ = tree.infosets[infoset].item()
-    return vector[start : start + size].tolist()
+    return vector[start : start + size]
 
 
 def visits_of(

@@ -1,30 +1,41 @@
-"""What the page shows of a state and of an information set, as values for JSON.
+"""What the page shows of a state, of an information set and of all hands, as values for
+JSON.
 
 Strings of games go out as they are: the page writes them as text, never as HTML.
 
-Histories and infosets are found without a pass over the tree. A node knows its children
-only. But a player remembers its own moves, so all histories of an infoset lie below the
-same moves of that player, and a search from the root that follows these moves and tries
-all of the others' meets few nodes besides.
+Histories and infosets are found without a pass over the tree. A player remembers its
+own moves, so all histories of an infoset lie below the same moves of that player, and a
+search from the root that follows these moves and tries all of the others' meets few
+nodes besides. Only a tree from the cache looks at all its nodes once, when it is first
+asked for the way to one.
 """
 
 import bisect
 import contextlib
 import itertools
 import math
+import re
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.arrays import TERMINAL
-from mccfr_spiel.exploring.subjects import Candidate, Numbers
+from mccfr_spiel.exploring.subjects import Candidate, Numbers, part_at
+from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import names_anywhere, said, said_at, said_info_state
-from mccfr_spiel.tree.whole import Level, TooManyError, levels
+from mccfr_spiel.tree.loading import (
+    card_in,
+    names_anywhere,
+    names_at,
+    said,
+    said_at,
+    said_info_state,
+)
+from mccfr_spiel.tree.whole import TooManyError, levels
 
 MOST_MOVES = 2_000
 """Moves that the page knows of a state: all 1,326 hands, among which it searches."""
@@ -97,25 +108,13 @@ def follow(
     return state, int(infoset) if infoset >= 0 else None
 
 
-class History(NamedTuple):
-    """A history of an infoset.
-
-    Attributes:
-        node: the tree's node.
-        belief: how likely the player should take it to be; None if the others and
-            chance never play to the infoset.
-        state: the game's state.
-    """
-
-    node: int
-    belief: float | None
-    state: pyspiel.State
-
-
 def histories_of(
     tree: GameTree, infoset: int, policy: np.ndarray, most: int
-) -> tuple[list[History], int]:
+) -> tuple[list[tuple[int, float | None, pyspiel.State]], int]:
     """The `most` probable histories of an infoset, and how many there are besides.
+
+    Of a history the tree's node; how likely the player should take it to be, None if
+    the others and chance never play to the infoset; and the game's state.
 
     Raises:
         TooManyError: the search meets too many nodes.
@@ -126,25 +125,16 @@ def histories_of(
         taken.append(parent)
         above = bisect.bisect_right(infosets["first_sequence"], parent) - 1
         parent = int(infosets[above]["parent"])
-    before: list[Level] = []
-    hits: list[tuple[float, int, int]] = []  # weight, level, place there
-    for level in levels(tree.arrays, 0, policy, player, taken):
-        records = tree.nodes[level.nodes]
+    hits: list[tuple[float, int]] = []
+    for nodes, weights in levels(tree.arrays, 0, policy, player, taken):
+        records = tree.nodes[nodes]
         is_hit = (records["player"] == player) & (records["infoset"] == infoset)
-        for place in np.flatnonzero(is_hit).tolist():
-            hits.append((float(level.weights[place]), len(before), place))
-        before.append(level)
+        hits += zip(weights[is_hit].tolist(), nodes[is_hit].tolist(), strict=True)
     hits.sort(key=lambda hit: -hit[0])
-    total, found = sum(hit[0] for hit in hits), []
-    for weight, depth, place in hits[:most]:
-        node, moves = int(before[depth].nodes[place]), []
-        for level in before[depth:0:-1]:
-            moves.append(int(level.moves[place]))
-            place = int(level.parents[place])
-        state = tree.game.new_initial_state()
-        for move in reversed(moves):
-            state.apply_action(moves_of(state)[move])
-        found.append(History(node, weight / total if total > 0 else None, state))
+    total, found = sum(weight for weight, _ in hits), []
+    for weight, node in hits[:most]:
+        state, _ = tree.state_at(node)
+        found.append((node, weight / total if total > 0 else None, state))
     return found, len(hits) - len(found)
 
 
@@ -155,10 +145,9 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
         TooManyError: too many nodes of one level lie below it.
     """
     total = np.zeros(tree.num_players)
-    for level in levels(tree.arrays, node, policy):
-        ends = tree.nodes["player"][level.nodes] == TERMINAL
-        paid = tree.utilities[tree.nodes["start"][level.nodes[ends]]]
-        total += level.weights[ends] @ paid
+    for nodes, weights in levels(tree.arrays, node, policy):
+        ends = tree.nodes["player"][nodes] == TERMINAL
+        total += weights[ends] @ tree.utilities[tree.nodes["start"][nodes[ends]]]
     return total
 
 
@@ -272,9 +261,11 @@ def infoset_view(
 
 def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
     """What is known of the actions at an infoset of a whole tree."""
-    _, start, parent, size, player = tree.infosets[infoset].item()
-    policy = numbers.policy[start : start + size]
-    values = numbers.values[start : start + size]
+    policy, values, best = (
+        part_at(tree, infoset, one)
+        for one in (numbers.policy, numbers.values, numbers.best)
+    )
+    parent = tree.infosets[infoset]["parent"]
     reach, value = float(numbers.reach[infoset]), float(policy @ values)
 
     def once_there(counterfactual: np.ndarray) -> np.ndarray:
@@ -282,8 +273,6 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
         return counterfactual[:MOST_MOVES] / (reach if reach > 0 else np.nan)
 
     return {
-        "number": infoset,
-        **knowledge(tree.game, player, tree.info_state(infoset)),
         "visits": None if numbers.visits is None else float(numbers.visits[infoset]),
         "probabilities": policy[:MOST_MOVES],
         "reach": reach * float(numbers.plan[parent]),
@@ -291,7 +280,7 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
         "value": once_there(np.array([value]))[0],
         "values": once_there(values),
         "regrets": once_there(values - value),
-        "best_values": once_there(numbers.best[start : start + size]),
+        "best_values": once_there(best),
         "gain": float(numbers.gains[infoset]),
     }
 
@@ -434,7 +423,7 @@ def row_of(
     names = names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         with contextlib.suppress(TooManyError):
-            names = names_of(histories_of(tree, infoset, policy, 1)[0][0].state, legal)
+            names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
         names = said(tree.game, player, names)
     odds = policy[start : start + size]
@@ -446,3 +435,226 @@ def row_of(
         "policy": [[names[i], float(odds[i])] for i in best],
         "left_out": max(size - 3, 0),
     }
+
+
+# --- a policy by private cards, for games that begin by dealing them ------------------
+#
+# A deal is a move of chance at the beginning that one player alone sees. The grid keeps
+# all later moves of a history and replaces the deals.
+
+
+_MOST = 4_000
+"""Hands that a grid has at most."""
+
+_RANKS = "AKQJT98765432"
+_CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
+
+
+class NoGridError(ValueError):
+    """The game, or the state, allows no grid; the message says why."""
+
+
+Ask = Callable[[pyspiel.State], dict[int, float]]
+Cards = dict[int, str]
+
+
+def grid(
+    game: pyspiel.Game,
+    history: Sequence[int],
+    ask: Ask,
+    candidate: Candidate,
+    tree: GameTree | None,
+    numbers: Numbers | None,
+) -> dict[str, Any]:
+    """The policy of the player who acts after a history, for all of its own cards.
+
+    Args:
+        game: the turn-based game.
+        history: where a player acts.
+        ask: gives the policy at a state.
+        candidate: the policy. Without a tree each hand is taken to be visited in its
+            share of the walks that have found it, which is more than it can be.
+        tree: the whole tree, or None.
+        numbers: of the policy, or None.
+
+    Raises:
+        NoGridError: the game, or the history, allows no grid.
+    """
+    state, _ = follow(game, None, history)
+    player = int(state.current_player())
+    if player < 0:
+        raise NoGridError("A grid needs a state where a player acts: walk to one.")
+    seers = deals(game, history)
+    own = [at for at, seer in enumerate(seers) if seer == player]
+    if not own:
+        raise NoGridError(
+            "This game does not begin by dealing cards that one player alone sees, so "
+            "it has no grid."
+        )
+    choices = [_cards_at(game, at) for at in own]
+    if math.prod(map(len, choices)) > _MOST:
+        raise NoGridError(f"There are more than {_MOST:,} hands, too many to show.")
+    names: dict[str, None] = {}  # of all hands' moves, in order
+    rows: dict[str, Any] = {}
+    for dealt in itertools.product(*choices):
+        state = replayed(game, history, dict(zip(own, dealt, strict=True)), len(seers))
+        cards = (one[card] for one, card in zip(choices, dealt, strict=True))
+        label = " ".join(sorted(cards))
+        if state is None or state.current_player() != player or label in rows:
+            continue
+        odds, moves, visits = ask(state), moves_of(state), None
+        if tree is not None and numbers is not None and numbers.visits is not None:
+            visits = float(numbers.visits[tree.find_at(state, player)])
+        probabilities = [odds.get(move, 0.0) for move in moves]
+        by_name = dict(zip(names_of(state, moves), probabilities, strict=True))
+        names |= dict.fromkeys(by_name)
+        rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
+    solver = candidate.solver
+    for row in rows.values():
+        row["probabilities"] = [*map(row["probabilities"].get, names)]
+        if solver and tree is None and solver.algorithm.sampling.chance:
+            row["visits"] = candidate.walks / len(rows)
+    found = [row["probabilities"] for row in rows.values()]
+    dealable = [name for one in choices for name in one.values()]
+    has_ranks = len(own) == 2 and all(map(_CARD.fullmatch, dealable))
+    return {
+        "player": player,
+        "actions": list(names),
+        "rows": [*rows.values()],
+        "ranks": _by_ranks(rows, found) if has_ranks else None,
+    }
+
+
+def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
+    """The policy of a subgame of hold'em at a decision, for all hands: their weights,
+    frequencies, EVs and equities, hand by hand and by ranks.
+
+    Behind a cell's frequencies stand the numbers that `extras` names.
+
+    Args:
+        study: the policy.
+        history: the two hands that were dealt, which change nothing, and what followed.
+
+    Raises:
+        NoGridError: nobody acts there.
+    """
+    try:
+        found = study.decision(history[2:])
+    except ValueError as error:
+        raise NoGridError(str(error)) from error
+    weights = found.weights[found.player, found.hands]
+    largest = weights.max(initial=0.0)
+    shares = weights / largest if largest > 0 else weights
+    extras = np.stack((shares, found.equities(), found.evs), axis=1)
+    names = [HAND_NAMES[hand] for hand in found.hands]
+    keys = "label", "weight", "equity", "value", "probabilities", "values"
+    parts = names, *extras.T, found.frequencies, found.action_evs
+    rows = zip(*parts, strict=True)
+    total = weights.sum()
+    first = 0 if found.actions[0] == "Fold" else 1
+    deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
+    return {
+        "player": found.player,
+        "next": [[*deal, *history[2:], first + k] for k in range(len(found.actions))],
+        "actions": list(found.actions),
+        "extras": ["Range", "Equity", "EV"],
+        "words": found.words,
+        "totals": [
+            weights @ column / total if total > 0 else None
+            for column in np.nan_to_num(found.frequencies).T
+        ],
+        "evs": study.evs,
+        "rows": [dict(zip(keys, row, strict=True)) for row in rows],
+        "ranks": _by_ranks(names, np.hstack((found.frequencies, extras)), weights),
+    }
+
+
+def word_of_deals(game: pyspiel.Game) -> str:
+    """What a game begins by dealing, as the page calls it; "" if it deals nothing."""
+    state = game.new_initial_state()
+    if not state.is_chance_node():
+        return ""
+    name = name_of(state, moves_of(state)[0]).lower()
+    words = {"roll": "Dice", "value": "Values"}
+    return next((word for part, word in words.items() if part in name), "Cards")
+
+
+def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
+    """For each move of chance at the beginning, who alone sees it.
+
+    A move that nobody or several players see ends the list.
+    """
+    state, seers = game.new_initial_state(), []
+    for action in history:
+        if not state.is_chance_node() or len(moves_of(state)) == 1:
+            break
+        players = range(game.num_players())
+        seen = [player for player in players if is_seen(state, action, player)]
+        if len(seen) != 1:
+            break
+        seers += seen
+        state.apply_action(action)
+    return seers
+
+
+def _cards_at(game: pyspiel.Game, at: int) -> Cards:
+    """What could be dealt at one place if all the deals before were others: action ->
+    the card's name."""
+    found: Cards = {}
+    # Two different ways to get there know all the cards, whatever was dealt before.
+    for way in (0, -1):
+        state = game.new_initial_state()
+        for _ in range(at):
+            state.apply_action(moves_of(state)[way])
+        moves = moves_of(state)
+        for move, name in zip(moves, names_at(state, -1, moves), strict=True):
+            found[move] = card_in(game, name)
+    return dict(sorted(found.items()))
+
+
+def replayed(
+    game: pyspiel.Game, history: Sequence[int], cards: dict[int, int], num_deals: int
+) -> pyspiel.State | None:
+    """The state after a history with other deals; None if it is not possible.
+
+    Args:
+        game: the game.
+        history: what is played.
+        cards: place of a deal -> the action that is dealt there.
+        num_deals: deals that are not given give way where their card is taken.
+    """
+    state = game.new_initial_state()
+    taken = set(cards.values())
+    for at, action in enumerate(history):
+        moves, wanted = moves_of(state), [cards.get(at, action)]
+        if at < num_deals and at not in cards:
+            wanted = [move for move in (action, *moves) if move not in taken]
+        action = next((move for move in wanted if move in moves), None)
+        if action is None:
+            return None
+        taken.add(action)
+        state.apply_action(action)
+    return None if state.is_terminal() else state
+
+
+def _by_ranks(
+    hands: Iterable[str],
+    numbers: Iterable[Any],
+    weights: Iterable[float] = itertools.repeat(1.0),
+) -> dict[str, Any]:
+    """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
+    has the mean over its suits, by their weights if there are any."""
+    found: dict[tuple[int, int], list[tuple[Any, float]]] = {}
+    for hand, of_hand, weight in zip(hands, numbers, weights, strict=False):
+        rank, suit, other, its = hand.replace(" ", "")
+        high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
+        place = (high, low) if suit == its else (low, high)
+        found.setdefault(place, []).append((of_hand, weight))
+    cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
+    for (row, column), pairs in found.items():
+        rows, parts = zip(*pairs, strict=True)
+        mean = np.average(
+            np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
+        )
+        cells[row][column] = mean
+    return {"labels": list(_RANKS), "cells": cells}

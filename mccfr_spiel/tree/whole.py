@@ -14,7 +14,7 @@ that it leaves out.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,22 +44,6 @@ class TooManyError(ValueError):
     """A search would meet too many nodes."""
 
 
-class Level(NamedTuple):
-    """Nodes that as many moves lead to.
-
-    Attributes:
-        nodes: `[n]` their numbers.
-        weights: `[n]` the probability of the moves that lead there.
-        parents: `[n]` the place of each one's parent in the level before.
-        moves: `[n]` which of its parent's children each is.
-    """
-
-    nodes: np.ndarray
-    weights: np.ndarray
-    parents: np.ndarray
-    moves: np.ndarray
-
-
 def levels(
     tree: TreeArrays,
     node: int,
@@ -67,8 +51,11 @@ def levels(
     player: int = TERMINAL,
     taken: Sequence[int] = (),
     most: float = MOST_SEARCHED,
-) -> Iterator[Level]:
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The nodes from one on, level by level, as far as a policy `[S]` leads there.
+
+    Yields of each level `[n]` the nodes, and the probabilities of the moves that lead
+    to them.
 
     Of the moves of a player, if one is given, only the sequences `taken` are followed,
     as if it had no choice; of all others' moves then also those that are never made.
@@ -77,13 +64,12 @@ def levels(
         TooManyError: a level has more than `most` nodes.
     """
     nodes, weights = np.array([node], np.int64), np.ones(1)
-    parents = moves = np.zeros(1, np.int64)
     while len(nodes):
         if len(nodes) > most:
             raise TooManyError(
                 f"More than {most:,} histories would have to be looked at."
             )
-        yield Level(nodes, weights, parents, moves)
+        yield nodes, weights
         children, parents, moves = _below(tree.nodes, nodes)
         above = tree.nodes[nodes[parents]]
         entries = above["start"].astype(np.int64) + moves
@@ -95,7 +81,6 @@ def levels(
         weights = weights[parents] * odds
         keep = weights > 0 if player < 0 else ~own | np.isin(entries, taken)
         nodes, weights = children[keep], weights[keep]
-        parents, moves = parents[keep], moves[keep]
 
 
 def _below(

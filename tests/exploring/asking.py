@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import importlib
 import json
+import threading
 import time
 import urllib.parse
 from typing import Any, NamedTuple
@@ -112,6 +113,15 @@ class Page:
         self.ask("overview", **query)
         history = ",".join(map(str, state.history()))
         return self.ask("state", history=history, **query)
+
+
+def held_tree(monkeypatch: Any) -> threading.Event:
+    """Lets no tree be made before the event is set."""
+    expand_all, may_go_on = GameTree.expand_all, threading.Event()
+    monkeypatch.setattr(
+        GameTree, "expand_all", lambda tree: may_go_on.wait(60) and expand_all(tree)
+    )
+    return may_go_on
 
 
 def solved(game: str, iterations: int = 200) -> ms.Solver:

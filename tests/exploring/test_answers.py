@@ -1,12 +1,13 @@
 """What the page is told, asked as a browser asks, without one; how it is opened,
 served and exported."""
 
+import gc
 import json
 import re
 import socket
-import threading
 import urllib.error
 import urllib.request
+import weakref
 
 import numpy as np
 import pyspiel
@@ -16,11 +17,13 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.exploring import subjects
+from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.visits import restricted_solver, with_row
 from mccfr_spiel.tree.full_pass import full_pass
+from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 
 
@@ -28,25 +31,23 @@ def value_of(state, policy, player):
     """The expected return of a player, by OpenSpiel's rules alone."""
     if state.is_terminal():
         return state.returns()[player]
-    if state.is_chance_node():
-        odds = state.chance_outcomes()
-    else:
-        odds = policy.action_probabilities(state).items()
+    odds = odds_at(state, policy).items()
     return sum(p * value_of(state.child(a), policy, player) for a, p in odds if p)
+
+
+def odds_at(state, policy):
+    if state.is_chance_node():
+        return dict(state.chance_outcomes())
+    return policy.action_probabilities(state)
 
 
 def reach_of(state, policy, player):
     """How chance and all but a player play to a state, and how that player does."""
-    at, others, own = state.get_game().new_initial_state(), 1.0, 1.0
+    at, reach = state.get_game().new_initial_state(), [1.0, 1.0]
     for action in state.history():
-        if at.is_chance_node():
-            others *= dict(at.chance_outcomes())[action]
-        elif at.current_player() == player:
-            own *= policy.action_probabilities(at)[action]
-        else:
-            others *= policy.action_probabilities(at)[action]
+        reach[at.current_player() == player] *= odds_at(at, policy)[action]
         at.apply_action(action)
-    return others, own
+    return reach
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
@@ -115,6 +116,18 @@ def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
     assert listed == np.argsort(-reach, kind="stable")[:25].tolist()
 
 
+def test_values_that_are_forgotten_are_freed_at_once(monkeypatch, request):
+    monkeypatch.setattr(subjects, "KEPT_BYTES", 0)  # those of two policies are kept
+    page = Page({"a": solved("kuhn_poker"), "b": solved("kuhn_poker")})
+    values = weakref.ref(page.numbers().values)
+    gc.disable()  # which does not notice NumPy's memory
+    request.addfinalizer(gc.enable)
+    for policy in range(3):
+        assert values() is not None
+        page.ask("overview", policy=policy)
+    assert values() is None
+
+
 def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     page = Page(solved("leduc_poker"))
     tree = page.tree
@@ -134,15 +147,8 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
 
 
 def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
-    expand_all, may_go_on = ms.GameTree.expand_all, threading.Event()
     policy = solved("kuhn_poker").average_policy().to_dict()
-
-    def expand_later(tree):
-        may_go_on.wait(60)
-        return expand_all(tree)
-
-    monkeypatch.setattr(ms.GameTree, "expand_all", expand_later)
-    page = Page(policy, "kuhn_poker")
+    may_go_on, page = asking.held_tree(monkeypatch), Page(policy, "kuhn_poker")
     assert page.reply("list", kind="gain").json() == {"working": True}
     told = page.do("fix", number=0, row=[0, 1]).json()["error"]
     assert told == page.ask("about")["why"] == "The game's tree is being made."
@@ -170,17 +176,11 @@ def test_others_get_nothing():
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "../server.py",
-        "..%2fserver.py",
-        "/etc/passwd",
-        "page.js/../secret",
-        "policy.bin",
-    ],
+    ["../server.py", "..%2fserver.py", "/etc/passwd", "page.js/../key", "policy.bin"],
 )
 def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
     solver = solved("kuhn_poker")
-    (tmp_path / "secret").write_text("do not tell")
+    (tmp_path / "key").write_text("do not tell")
     solver.average_policy().save(tmp_path / "policy.bin")
     page = Page(tmp_path)
     for path in (f"/{TOKEN}/{name}", f"/{TOKEN}/api/{name}"):
@@ -214,9 +214,8 @@ def test_bad_questions_are_answered_in_words(name, query, words):
 
 def test_what_is_sent_is_checked():
     page = Page(solved("kuhn_poker"))
-    path = f"/{TOKEN}/api/fix"
     for body in (b"", b"[1]", b"{", b"[" * 100_000, b"x" * 2_000_000):
-        assert page.post(path, body).status == 400
+        assert page.post(f"/{TOKEN}/api/fix", body).status == 400
     for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
@@ -332,8 +331,7 @@ def test_the_grid_of_kuhn_poker_has_every_card():
     policy = solver.average_policy()
     assert [row["label"] for row in grid["rows"]] == ["J", "Q", "K"]
     for card, row in enumerate(grid["rows"]):
-        odds = policy[f"{card}pb"]
-        assert row["probabilities"] == pytest.approx(list(odds.values()))
+        assert row["probabilities"] == pytest.approx([*policy[f"{card}pb"].values()])
 
 
 # --- opened, exported, still being written -----------------------------------
@@ -413,11 +411,8 @@ def test_the_command_exports_a_page_with_the_rows_of_the_run(results, tmp_path, 
 
 def data_of(path):
     text = path.read_text(encoding="utf-8")
-    found = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', text
-    )
-    assert len(found) == 1
-    return json.loads(found[0])
+    (found,) = re.findall(r'json" id="data">(.*?)</script>', text)
+    return json.loads(found)
 
 
 def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):

@@ -20,6 +20,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import WORKING, Answers
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.subjects import Subject
+from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, hostile_policy, numbers_of_first, solved
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
@@ -193,6 +194,23 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
     assert asked >= {"belief", "grid", "search"}
     assert not tab.complaints()
+
+
+def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
+    policy = solved("kuhn_poker").average_policy().to_dict()
+    answer, was_shown = Answers.answer, asking.held_tree(monkeypatch)
+
+    def answer_first(answers, name, query):
+        found = answer(answers, name, query)
+        if name == "state":
+            was_shown.set()
+        return found
+
+    monkeypatch.setattr(Answers, "answer", answer_first)
+    with ms.explore(policy, "kuhn_poker") as page:
+        tab = Tab(browser, page.url, 0, 1)
+        tab.until(lambda: len(tab.all("#belief button.history")) == 2)
+        assert not tab.complaints()
 
 
 def test_fixing_solving_on_and_undoing(browser):

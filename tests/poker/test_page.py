@@ -1,13 +1,9 @@
 """What the page and the program say of a subgame."""
 
-import time
-
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
@@ -25,21 +21,6 @@ def solver():
     return found
 
 
-@pytest.fixture(scope="module")
-def asked(solver):
-    answers = Answers(Subject(solver))
-
-    def ask(name, **query):
-        for _ in range(1000):  # numbers are made in another thread
-            answer = answers.answer(name, query)
-            if answer != {"working": True}:
-                return answer
-            time.sleep(0.01)
-        raise AssertionError(f"{name} takes too long.")
-
-    return ask
-
-
 def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
     assert solver.store == "worlds"
     gap = 50 * ms.nash_conv(STRING, solver.average_policy()) / 20
@@ -47,9 +28,9 @@ def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
     assert gap <= 0.1
 
 
-def test_the_grid_has_ranges_frequencies_evs_and_equities(solver, asked):
+def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
     study = ms.poker.Study(STRING, solver.average_policy())
-    grid, root = asked("grid", history=""), study.decision()
+    grid, root = Page(solver).ask("grid", history=""), study.decision()
     assert grid["actions"] == ["Check", "All-in 10"]
     assert grid["evs"] == pytest.approx(study.evs)
     rows = {row["label"]: row for row in grid["rows"]}

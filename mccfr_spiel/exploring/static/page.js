@@ -172,10 +172,7 @@ async function show(keepFocus) {
     if (isWhole(answer)) drawNear(answer, still);
     $("working").hidden = isWhole(answer);
     if (!answer.infoset || !keepFocus) fill("belief");
-    if (answer.infoset && answer.infoset.number !== null && about.tree !== "hands") {
-      const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
-      if (belief) drawBelief(belief);
-    }
+    let hasBelief = await showBelief(answer, still);
     // Values that take long come in later; meanwhile everything else can be used.
     for (let pause = 200; still() && !isWhole(answer); pause = Math.min(1.5 * pause, 3000)) {
       await new Promise((done) => setTimeout(done, pause));
@@ -186,10 +183,18 @@ async function show(keepFocus) {
       draw(answer, true);
       drawNear(answer, still);
       $("working").hidden = true;
+      hasBelief = hasBelief || await showBelief(answer, still);  // the tree may be new
     }
   });
   if (still() && (tab === "cards" || (tab === "change" && numberShown() !== changeAt))) drawPanel();
   if (still() && tab === "curve") guarded(drawCourse);
+}
+
+async function showBelief(answer, still) {
+  if (!answer.infoset || answer.infoset.number === null || about.tree === "hands") return false;
+  const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
+  if (belief) drawBelief(belief);
+  return true;
 }
 
 const who = (player) => (player === -1 ? "Chance" : "Player " + player);
