@@ -69,13 +69,13 @@ def prepare_tree(
         _check_supports_abstraction(algorithm)
         if tree.num_players < 2:
             raise ValueError(
-                f"{brief(tree.game)} has one player. With an abstraction the average "
+                f"{brief(tree.source)} has one player. With an abstraction the average "
                 "is made in the walks for other players, so there must be two or more."
             )
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
-            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
+            f"{brief(tree.source)} has {tree.num_players} players; use ms.PRUNED_CFR or "
             "ms.CFR."
         )
     check_store(store)
