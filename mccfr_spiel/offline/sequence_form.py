@@ -204,9 +204,10 @@ def sequence_form(
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
     if leaves > max_leaves:
         raise TooLargeError(
-            f"{brief(tree.source)} has {leaves} terminal histories, more than the payoff "
-            f"matrix may take (max_leaves={max_leaves}). Raise max_leaves if memory "
-            "allows (about 120 bytes each), or use a Solver, which needs no matrix."
+            f"{brief(tree.source)} has {leaves} terminal histories, more than the "
+            f"payoff matrix may take (max_leaves={max_leaves}). Raise max_leaves if "
+            "memory allows (about 120 bytes each), or use a Solver, which needs no "
+            "matrix."
         )
     size = _BYTES_OF_LEAF * leaves + _BYTES_OF_SEQUENCE * tree.num_sequences
     tree.budget.require(size, "Assembling the payoff matrix takes")

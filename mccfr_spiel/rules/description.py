@@ -147,12 +147,14 @@ def _is_openspiels(game: pyspiel.Game) -> bool:
 def returns_of(state: Any) -> tuple[float, ...]:
     """The returns of a terminal state; raises GameError if its game gives none."""
     returns = state.returns()
-    if returns is None:
+    try:
+        hash(told := tuple(returns))
+    except TypeError as error:
         raise GameError(
-            f"{state.get_game()} has a terminal state whose returns() gave None. Is a "
-            "return statement missing?"
-        )
-    return tuple(returns)
+            f"{state.get_game()} has a terminal state whose returns() gave "
+            f"{returns!r}, which is no list of numbers. Is a return statement missing?"
+        ) from error
+    return told
 
 
 def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
@@ -284,8 +286,15 @@ def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
 
 
 def check_distinct_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
-    """Raises GameError if a chance node lists an outcome twice."""
-    if len({action for action, _ in outcomes}) < len(outcomes):
+    """Raises GameError if a chance node lists an outcome twice, or no pairs."""
+    try:
+        distinct = {action for action, _ in outcomes}
+    except (TypeError, ValueError) as error:
+        raise GameError(
+            f"{name} has a chance node whose chance_outcomes() gave {outcomes!r}, "
+            "which is no list of pairs (outcome, probability)."
+        ) from error
+    if len(distinct) < len(outcomes):
         raise GameError(
             f"{name} has a chance node that lists an outcome twice: {_shown(outcomes)}."
         )

@@ -75,8 +75,8 @@ def prepare_tree(
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
-            f"{brief(tree.source)} has {tree.num_players} players; use ms.PRUNED_CFR or "
-            "ms.CFR."
+            f"{brief(tree.source)} has {tree.num_players} players; use ms.PRUNED_CFR "
+            "or ms.CFR."
         )
     check_store(store)
     takes_histories = store == "none" and needs_whole_tree(algorithm)

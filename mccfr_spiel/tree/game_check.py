@@ -182,8 +182,9 @@ class _Check:
                 )
             return View(int(player), (), (), description.returns_of(state))
         if player == CHANCE_NODE:
-            outcomes = tuple((move, prob) for move, prob in state.chance_outcomes())
-            return View(int(player), outcomes, (), ())
+            outcomes = state.chance_outcomes()
+            description.check_distinct_outcomes(name, outcomes)
+            return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
             raise GameError(
                 f"{name} has a state where player {player} acts, which is neither a "
@@ -255,7 +256,6 @@ class _Check:
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
         description.check_probs(name, [prob for _, prob in outcomes])
-        description.check_distinct_outcomes(name, outcomes)
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
         if min(numbers) < 0 or max(numbers) >= most:
