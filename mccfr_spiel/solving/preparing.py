@@ -214,6 +214,10 @@ def locked_rows(
             f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
             "ms.CFR_PLUS or ms.DCFR."
         )
+    if not isinstance(locked, Mapping):
+        raise ValueError(
+            f"locked={locked!r} is no dictionary: information state -> probabilities."
+        )
     infosets, vector = [], np.ones(tree.num_sequences)
     for info_state, given in locked.items():
         found = [tree.find(info_state, player) for player in range(tree.num_players)]

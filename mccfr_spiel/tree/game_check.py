@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules import description
 from mccfr_spiel.rules.description import GameError
@@ -76,11 +77,14 @@ def check_game(
 
     Raises:
         GameError: a mistake; the message tells the history that led there.
-        ValueError: the game cannot be loaded or is of a kind that has no tree.
+        ValueError: the game cannot be loaded or is of a kind that has no tree; or a
+            number is none, or out of range.
         Exception: what the game's own methods raise, with the history as a note.
     """
     check = _Check(turn_based(load_game(game)))
-    generator = random.Random(seed)
+    histories = refusals.integer(histories, "histories", 1)
+    seconds = refusals.number(seconds, "seconds", 0, math.inf)
+    generator = random.Random(refusals.integer(seed, "seed"))
     until = math.inf
     played = 0
     while played < histories and time.monotonic() < until:
