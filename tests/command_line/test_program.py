@@ -60,6 +60,7 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     ("arguments", "words"),
     [
         (("slove",), "Did you mean solve?"),
+        (("solve", "--resume=maybe"), "--resume=maybe: neither true nor false."),
         (("solve", "--iteration=3"), "Did you mean: iterations"),
         (("solve", "--algorithm=cfrplus"), "Did you mean cfr_plus?"),
         (("solve", "--minimizer=nowhere:rule"), "is not MODULE:NAME"),
