@@ -287,17 +287,14 @@ def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
 
 def check_distinct_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
     """Raises GameError if a chance node lists an outcome twice, or no pairs."""
+    fault = "an outcome twice"
     try:
-        distinct = {action for action, _ in outcomes}
-    except (TypeError, ValueError) as error:
-        raise GameError(
-            f"{name} has a chance node whose chance_outcomes() gave {outcomes!r}, "
-            "which is no list of pairs (outcome, probability)."
-        ) from error
-    if len(distinct) < len(outcomes):
-        raise GameError(
-            f"{name} has a chance node that lists an outcome twice: {_shown(outcomes)}."
-        )
+        if len({action for action, _ in outcomes}) == len(outcomes):
+            return
+    except (TypeError, ValueError):
+        fault = "no pairs (outcome, probability)"
+    shown = outcomes if outcomes is None else _shown(outcomes)
+    raise GameError(f"{name} has a chance node that lists {fault}: {shown}.")
 
 
 def check_probs(name: str, probs: Sequence[float]) -> None:

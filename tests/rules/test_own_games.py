@@ -141,7 +141,9 @@ def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
         mock.patch.object(
             type(game.new_initial_state()), "chance_outcomes", return_value=[0]
         ),
-        pytest.raises(GameError, match=r"gave \[0\], which is no list of pairs"),
+        pytest.raises(
+            GameError, match=r"lists no pairs \(outcome, probability\): \[0\]"
+        ),
     ):
         ms.check_game(game)
 
