@@ -56,6 +56,12 @@ def bot(**arguments: Any) -> ms.OnlineOutcomeSamplingBot:
 
 CALLS = {
     "GameTree": (ms.GameTree, ODD_GAMES),
+    "check_game histories": (
+        lambda n: ms.check_game(KUHN, histories=n),
+        [0, *ODD_COUNTS],
+    ),
+    "check_game seed": (lambda n: ms.check_game(KUHN, seed=n), ODD_SEEDS),
+    "locked": (lambda x: ms.Solver(TREE, ms.CFR, locked=x), [3, "0", [[0.5, 0.5]]]),
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
     "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
     "m_values": (ms.m_values, ODD_GAMES),

@@ -404,14 +404,34 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     return words
 
 
+def _given_game(values: flags.FlagValues) -> str | None:
+    """The game of --game and --players; None if the policy's file names the game."""
+    if values["game"].present:
+        return load_string(str(values["game"].value), values.players)
+    if values.players is not None:
+        raise ValueError(
+            f"--players={values.players} belongs to a --game, but none is given: the "
+            "file of the policy names the game."
+        )
+    return None
+
+
 def run_play(values: flags.FlagValues, game: str) -> int:
     """Plays until the user has had enough; returns the exit code."""
+    unused = ("algorithm", "iterations") if values.policy is not None else ()
+    for name in (*unused, "deals" if values.against is None else "seat"):
+        if values[name].present:
+            raise ValueError(
+                f"--{name} does nothing here: --algorithm and --iterations go without "
+                "--policy, --seat without --against, --deals with it."
+            )
     imported_games()
     policy, told = None, values.abstraction
     abstraction = None if told is None else value_of(told)
     if values.policy is not None:
-        given = load_string(game, values.players) if values["game"].present else None
-        policy = load_policy(values.policy, given, abstraction=abstraction)
+        policy = load_policy(
+            values.policy, _given_game(values), abstraction=abstraction
+        )
         loaded = turn_based(policy.game)
     else:
         loaded = turn_based(load_game(load_string(game, values.players)))
@@ -541,14 +561,14 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
             "in: mccfr-spiel explore results/leduc_poker_external_sampling_seed0"
         )
     imported_games()
-    game: Any = None
-    if values["game"].present:
-        game = load_string(str(values["game"].value), values.players)
+    game: Any = _given_game(values)
     paths = [pathlib.Path(word) for word in words]
     for path in paths:
         if not path.exists():
             raise ValueError(f"{path} is no folder of results and no file.")
     if values.abstraction is not None:
+        if values.cached_tree:
+            raise ValueError("--cached_tree keeps no tree with an --abstraction.")
         made = value_of(values.abstraction)
         told = game or str(load_policy(paths[0], abstraction=made).game)
         game = GameTree(told, abstraction=made)

@@ -167,7 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         having = [key for key, one in COMMANDS.items() if unknown in one.shared]
         if having:
             near += f" It is a flag of {', '.join(having)}."
-        print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
+        # absl's message of a flag that is true or false is a tuple.
+        told = re.sub(r"\('Non-boolean .*", "neither true nor false", str(error))
+        print(f"Error: {told}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
     return terminal.guarded(lambda signals: command.run(values, rest, signals))
 

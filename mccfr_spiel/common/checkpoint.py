@@ -7,6 +7,7 @@ of its code tells it from another function of the same name.
 """
 
 import contextlib
+import errno
 import hashlib
 import inspect
 import io
@@ -197,8 +198,11 @@ def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
     """Puts a new file in the place of an older one, which gets PREVIOUS to its name.
 
     For a moment there is none but the previous one, which `load_newest` would take. Of
-    two that do this at once, each puts a whole file in both places.
+    two that do this at once, each puts a whole file in both places. A folder is no
+    older file: it stays, and nothing is put.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     with contextlib.suppress(FileNotFoundError):
         os.replace(path, path.with_name(path.name + PREVIOUS))
     os.replace(new, path)

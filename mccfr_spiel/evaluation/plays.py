@@ -51,6 +51,7 @@ from mccfr_spiel.rules.description import (
     GameError,
     check_returns,
     declared_by,
+    returns_of,
     rules_of,
     tell_history,
 )
@@ -209,7 +210,7 @@ def _play(
     chance: ChanceMoves,
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
-) -> list[float]:
+) -> tuple[float, ...]:
     """Plays the game once and returns the players' returns, checked.
 
     Args:
@@ -224,7 +225,7 @@ def _play(
                 state.apply_action(chance.draw(state, generator.random()))
             else:
                 act(state)
-        returns = state.returns()
+        returns = returns_of(state)
         check_returns(declared, returns)
     except Exception as error:
         tell_history(error, state)
@@ -449,11 +450,6 @@ def duplicate_returns(
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
     _check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
-    if source.num_players() != 2:
-        raise ValueError(
-            f"{brief(source)} has {source.num_players()} players; in duplicate play "
-            "two swap seats."
-        )
     loaded = turn_based(source)
     bots = [bots_of(one, source, seed) for one in (first, second)]
     declared, means, chance = declared_by(loaded), np.zeros(deals), ChanceMoves()
@@ -479,6 +475,11 @@ def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
 
 def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
     """A bot for each seat, of whatever `duplicate_returns` takes."""
+    if game.num_players() != 2:
+        raise ValueError(
+            f"{brief(game)} has {game.num_players()} players; in duplicate play two "
+            "swap seats."
+        )
     if is_one_for_each(given):
         if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
             raise ValueError(f"{given!r} is no list of two bots, one for each seat.")

@@ -275,7 +275,7 @@ def _run(
         reason = _STATUS.get(result.status, str(result.message))
         other = next(name for name in METHODS if name != method)
         raise LinearProgramError(
-            f"HiGHS ({method}) did not solve the program of {form.tree.game} with "
+            f"HiGHS ({method}) did not solve the program of {form.tree.source} with "
             f"{program.num_constraints} constraints, {count} variables and "
             f"{program.num_nonzeros} nonzeros: {reason}. HiGHS says: {result.message} "
             f'Try method="{other}" or a larger time_limit.',

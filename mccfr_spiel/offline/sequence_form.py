@@ -159,14 +159,14 @@ def sum_of_payoffs(tree: GameTree) -> float:
     """
     if tree.num_players != 2:
         raise NotZeroSumError(
-            f"{brief(tree.game)} has {tree.num_players} players; the sequence-form "
+            f"{brief(tree.source)} has {tree.num_players} players; the sequence-form "
             "saddle point needs two. Use a Solver, which takes any number of players."
         )
     sums = tree.utilities.sum(axis=1)
     largest = max(1.0, float(np.abs(tree.utilities).max()))
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
         raise NotZeroSumError(
-            f"{brief(tree.game)} is neither zero-sum nor constant-sum: the players' "
+            f"{brief(tree.source)} is neither zero-sum nor constant-sum: the players' "
             f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
             "another. Use a Solver, but note that its average need not be an "
             "equilibrium then."
@@ -203,9 +203,10 @@ def sequence_form(
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
     if leaves > max_leaves:
         raise TooLargeError(
-            f"{brief(tree.game)} has {leaves} terminal histories, more than the payoff "
-            f"matrix may take (max_leaves={max_leaves}). Raise max_leaves if memory "
-            "allows (about 120 bytes each), or use a Solver, which needs no matrix."
+            f"{brief(tree.source)} has {leaves} terminal histories, more than the "
+            f"payoff matrix may take (max_leaves={max_leaves}). Raise max_leaves if "
+            "memory allows (about 120 bytes each), or use a Solver, which needs no "
+            "matrix."
         )
     size = _BYTES_OF_LEAF * leaves + _BYTES_OF_SEQUENCE * tree.num_sequences
     tree.budget.require(size, "Assembling the payoff matrix takes")

@@ -146,12 +146,14 @@ def _is_openspiels(game: pyspiel.Game) -> bool:
 def returns_of(state: Any) -> tuple[float, ...]:
     """The returns of a terminal state; raises GameError if its game gives none."""
     returns = state.returns()
-    if returns is None:
+    try:
+        hash(told := tuple(returns))
+    except TypeError as error:
         raise GameError(
-            f"{state.get_game()} has a terminal state whose returns() gave None. Is a "
-            "return statement missing?"
-        )
-    return tuple(returns)
+            f"{state.get_game()} has a terminal state whose returns() gave "
+            f"{returns!r}, which is no list of numbers. Is a return statement missing?"
+        ) from error
+    return told
 
 
 def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
@@ -283,11 +285,15 @@ def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
 
 
 def check_distinct_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
-    """Raises GameError if a chance node lists an outcome twice."""
-    if len({action for action, _ in outcomes}) < len(outcomes):
-        raise GameError(
-            f"{name} has a chance node that lists an outcome twice: {_shown(outcomes)}."
-        )
+    """Raises GameError if a chance node lists an outcome twice, or no pairs."""
+    fault = "an outcome twice"
+    try:
+        if len({action for action, _ in outcomes}) == len(outcomes):
+            return
+    except (TypeError, ValueError):
+        fault = "no pairs (outcome, probability)"
+    shown = outcomes if outcomes is None else _shown(outcomes)
+    raise GameError(f"{name} has a chance node that lists {fault}: {shown}.")
 
 
 def check_probs(name: str, probs: Sequence[float]) -> None:

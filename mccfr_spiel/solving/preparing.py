@@ -79,14 +79,14 @@ def prepare_tree(
         _check_supports_abstraction(algorithm)
         if tree.num_players < 2:
             raise ValueError(
-                f"{brief(tree.game)} has one player. With an abstraction the average "
+                f"{brief(tree.source)} has one player. With an abstraction the average "
                 "is made in the walks for other players, so there must be two or more."
             )
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
-            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
-            "ms.CFR."
+            f"{brief(tree.source)} has {tree.num_players} players; use ms.PRUNED_CFR "
+            "or ms.CFR."
         )
     check_store(store)
     takes_histories = store == "none" and needs_whole_tree(algorithm)
@@ -205,6 +205,10 @@ def locked_rows(
             "locked= is for algorithms that sample and prune nothing and do not look "
             f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
             "ms.CFR_PLUS or ms.DCFR."
+        )
+    if not isinstance(locked, Mapping):
+        raise ValueError(
+            f"locked={locked!r} is no dictionary: information state -> probabilities."
         )
     infosets, vector = [], np.ones(tree.num_sequences)
     for info_state, given in locked.items():

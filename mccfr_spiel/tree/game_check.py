@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules import description
 from mccfr_spiel.rules.description import GameError
@@ -76,11 +77,14 @@ def check_game(
 
     Raises:
         GameError: a mistake; the message tells the history that led there.
-        ValueError: the game cannot be loaded or is of a kind that has no tree.
+        ValueError: the game cannot be loaded or is of a kind that has no tree; or a
+            number is none, or out of range.
         Exception: what the game's own methods raise, with the history as a note.
     """
     check = _Check(turn_based(load_game(game)))
-    generator = random.Random(seed)
+    histories = refusals.integer(histories, "histories", 1)
+    seconds = refusals.number(seconds, "seconds", 0, math.inf)
+    generator = random.Random(refusals.integer(seed, "seed"))
     until = math.inf
     played = 0
     while played < histories and time.monotonic() < until:
@@ -182,8 +186,9 @@ class _Check:
                 )
             return View(int(player), (), (), description.returns_of(state))
         if player == CHANCE_NODE:
-            outcomes = tuple((move, prob) for move, prob in state.chance_outcomes())
-            return View(int(player), outcomes, (), ())
+            outcomes = state.chance_outcomes()
+            description.check_distinct_outcomes(name, outcomes)
+            return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
             raise GameError(
                 f"{name} has a state where player {player} acts, which is neither a "
@@ -255,7 +260,6 @@ class _Check:
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
         description.check_probs(name, [prob for _, prob in outcomes])
-        description.check_distinct_outcomes(name, outcomes)
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
         if min(numbers) < 0 or max(numbers) >= most:

@@ -55,7 +55,7 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
     if difference is None:
         return twin
     warnings.warn(
-        f"The compiled twin of {brief(tree.game)} is not used, since it differs from "
+        f"The compiled twin of {brief(tree.source)} is not used, since it differs from "
         "it: "
         f"{difference}. OpenSpiel's game is used, which takes longer.",
         TwinWarning,

@@ -265,6 +265,13 @@ def test_the_newest_good_checkpoint_is_found(saved):
     assert Solver.load_newest(saved).num_iterations == 10
 
 
+def test_a_folder_is_not_pushed_aside_by_a_file(saved):
+    kept = [*saved.parent.iterdir()]
+    with pytest.raises(IsADirectoryError):
+        Solver.load(saved).save(saved.parent)
+    assert [*saved.parent.iterdir()] == kept
+
+
 def test_no_good_checkpoint_is_an_error_that_names_the_files(saved):
     for path in (saved, pathlib.Path(f"{saved}.previous")):
         path.write_bytes(path.read_bytes()[:-1])

@@ -102,6 +102,7 @@ def test_what_is_no_poker_is_refused_in_words():
         ("tic_tac_toe", "uniform", "name of poker"),
         ("liars_dice", "uniform", "name of poker"),
         ("kuhn_poker(players=3)", "uniform", "3 players"),
+        ("catch", "uniform", r"catch\(\) has 1 players"),
         ("kuhn_poker", ms.Solver("leduc_poker").average_policy(), "for leduc_poker"),
         ("kuhn_poker", [Silent(), Silent()], "bots that tell their policies"),
     ):

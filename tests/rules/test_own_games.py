@@ -4,7 +4,8 @@ import pathlib
 import re
 import warnings
 from itertools import cycle
-from typing import Any
+from typing import Any, cast
+from unittest import mock
 
 import open_spiel.python.games  # noqa: F401
 import pyspiel
@@ -65,6 +66,7 @@ RETURNS = {
     "above the range": (leaf(1000.5, 0.0), {}, r"declared range -1000 .. 1000"),
     "overflow": (leaf(1.7e308, -1.7e308), {}, r"at most 1e\+100.*Scale the payoffs"),
     "nan": (leaf(float("nan"), 0.0), {}, "not all finite"),
+    "lists": (leaf(*cast(Any, [[1.0, 0.0]] * 2)), {}, "no list of numbers"),
 }
 
 
@@ -132,8 +134,18 @@ def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
     twice = chance((0.5, leaf(1.0, -1.0)), (0.5, leaf(-1.0, 1.0)))
     object.__setattr__(twice, "actions", (1, 1))
     # The distribution itself has been met before, at the root.
+    game = small_game(after_a_flip(twice))
     with pytest.raises(GameError, match=r"outcome twice: \[\(1, 0.5\), \(1, 0.5\)\]"):
-        GameTree(small_game(after_a_flip(twice))).expand_all()
+        GameTree(game).expand_all()
+    with (
+        mock.patch.object(
+            type(game.new_initial_state()), "chance_outcomes", return_value=[0]
+        ),
+        pytest.raises(
+            GameError, match=r"lists no pairs \(outcome, probability\): \[0\]"
+        ),
+    ):
+        ms.check_game(game)
 
 
 @pytest.mark.parametrize("player", [2, 77, -2])
