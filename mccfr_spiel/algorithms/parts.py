@@ -219,14 +219,6 @@ class Sampling(Part):
         """Whether some of them are, see kernels/sampling.py."""
         return self.player == "average"
 
-    @property
-    def kind(self) -> "Sampling":
-        """The same without the numbers that compiled code is told in its settings: one
-        loop is compiled for all samplings of a kind."""
-        below = None if self.prune_below is None else -1.0
-        numbers = {"epsilon": 1.0, "prune_below": below, "baseline_rate": 0.5}
-        return self._replace(**numbers, threshold=0.0, bonus=0.0)
-
     def __repr__(self) -> str:
         if self.prune and self == full(prune=self.prune):
             return f"full(prune={self.prune!r})"

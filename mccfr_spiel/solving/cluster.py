@@ -382,26 +382,16 @@ class ClusterBatches:
         num_shared: the updates that they have had a part in.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        tree: GameTree,
-        algorithm: Algorithm,
-        seed: int,
-        state: SolverState,
-    ) -> None:
+    def __init__(self, cluster: Cluster, state: SolverState) -> None:
         """Connects to the cluster; workers are begun with the first long batch.
 
         Args:
             cluster: where they are.
-            tree: the game's, complete.
-            algorithm, seed: what is run.
-            state: of the solver, made with `splits`.
+            state: of the solver, on a complete tree, made with `splits`.
 
         Raises:
             ValueError: the cluster cannot be had.
         """
-        del tree, algorithm, seed  # the state has them, too
         self._state = state
         self.crew: Crew = cluster.connect()
         self.num_shared = 0

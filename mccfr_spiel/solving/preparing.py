@@ -5,12 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.algorithms import (
-    Algorithm,
-    Minimizer,
-    OwnEstimator,
-    OwnRule,
-)
+from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own

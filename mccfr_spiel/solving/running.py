@@ -358,8 +358,8 @@ def _update(
 
 
 def _following(state: SolverState) -> Engine:
-    """Goes on for a slice with the pass over histories that the next update needs;
-    makes the update when the pass is over. Returns the kernel's status, or PAUSED."""
+    """Makes an engine that goes on for a slice with the pass over histories that the
+    next update needs, and makes the update when that pass is over."""
     start, passing = state.tree.start_pass, None
 
     def follow(kernel: Any, frame: np.ndarray) -> int:

@@ -213,9 +213,7 @@ class Solver:
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
-            self.cluster = ClusterBatches(
-                cluster, self.tree, algorithm, self.seed, self.state
-            )
+            self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
         grown = self.tree, sampled_by(algorithm), sampling.epsilon
         self._growth = Growth(*grown)

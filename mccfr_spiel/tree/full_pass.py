@@ -100,7 +100,7 @@ class FullPass:
         """The same for iterations, in as many threads as gain something.
 
         Args:
-            threads: at most so many; None for one for each core.
+            threads: the most threads to use; None for one for each core.
             alternating: whether a pass is for one player.
         """
         del alternating  # pieces are those of any number of players
