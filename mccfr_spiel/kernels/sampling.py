@@ -39,6 +39,10 @@ Floats = Sequence[float] | np.ndarray | memoryview
 
 _VERY_MANY = 4096
 
+MOST_ASIDE = 16
+"""The most nodes that a walk sets aside until they are expanded. Python then expands
+them at one stop, and keeps the states for the next ones."""
+
 
 def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int:
     """Draws one of `count` alternatives with the probabilities `probs[start]` and on.
@@ -165,6 +169,58 @@ def push(
     walk.weight[top] = weight
     walk.place[top] = place
     return top + 1
+
+
+@inlined
+def copy_entry(walk: Walk, entry: int, other: int) -> None:
+    """Copies an entry of the stack to another one."""
+    walk.node[other] = walk.node[entry]
+    walk.sequence[other] = walk.sequence[entry]
+    walk.weight[other] = walk.weight[entry]
+    walk.place[other] = walk.place[entry]
+    walk.debt[other] = walk.debt[entry]
+
+
+@inlined
+def leave(
+    walk: Walk, top: int, num_aside: int, status: Any, debt: float, waits: bool
+) -> tuple[int, int, Any]:
+    """Leaves the node on top of the stack, at which the walk cannot go on yet.
+
+    A missing one is moved to the end of the stack's arrays, where `MOST_ASIDE` entries
+    are free, and the walk goes on elsewhere.
+
+    Args:
+        walk: with the stack.
+        top: its height.
+        num_aside: how many nodes have been moved already.
+        status: why the walk cannot go on.
+        debt: what the infoset of the node's sequence owes.
+        waits: whether missing nodes are moved.
+
+    Returns:
+        The height, the number, and the status of the walk.
+    """
+    walk.debt[top - 1] = debt
+    if waits and status == layout.GROW:
+        top -= 1
+        copy_entry(walk, top, len(walk.node) - 1 - num_aside)
+        num_aside += 1
+        status = np.int64(layout.GROW if num_aside == MOST_ASIDE else layout.DONE)
+    return top, num_aside, status
+
+
+@inlined
+def take_back(walk: Walk, top: int, num_aside: int, status: Any) -> tuple[int, Any]:
+    """Stacks the nodes that were set aside again, the first of them on top; returns the
+    height, and why the walk has stopped."""
+    for entry in range(len(walk.node) - num_aside, len(walk.node)):
+        copy_entry(walk, entry, top)
+        top += 1
+    walk.marks[layout.TO_GROW] = num_aside
+    if num_aside > 0 and status == layout.DONE:
+        status = np.int64(layout.GROW)
+    return top, status
 
 
 @pasted

@@ -80,7 +80,7 @@ def stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Stacks the node again."""
-    walk.marks[layout.NODE_TO_GROW] = node
+    walk.marks[layout.TO_GROW] = 1
     return push(walk, top, node, sequence, weight, place)
 
 
@@ -100,6 +100,7 @@ def fetch(tree: Any, at: Visit) -> None:
 STORED = Source(
     *(enter, acting_at, pay, arrive, keep),
     *(place_at, policy_at, descend, stop, start, fetch),
+    grows=True,
 )
 
 

@@ -44,11 +44,12 @@ below it, the end of its slots, its infoset, and the slot above; see apply.py.""
 ) = range(8)
 """What a kernel returns.
 
-DONE: the work is done. GROW: the node `marks[NODE_TO_GROW]` must be expanded first.
-STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
-history so unlikely that its payoff, times its weight, exceeds `walk.MAX_WEIGHT`.
-PAUSED: the walks for an update take long, so that signals should be heard meanwhile.
-LOG_FULL: what threads that share a batch write must be made larger first.
+DONE: the work is done. GROW: the upper `marks[TO_GROW]` nodes on the stack must be
+expanded first. STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk
+has sampled a history so unlikely that its payoff, times its weight, exceeds
+`walk.MAX_WEIGHT`. PAUSED: the walks for an update take long, so that signals should be
+heard meanwhile. LOG_FULL: what threads that share a batch write must be made larger
+first.
 NEEDS_ONE_THREAD: the loop of one thread must go on. NEEDS_GROUPS: the walks of the next
 batch should be made in groups.
 """
@@ -114,7 +115,7 @@ simultaneous updates the player is always 0."""
     TOUCHED_BEFORE,
     NOTED_BEFORE,
     PASSED,
-    NODE_TO_GROW,
+    TO_GROW,
     MARKS_SIZE,
 ) = range(12)
 """The entries of a walk's marks, which say how far the walks for the next update are:
@@ -122,7 +123,7 @@ the height of the stack (0 between walks), the infosets met, the nodes touched, 
 player for whom the present walk is, its number in its batch, from 0 on, and what is
 noted for baselines; NUM_MET, TOUCHED and NOTED as they were before the present walk;
 the value of TOUCHED up to which the gradient has what the walk adds, since the walk was
-begun again; and the node of GROW."""
+begun again; and how many nodes GROW means."""
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)

@@ -12,7 +12,9 @@ the infosets met, and the gradient, which is 0 elsewhere. So a walk may stop any
 be left or be begun again, and a solver always stands between two updates. When nodes
 have been dropped, the walk begins again at the root. It then makes the same steps, and
 passes over what the gradient has from it already: `Walk.marks` counts the nodes touched
-up to which that is so.
+up to which that is so. Where walks add to no sequence twice, their steps need no order.
+Such a walk sets a missing node aside and goes on elsewhere; begun again, it writes the
+same payoffs.
 
 Where nodes come from is told by a `Source`: rows of a stored tree (stored.py) or the
 states of compiled rules (rules/played.py).
@@ -51,17 +53,20 @@ from mccfr_spiel.kernels.randomness import (
 )
 from mccfr_spiel.kernels.sampling import (
     LOOK,
+    MOST_ASIDE,
     SKIPPED,
     Visit,
     draw_action,
     draw_chance,
     draw_explored,
+    leave,
     poor_regret,
     push,
     push_kept,
     push_other_children,
     push_picked,
     push_weighted_children,
+    take_back,
 )
 from mccfr_spiel.kernels.tables import (
     ALONE,
@@ -222,6 +227,7 @@ class Source(NamedTuple):
         start: `(..., tables, walk, start_tables, task)` starts the tables of infosets
             that `arrive` has added, see `make_start`.
         fetch: `(tree, visit)` asks memory for the children.
+        grows: whether nodes may be missing until Python has expanded them.
     """
 
     enter: Any
@@ -235,6 +241,7 @@ class Source(NamedTuple):
     stop: Any
     start: Any
     fetch: Any
+    grows: bool
 
 
 @inlined
@@ -329,17 +336,31 @@ def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node
 
 
 @inlined
+def credit(
+    gradient: np.ndarray, sequence: int, payoff: float, is_new: bool, once: bool
+) -> None:
+    """Adds a leaf's payoff to the gradient, if it is new there.
+
+    Where no walk adds twice to a sequence, one that was begun again writes the same.
+    """
+    if once:
+        gradient[sequence] = payoff
+    elif is_new:
+        gradient[sequence] += payoff
+
+
+@inlined
 def room_of(
     walk: Walk,
-    top: int,
+    free: int,
     noted: int,
     num_met: int,
     num_players: int,
     learns: bool,
     forgets: bool,
 ) -> int:
-    """How many moves the node at hand may have: what it adds must fit the walk."""
-    free = len(walk.node) - top
+    """How many moves the node at hand may have: what it adds must fit the walk, with
+    that many free entries on its stack."""
     if learns:
         free = min(free, len(walk.note) - noted - 2)
     if forgets:
@@ -368,9 +389,7 @@ def draw_own(
 def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
-    Its counts are passed and returned one by one, so that they stay in registers. In
-    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count its entries. Where
-    players forget, `sequence` is a slot, and `num_met` counts visits.
+    Its counts are passed and returned one by one, so that they stay in registers.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
     skips, learns = sampled.skips, sampled.learns
@@ -380,8 +399,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     begin, forgets = make_start(rule), sampled.forgets
     carries, once = part == ALONE and not forgets, once and not in_block
+    waits = once and carries and source.grows and not learns
     enter, acting_at, pay, arrive, keep = source[:5]
-    place_at, policy_at, descend, stop, start_new, fetch = source[5:]
+    place_at, policy_at, descend, stop, start_new, fetch = source[5:11]
 
     @inlined
     def walk_on(
@@ -391,6 +411,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
         settings, num_players = task.settings, tree.utilities.shape[1]
         gradient = walk.gain if forgets else tables.gradient
         status, is_far = np.int64(DONE), is_large and draws_own
+        left, room = np.int64(0), len(walk.node) - (MOST_ASIDE if waits else 0)
         poor = poor_regret(stream, settings) if skips else 0.0
 
         # One pass takes a node from the stack and follows a single history from it to
@@ -417,24 +438,23 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                 if acting == TERMINAL:
                     status, row = pay(tree, game, known, path, rules, node)
                     payoff = abs(weight) * tree.utilities[row, player]
+                    # not <=: an infinite weight times 0 is NaN.
+                    is_unlikely = player_sampled and not abs(payoff) <= MAX_WEIGHT
+                    if status == DONE and is_unlikely:
+                        status = np.int64(TOO_UNLIKELY)
                     if status == DONE:
-                        # not <=: an infinite weight times 0 is NaN.
-                        if player_sampled and not abs(payoff) <= MAX_WEIGHT:
-                            status = np.int64(TOO_UNLIKELY)
+                        touched += 1
+                        if in_top:
+                            leaf, status = log_leaf(log, leaf, payoff, sequence)
                         else:
-                            touched += 1
-                            if in_top:
-                                leaf, status = log_leaf(log, leaf, payoff, sequence)
-                            else:
-                                leaf = row
-                                if touched > passed:
-                                    gradient[sequence] += payoff
-                            if branches:
-                                noted = note(walk, noted, 0, 0, 0, payoff)
-                            break
+                            leaf = row
+                            credit(gradient, sequence, payoff, touched > passed, waits)
+                        if branches:
+                            noted = note(walk, noted, 0, 0, 0, payoff)
+                        break
                 else:
                     free = room_of(
-                        walk, top, noted, num_met, num_players, learns, forgets
+                        walk, room - top, noted, num_met, num_players, learns, forgets
                     )
                     status, first, start, count, infoset = arrive(
                         tree, game, known, path, rules, node, acting, free
@@ -445,7 +465,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                         walk, top, node, acting, sequence, weight, place,
                     )  # fmt: skip
                     if carries:
-                        walk.debt[top - 1] = debt
+                        top, left, status = leave(walk, top, left, status, debt, waits)
                     break
                 if acting >= 0:
                     start_new(tree, game, known, path, rules, tables, walk, begin, task)
@@ -470,7 +490,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                         walk, num_met, infoset, above, weight, count, num_players
                     )
                 at = Visit(first, mine, count, sequence, weight, place, debt)
-                if is_far:
+                if is_far or (is_large and chance and acting == CHANCE_NODE):
                     fetch(tree, at)
                 if acting == player:
                     if not (in_top or forgets):
@@ -501,8 +521,6 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                 elif acting != CHANCE_NODE and opponents:
                     chosen = draw_action(policy, row, count, uniform(stream, own))
                 elif acting == CHANCE_NODE and chance:
-                    if is_large and not draws_own:
-                        fetch(tree, at)
                     draw = uniform(stream, place)
                     chosen = draw_chance(tree.chance_cdf, start, count, draw)
                 else:
@@ -522,6 +540,8 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     tree, game, known, path, rules, first, acting, start, chosen
                 )
                 place = child_place(place, chosen) if chance else place
+        if waits:
+            top, status = take_back(walk, top, left, status)
         return status, top, num_met, touched, noted, leaf
 
     return walk_on

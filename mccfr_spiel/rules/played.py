@@ -550,6 +550,7 @@ PLAYED: Source = STORED._replace(
     stop=p_stop,
     start=start_new,
     fetch=p_fetch,
+    grows=False,
 )
 """Infosets have their places and their rows of tables as over stored trees."""
 

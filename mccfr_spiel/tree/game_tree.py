@@ -12,6 +12,7 @@ node.
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,6 +68,7 @@ from mccfr_spiel.worlds.public_tree import (
     read_public_tree,
 )
 
+_FIRST_CHILD = operator.itemgetter(0)
 _CHECKED = 1024
 """The number of nodes between two measurements of memory that cannot be counted."""
 
@@ -74,8 +76,8 @@ Place = tuple[pyspiel.State, list[int]]
 """A node's state, and each player's last sequence before it."""
 
 Opened = list[Any]
-"""A node that was expanded: its next child, its moves, who acts, its first child, where
-the moves begin, its state, and each player's last sequence before it."""
+"""A node that was expanded: its first child, the number of its next one, its moves, who
+acts, where the moves begin, its state, and each player's last sequence before it."""
 
 
 def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
@@ -86,7 +88,7 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
         child: which one.
         is_last: whether nobody needs the parent's any more, which then becomes this.
     """
-    _, moves, acting, _, start, state, sequences = opened
+    _, _, moves, acting, start, state, sequences = opened
     move, before = moves[child] if acting >= 0 else moves[child][0], state
     try:
         if is_last:
@@ -532,22 +534,25 @@ class GameTree(ReadableTree):
         look: Callable[[pyspiel.State], int],
         opens: list[Opened],
     ) -> None:
-        """Expands a node and all below it that is unexpanded, under the lock.
+        """Expands a node and all below it that is unexpanded and surely visited, for a
+        caller in the middle of a step under the lock.
 
         Args:
             node: where to begin.
             place: of that node.
-            draws: by who acts, chance last, whether to stop there.
+            draws: by who acts, chance last, whether only one child is visited, which
+                nobody knows yet.
             look_at: how many nodes there may be before the first look.
             look: is asked for the next such number at a node's state; -1 to stop there.
-            opens: takes the nodes above where it stopped that have children to come,
-                the lowest last.
+            opens: takes, by the numbers of their children, the nodes that have children
+                to come.
         """
         nodes, (state, sequences) = self.node_store, place
-        old, height = nodes.count, len(opens)  # some of the old nodes are expanded
-        # One pass visits one node: it expands the node if need be, puts it on the stack
-        # if it has children, and goes on to the next child of the node on top. A node's
-        # last child takes over its state, since nobody else needs that any more.
+        old, way = nodes.count, []  # some of the old nodes are expanded
+        # One pass visits one node: it expands the node if need be, puts it on the way
+        # if its children follow, and goes on to the next child of the lowest node on
+        # the way. A node's last child takes over its state, since nobody else needs
+        # that any more.
         while True:
             if node >= old or nodes.record(node)[4] == UNEXPANDED:
                 moves, acting, first, start, _ = self.expand(node, state, sequences)
@@ -558,19 +563,23 @@ class GameTree(ReadableTree):
                 else:
                     moves = state.legal_actions()
             if moves:
-                opens.append([0, moves, acting, first, start, state, sequences])
+                opened = [first, 0, moves, acting, start, state, sequences]
+                (opens if draws[acting] else way).append(opened)
             if nodes.count > look_at:
                 look_at = look(state)
-            if len(opens) == height or look_at < 0 or (moves and draws[acting]):
+            if look_at < 0:
+                opens += way
+                opens.sort(key=_FIRST_CHILD)
+            if look_at < 0 or not way:
                 return
-            opened = opens[-1]
-            child = opened[0]
-            opened[0] = child + 1
-            is_last = child + 1 == len(opened[1])
+            opened = way[-1]
+            child = opened[1]
+            opened[1] = child + 1
+            is_last = child + 1 == len(opened[2])
             if is_last:
-                opens.pop()
+                way.pop()
             state, sequences = child_of(opened, child, is_last=is_last)
-            node = opened[3] + child
+            node = opened[0] + child
 
     # --- growing by one node -------------------------------------------------
 

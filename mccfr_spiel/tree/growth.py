@@ -1,12 +1,15 @@
-"""The tree on demand: expands the node at which a compiled walk stops.
+"""The tree on demand: expands the nodes at which a compiled walk stops.
 
-Where the walk follows all moves at that node, their nodes surely come next and are
+Where the walk follows all moves at a node, their nodes surely come next and are
 expanded at once. Where it draws a move, it says itself, by stopping again, where it
-went.
+went. A walk that adds to each sequence once has no order to keep, so it goes on
+elsewhere when it comes to a missing node, and stops when it has met some (see
+`sampling.MOST_ASIDE`).
 
 A walk over compiled rules stops where there is no room for the infoset that it meets.
 """
 
+import bisect
 import operator
 import random
 import time
@@ -50,8 +53,9 @@ Rates = tuple[int, int]
 _ENOUGH = 10**9
 """A probe stops when its estimate exceeds this multiple of what fits."""
 
-_MOST_OPEN = 64
-"""The most nodes whose states are kept because the walk goes to children of them."""
+_MOST_OPEN = 1024
+"""The most nodes whose states are kept because the walk goes to children of them; for
+children of others the moves are made again from the root on."""
 
 _SAMPLED = 64
 """The number of stops for each one at which uncounted memory is measured."""
@@ -130,7 +134,7 @@ class Growth:
         return self._restarted == present_walk(walk)
 
     def grow(self, tables: Tables, walk: Walk) -> None:
-        """Expands the node at which the walk stopped and what surely comes below.
+        """Expands the nodes at which the walk stopped and what surely comes below.
 
         If the tree is full, all its nodes are dropped and the walk begins again.
 
@@ -192,9 +196,10 @@ class Growth:
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
     def _expand(self, tables: Tables, walk: Walk) -> None:
-        tree, marks, opens = self._tree, walk.marks, self._open
-        player, node = marks.item(layout.WALKER), marks.item(layout.NODE_TO_GROW)
+        tree, opens, marks = self._tree, self._open, walk.marks
+        player, top = marks.item(layout.WALKER), marks.item(layout.TOP)
         draws = self._draws[player]
+        missing = walk.node[top - marks.item(layout.TO_GROW) : top].tolist()
 
         def look(state: pyspiel.State) -> int:
             self._look(tables, walk, state, player)
@@ -207,10 +212,11 @@ class Growth:
         try:
             if tree.node_store.generation != self.generation:
                 return  # a signal handler dropped the nodes just now
-            # The walk itself goes on where a move is drawn. So infosets are met in the
-            # order of the walk, whatever part of the tree is there already.
-            place = self._place_of(node, draws)
-            tree.expand_below(node, place, draws, self._look_at, look, opens)
+            for node in reversed(missing):
+                place = self._place_of(node, draws)
+                tree.expand_below(node, place, draws, self._look_at, look, opens)
+                if lock.waiting:
+                    break
             if len(opens) > _MOST_OPEN:
                 del opens[:-_MOST_OPEN]
         finally:
@@ -219,12 +225,13 @@ class Growth:
     def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""
         opens = self._open
-        for k in range(len(opens) - 1, -1, -1):
+        k = bisect.bisect(opens, [node + 1]) - 1
+        if k >= 0:
             opened = opens[k]
-            child, count = node - opened[3], len(opened[1])
-            if 0 <= child < count:
+            child, count = node - opened[0], len(opened[2])
+            if child < count:
                 # Where a move is drawn, the walk goes to one of the children only.
-                is_last = draws[opened[2]] or child + 1 == count
+                is_last = draws[opened[3]] or child + 1 == count
                 if is_last:
                     del opens[k]
                 return child_of(opened, child, is_last=is_last)

@@ -18,6 +18,7 @@ from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from mccfr_spiel.solving import state
+from mccfr_spiel.tree.growth import Growth
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.pruned_reference import PrunedTextbook
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
@@ -169,6 +170,20 @@ def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatc
     assert len(solver.state.walk.node) > height
     assert np.abs(baselines[0]).max() > 1
     assert (baselines[0] == baselines[1]).all()
+
+
+@pytest.mark.parametrize("most", [None, 90])
+def test_a_cold_walk_stops_once_for_many_nodes(monkeypatch, most):
+    algorithm = walks(SOON, rule=ms.regret_matching())
+    whole = Solver(GameTree(LEDUC).expand_all(), algorithm, seed=3)
+    whole.iterate(60)
+    grow, stops = Growth.grow, []
+    monkeypatch.setattr(Growth, "grow", lambda *given: stops.append(grow(*given)))
+    cold = Solver(GameTree(LEDUC, max_nodes=most or 10**6), algorithm, seed=3)
+    cold.iterate(60)
+    gap = largest_difference(*(one.average_policy().to_dict() for one in (cold, whole)))
+    assert not gap
+    assert most or len(stops) < cold.tree.num_nodes / 2
 
 
 @pytest.mark.compiled
