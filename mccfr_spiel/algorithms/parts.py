@@ -335,7 +335,7 @@ class Minimizer(Part):
     keeps_regrets: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses to make a rule without a name, as `Minimizer("ftrl")` once did."""
+        """Refuses to make a value of a class that only rules have in common."""
         if not hasattr(cls, "rule"):
             given = [repr(value) for value in args]
             given += [f"{name}={value!r}" for name, value in kwargs.items()]

@@ -38,6 +38,7 @@ Floats = Sequence[float] | np.ndarray | memoryview
 
 
 _VERY_MANY = 4096
+"""Among more outcomes than this, one is found by halving."""
 
 
 def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int:
@@ -91,7 +92,7 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
 
     The first guess is right if the distribution is uniform. From there one looks down
     and up for the first sum above the number, which takes few steps if the distribution
-    is nearly uniform, as most are. Among very many outcomes it is found by halving.
+    is nearly uniform, as most are.
     """
     if count > _VERY_MANY:
         low, high = 0, count - 1

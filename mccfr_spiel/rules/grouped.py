@@ -333,10 +333,8 @@ def number_own(
         for k in range(length):
             key[k] = both.own_values[first + k]
         hashed = both.own_rows[own]["hash"]
-        start, count = (
-            np.int64(record["first_sequence"]),
-            np.int64(record["num_actions"]),
-        )
+        start = np.int64(record["first_sequence"])
+        count = np.int64(record["num_actions"])
         actions = both.own_actions[start : start + count]
         parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -345,10 +343,10 @@ def number_own(
             enter(infosets, known, key, length, hashed, found, parent, actions)
         else:
             final[own] = found
-            if (
-                check_infoset(infosets, known.actions, found, parent, actions, count)
-                != DONE
-            ):
+            status = check_infoset(
+                infosets, known.actions, found, parent, actions, count
+            )
+            if status != DONE:
                 return False
     return True
 
