@@ -147,9 +147,7 @@ class SolverState:
         # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
         # in plain Python runs in one thread at a time.
         self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
-        self.batch = GROWING
-        if algorithm.batch != AUTO:
-            self.batch = int(algorithm.batch)
+        self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
         self._task = _task_of(algorithm, seed, self.batch)
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
