@@ -187,8 +187,8 @@ def push_weighted_children(
         top: the height of the stack.
         at: the node.
         prune: whether children of probability 0 are left out.
-        placed: whether places are asked; else they are not stacked.
-        indebted: whether debts are.
+        placed: whether the children's places are stacked, too.
+        indebted: whether their debts are.
 
     Returns:
         The new height.
@@ -220,9 +220,9 @@ def push_other_children(
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
-        weighted: whether weights are asked; else they are not stacked.
-        placed: whether places are asked.
-        indebted: whether debts are.
+        weighted: whether the children's weights are stacked, too; else all are 1.
+        placed: whether their places are.
+        indebted: whether their debts are.
 
     Returns:
         The new height.
@@ -285,7 +285,7 @@ def push_picked(
         settings: see `tables.NUM_SETTINGS`.
         stream: the key of the walk.
         own: the infoset's place; that of an action's draw is below it.
-        placed: whether places of histories are asked; else they are not stacked.
+        placed: whether the children's places are stacked, too.
 
     Returns:
         The new height.
@@ -358,7 +358,7 @@ def push_kept(
         top: the height of the stack.
         at: the node.
         poor: the regret below which actions are left out.
-        placed: whether places are asked.
+        placed: whether the children's places are stacked, too.
 
     Returns:
         The new height, and the weight of the first child.

@@ -137,7 +137,9 @@ class Both(NamedTuple):
     Attributes:
         actions, values, rows, table: as in `Known`, of all.
         plan: `[PLAN_SIZE]`, which says how many infosets and sequences all know.
-        infosets, own: the group's.
+        infosets: the group's own, see `Groups`.
+        own_actions, own_values, own_rows, own_table, own_counts: as in `Known`, of the
+            group's own.
         uniform: `[A]` room for a policy, which at new infosets is uniform.
     """
 

@@ -239,7 +239,7 @@ class Crew:
         self.workers: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
-        """Begins to make a worker, in the place of the one that had its number."""
+        """Begins to make a worker; replaces the one that had its number."""
         self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
