@@ -349,7 +349,7 @@ def key_of(
 def has_room_for(
     infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
 ) -> Any:
-    """Whether `more` infosets fit, with their sequences and the values of their keys."""
+    """Whether `more` infosets fit, with their sequences and their keys' values."""
     before = known.counts[INFOSETS]
     after = before + more
     return (
