@@ -23,6 +23,7 @@ NAN, INF, HUGE = math.nan, math.inf, 10**400
 TREE = ms.GameTree(KUHN).expand_all()
 UNIFORM = ms.Solver(TREE, ms.CFR).average_policy()
 THEORY = ms.player_theory(TREE)
+OWN = ms.own_rule(lambda policy, memory, gradient, parameters, t: 0.0)
 
 ODD_GAMES = [None, 3, "no_such_game", "", "kuhn_poker(players=99)", KUHN.get_type()]
 ODD_PLAYERS = [-1, 2, 10**9, 0.5, "0", None, NAN]
@@ -106,10 +107,7 @@ CALLS = {
         [-1, NAN, INF, "3", None, [3]],
     ),
     "max_nodes of GameTree": (lambda n: ms.GameTree(KUHN, max_nodes=n), ODD_SIZES),
-    "first order iterate": (
-        lambda n: ms.MirrorProx(KUHN).iterate(n),
-        ODD_COUNTS,
-    ),
+    "first order iterate": (lambda n: ms.MirrorProx(KUHN).iterate(n), ODD_COUNTS),
     "seed": (lambda s: solver(seed=s), ODD_SEEDS),
     "bot's seed": (lambda s: bot(seed=s), ODD_SEEDS),
     "seed of plays": (
@@ -152,11 +150,7 @@ CALLS = {
     ),
     "sampling": (
         lambda s: ms.Solver(TREE, ms.Algorithm(s, ms.regret_matching())),
-        [
-            None,
-            "outcome",
-            ms.regret_matching(),
-        ],
+        [None, "outcome", ms.regret_matching()],
     ),
     "chance of a sampling": (
         lambda c: ms.Sampling(chance=c, opponents=True),
@@ -174,6 +168,9 @@ CALLS = {
         lambda m: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, m)),
         [None, "ftrl", ms.EXTERNAL],
     ),
+    "check_rule": (ms.check_rule, [3, math.exp, ms.regret_matching()]),
+    "check_rule updates": (lambda n: ms.check_rule(OWN, num_updates=n), ODD_SIZES[:-1]),
+    "own_rule's numbers": (lambda n: ms.own_rule(OWN.update, n), [0.5, None, "0.5"]),
     "step size of a changed rule": (
         lambda step: ms.ftrl(1.0)._replace(step_size=step),
         [NAN, -1.0, 1e308],
@@ -191,10 +188,7 @@ CALLS = {
         lambda r: ms.regret_matching(initial_regret=r),
         [-1, NAN, INF, 1e308, "1", None, HUGE],
     ),
-    "average type": (
-        lambda t: ms.ExternalSamplingSolver(KUHN, t),
-        [None, 0, "simple"],
-    ),
+    "average type": (lambda t: ms.ExternalSamplingSolver(KUHN, t), [None, 0, "simple"]),
     "payoff": (
         lambda u: bot().observe_outcome(u),
         [NAN, INF, -INF, "1", None, [1.0], 1e308, HUGE],

@@ -15,6 +15,7 @@ from mccfr_spiel.algorithms.parts import (
     MOST_GAMMA,
     OPPONENT,
     OUTCOME,
+    OWN_KINDS,
     QUADRATIC,
     UNIFORM,
     Averaging,
@@ -245,9 +246,14 @@ def check_algorithm(algorithm: Any) -> None:
             f"{algorithm!r} is not an Algorithm. The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
-    for part, kind in zip(algorithm, (Sampling, Minimizer, Averaging), strict=False):
+    kinds = {"sampling": Sampling, "minimizer": Minimizer, "averaging": Averaging}
+    for name, kind in kinds.items():
+        part = getattr(algorithm, name)
         if not isinstance(part, kind):
-            raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+            how = f" Call it; if it is yours, give {OWN_KINDS[name].maker}(...) of it."
+            raise ValueError(
+                f"{part!r} is not a value of {kind.__name__}.{how * callable(part)}"
+            )
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
         raise ValueError(

@@ -8,7 +8,7 @@ compiled function of the same name in kernels/. A part may also be a user's func
 import dataclasses
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -335,7 +335,7 @@ class Minimizer(Part):
     keeps_regrets: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses to make a rule without a name, as `Minimizer("ftrl")` once did."""
+        """Refuses to make a value of a class that only rules have in common."""
         if not hasattr(cls, "rule"):
             given = [repr(value) for value in args]
             given += [f"{name}={value!r}" for name, value in kwargs.items()]
@@ -679,6 +679,8 @@ def own_rule(
         everywhere: whether the rule moves the policy where the gradient is 0, too; it
             then needs FULL.
     """
+    if isinstance(parameters, str) or not isinstance(parameters, Iterable):
+        raise ValueError(f"parameters={parameters!r} is no list, such as (0.5,).")
     return OwnRule(update, tuple(parameters), compiled, everywhere)
 
 

@@ -234,8 +234,14 @@ def check_rule(
         seed: of the gradients.
 
     Raises:
-        ValueError: the rule breaks one of these; the message says at which update.
+        ValueError: the rule breaks one of these; the message says at which update. Or
+            an argument is out of range, or the rule is none of `own_rule`.
     """
+    if not isinstance(rule, OwnRule):
+        raise ValueError(f"{rule!r} is no rule of your own; give own_rule(function).")
+    num_updates = refusals.integer(num_updates, "num_updates", 1)
+    most_actions = refusals.integer(most_actions, "most_actions", 1)
+    seed = refusals.integer(seed, "seed", 0)
     function: Any = compiled_alone(rule.update) if rule.compiled else rule.update
     regrets = []
     for count in range(1, most_actions + 1):

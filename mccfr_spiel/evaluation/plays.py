@@ -128,12 +128,10 @@ def sampled_returns(
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
             truth.
-        twin: whether plays go over the game's compiled twin. By default
-            they do if its code is there. True uses it in any case, False never. It
-            changes the time, and no result.
-
-    Plays of SequencePolicies in games with compiled rules, or over twins, are compiled
-    and draw the same numbers.
+        twin: whether plays go over the game's compiled twin, where all policies are
+            SequencePolicies of the game. By default they do in games with a tree of
+            more than about half a million nodes. True uses it in smaller games, too,
+            False never. It changes the time, and no result.
 
     Raises:
         ValueError: an argument is out of range, or a policy gives no distribution, or
@@ -285,8 +283,8 @@ class Layer(NamedTuple):
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
-    """What a policy says, the layers that go first before others; None if it cannot be
-    told from tables of this game alone."""
+    """What a policy says, in layers of which the first that has an infoset counts; None
+    if it cannot be told from tables of this game alone."""
     if not isinstance(policy, SequencePolicy):
         found = getattr(policy, "layers", None)
         return None if found is None else found(game)

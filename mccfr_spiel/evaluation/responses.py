@@ -442,12 +442,14 @@ def local_best_response(
     if not all(bot.provides_policy() for bot in bots):
         raise ValueError("A local best response needs bots that tell their policies.")
     played = turn_based(source)
-    responses = [_Response(played, seat, bots[1 - seat], seed) for seat in range(2)]
+    responses = [
+        _LocalBestResponse(played, seat, bots[1 - seat], seed) for seat in range(2)
+    ]
     how = {"deals": deals, "seed": seed, "confidence": confidence}
     return duplicate_returns(source, responses, bots, **how)
 
 
-class _Response(SeatBot):
+class _LocalBestResponse(SeatBot):
     """The local best response in one seat.
 
     It keeps a state for each hand that the other player may have, in which all else is

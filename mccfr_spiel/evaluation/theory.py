@@ -218,6 +218,7 @@ def estimate_range(player: PlayerTheory, sampling: str) -> float:
     """Mt_i of Proposition 2, the largest error of an estimated payoff.
 
     Args:
+        player: the quantities of one player.
         sampling: "external", "chance" or "opponent": the utility range; "balanced":
             |Sigma_i| - 1 times that; "outcome": 1 / delta times that.
     """

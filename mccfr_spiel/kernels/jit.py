@@ -257,9 +257,8 @@ def _remove_old(base: pathlib.Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:
                 path.unlink()
-    for folder in base.glob("code-*"):
-        with contextlib.suppress(OSError):
-            folder.rmdir()  # where nothing is left in it
+                # Not just any empty folder: another process may have made it just now.
+                path.parent.rmdir()
 
 
 def _touch(path: pathlib.Path) -> None:

@@ -109,9 +109,8 @@ def make_start(rule: Rule) -> Any:
     """Makes `start_tables(task, tree, tables, known)`, which starts the tables of the
     infosets that the tree has met since the last time.
 
-    Policies start uniform, unless the rule says otherwise, and all else at 0. Tied
-    infosets take the policy of their leader. `known` `[1]` has of how many infosets the
-    tables have been started, and is set.
+    Policies start uniform, unless the rule says otherwise, and all else at 0. `known`
+    `[1]` counts the infosets whose tables have been started, and is brought up to date.
     """
     start_infoset = rule.start
 

@@ -72,17 +72,19 @@ _WINDOW = 0.25
 
 
 def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
-    """Finds where to cut what follows each other, such as infosets: `[B + 1]` the first
-    of each block, and their number.
+    """Cuts a list of items, such as infosets, into blocks.
 
     The first blocks have three times the work of the last ones, so that all threads end
-    at about the same time. A cut is moved to where the fewest behind it follow on one
-    before it.
+    at about the same time. Each cut is moved to where the fewest items behind it come
+    from an item before it.
 
     Args:
-        above: what each follows on, -1 for nothing.
-        work: of each and all before it.
-        most: the blocks at most.
+        above: `[N]` the earlier item from which each comes, -1 for none.
+        work: `[N]` of each item and all before it.
+        most: the most blocks.
+
+    Returns:
+        `[B + 1]` the first item of each block, and N.
     """
     count, total = len(above), int(work[-1]) if len(work) else 0
     jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)

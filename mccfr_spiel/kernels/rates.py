@@ -97,11 +97,11 @@ def advance(clock: np.ndarray, rates: Rates) -> None:
 
 @inlined
 def exp_down(x: float) -> float:
-    """exp(x) for x <= 0, quick where most discounts of a long run are.
+    """exp(x) for x <= 0, fast for the discounts that are frequent in a long run.
 
-    Positive memories hardly shrink late in a run, where x is near 0, and others have
-    vanished when an infoset is met again. There the C library is slow, too, since it
-    reports that the result is too small.
+    Late in a run positive memories hardly shrink, so x is near 0. Others have vanished
+    by the time an infoset is met again; the C library is slow there, since it reports
+    the underflow.
     """
     if x > _NEAR_0:
         return 1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0)))

@@ -38,6 +38,7 @@ Floats = Sequence[float] | np.ndarray | memoryview
 
 
 _VERY_MANY = 4096
+"""Among more outcomes than this, one is found by halving."""
 
 MOST_ASIDE = 16
 """The most nodes that a walk sets aside until they are expanded. Python then expands
@@ -95,7 +96,7 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
 
     The first guess is right if the distribution is uniform. From there one looks down
     and up for the first sum above the number, which takes few steps if the distribution
-    is nearly uniform, as most are. Among very many outcomes it is found by halving.
+    is nearly uniform, as most are.
     """
     if count > _VERY_MANY:
         low, high = 0, count - 1
@@ -242,8 +243,8 @@ def push_weighted_children(
         top: the height of the stack.
         at: the node.
         prune: whether children of probability 0 are left out.
-        placed: whether places are asked; else they are not stacked.
-        indebted: whether debts are.
+        placed: whether the children's places are stacked, too.
+        indebted: whether their debts are.
 
     Returns:
         The new height.
@@ -275,9 +276,9 @@ def push_other_children(
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
-        weighted: whether weights are asked; else they are not stacked.
-        placed: whether places are asked.
-        indebted: whether debts are.
+        weighted: whether the children's weights are stacked, too; else all are 1.
+        placed: whether their places are.
+        indebted: whether their debts are.
 
     Returns:
         The new height.
@@ -340,7 +341,7 @@ def push_picked(
         settings: see `tables.NUM_SETTINGS`.
         stream: the key of the walk.
         own: the infoset's place; that of an action's draw is below it.
-        placed: whether places of histories are asked; else they are not stacked.
+        placed: whether the children's places are stacked, too.
 
     Returns:
         The new height.
@@ -413,7 +414,7 @@ def push_kept(
         top: the height of the stack.
         at: the node.
         poor: the regret below which actions are left out.
-        placed: whether places are asked.
+        placed: whether the children's places are stacked, too.
 
     Returns:
         The new height, and the weight of the first child.

@@ -170,7 +170,7 @@ NUM_SHARING_NOTES = 2
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
 
 REACHED = 2
-"""Marks infosets in `Tables.is_met` that are in the list of the top."""
+"""The mark in `Tables.is_met` of infosets that are in the list of the top."""
 
 _FAR, _NEAR = 6, 3
 """The number of forks ahead of the present one whose node, or tables, are
@@ -180,14 +180,8 @@ prefetched."""
 @inlined
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
     """Sorts the forks of a slice by block; those of one block keep their order."""
-    fork, order = (
-        slots.fork[row],
-        slots.order[row],
-    )
-    ends, count = (
-        slots.order_ends[row],
-        slots.counts[row, FORKS],
-    )
+    fork, order = slots.fork[row], slots.order[row]
+    ends, count = slots.order_ends[row], slots.counts[row, FORKS]
     ends[:] = 0
     for k in range(count):
         ends[fork[k]["block"] + 1] += 1
@@ -263,8 +257,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
         status = np.int64(layout.DONE)
         for part in range(num_slices):
-            fork = slots.fork[part]
-            order = slots.order[part]
+            fork, order = slots.fork[part], slots.order[part]
             ends = slots.order_ends[part]
             first, end = (ends[block - 1] if block > 0 else 0), ends[block]
             for k in range(first, end):
@@ -275,15 +268,11 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
                     prefetch(tables.policy, tree.nodes[ahead]["start"])
                     prefetch(tables.is_met, tree.nodes[ahead]["infoset"])
                     prefetch(tree.infosets, tree.nodes[ahead]["infoset"])
-                at = order[k]
-                node, weight, place = (
-                    fork[at]["node"],
-                    fork[at]["weight"],
-                    fork[at]["place"],
-                )
                 if status != layout.DONE:
                     break
-                top = push(stack, 0, node, player, weight, place)
+                at = order[k]
+                node, weight = fork[at]["node"], fork[at]["weight"]
+                top = push(stack, 0, node, player, weight, fork[at]["place"])
                 status, top, num_met, touched, _, _ = walk_block(
                     task, tree, None, None, None, None, tables, stack, None,
                     fork[at]["stream"], player, top, num_met, touched,
@@ -440,11 +429,8 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
-        cut, slots, what = (
-            shared_views(frame, Cut),
-            shared_views(frame, Slots),
-            (frame, plan),
-        )
+        cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
+        what = frame, plan
         return go_on(task, tree, tables, walk, cut, slots, what, desk, leads)
 
     if IS_COMPILED:  # before threads meet in it

@@ -66,12 +66,12 @@ batch should be made in groups.
     HAS_GROUPS,
     JOB_SIZE,
 ) = range(10)
-"""The entries of a job: the seed, the last iteration to run, the number of nodes
-touched from which on no iteration begins, whether players are updated in turns, the
-present size of the tree, whose arrays may have room to spare, the walks for a player in
-one iteration or GROWING (see apply.py), the number of nodes touched from which on the
-walks for an update pause, and whether walks over rules are left to groups where they
-should be walked in groups (see rules/grouped.py)."""
+"""The entries of a job: the seed; the last iteration to run; the number of nodes
+touched after which no iteration begins; whether players are updated in turns; the
+present size of the tree, whose arrays may have room to spare; the walks for a player in
+one iteration, or GROWING (see apply.py); the number of nodes touched after which the
+walks for an update pause; and whether batches over rules that are large enough are left
+to groups (see rules/grouped.py)."""
 
 (
     EPSILON,
@@ -180,8 +180,8 @@ class Tables(NamedTuple):
         baseline: what a player expects below a sequence of anyone, see baselines.py.
         seen: the sum of all plans that the other player's updates have met, see
             regret_pruning.py.
-        known: the sum of all that leaves after a sequence have paid, as of when it was
-            last followed.
+        known: the sum of all that leaves after a sequence had paid when it was last
+            followed.
         best: what the best response would have got after a sequence, or more.
         below: of `best`, what comes from the infosets below, 0 between updates.
         got: what the player has got at an infoset.

@@ -50,10 +50,10 @@ _APART = 8
 OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
     0, 8 * _APART, _APART
 )
-"""The places on a desk: the tickets opened, claimed and finished so far, those that
-others than the leader have claimed, whether there will be no more, whether a thread
-failed, so that its ticket is never finished, and the piece of work that the first open
-ticket stands for, less that ticket's number."""
+"""The places on a desk: the tickets opened, claimed and finished so far; those that
+helpers have claimed; whether no more will be opened; whether a thread has failed, so
+that its ticket is never finished; and what to add to an open ticket's number to get the
+piece of work that it stands for."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -322,7 +322,7 @@ def run(
     """Runs compiled work in some threads; returns what the leader's call returns.
 
     Args:
-        work: sees to it that the same is done by however many threads.
+        work: does the same with any number of threads.
         num_threads: the caller's thread included.
         arguments: of `work`, before the desk.
         notes: how many notes the desk has room for.

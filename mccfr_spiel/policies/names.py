@@ -50,8 +50,8 @@ _MOST_OFF = 1e-6
 class Names:
     """The infosets that a tree had met, with their names, in a few arrays.
 
-    The attributes have the same names and meanings as those of a GameTree; places are
-    those of nobody, since a policy draws nothing.
+    The attributes have the same names and meanings as those of a GameTree. The places
+    of infosets are 0, since a policy draws nothing.
     """
 
     def __init__(

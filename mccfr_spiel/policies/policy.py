@@ -322,9 +322,9 @@ class SequencePolicy(openspiel_policy.Policy):
             state.get_game(), self.turn_based_game
         ):
             raise ValueError(
-                f"The policy's abstraction reads states of "
-                f"{brief(self.turn_based_game)}: ask "
-                "with those, see pyspiel.convert_to_turn_based."
+                "The policy's abstraction reads states of "
+                f"{brief(self.turn_based_game)}: ask with those, see "
+                "pyspiel.convert_to_turn_based."
             )
         if state.is_simultaneous_node():
             if player_id is None:
@@ -585,8 +585,8 @@ def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
     if len(policies) != game.num_players():
         raise ValueError(
             f"{len(policies)} policies for the {game.num_players()} players of "
-            f"{brief(game)}: "
-            "give one policy for all players, or a list with one for each."
+            f"{brief(game)}: give one policy for all players, or a list with one for "
+            "each."
         )
 
 

@@ -92,7 +92,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     Attributes:
         title: of the game.
-        rows: the rows, with OpenSpiel's strings; printed are they as people say them.
+        rows: the rows, with OpenSpiel's strings; they are printed as people say them.
         game: the turn-based game.
     """
 

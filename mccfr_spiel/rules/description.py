@@ -514,14 +514,13 @@ class Description(NamedTuple):
             `check_game` proves the declaration on the first moves.
         position_key(settings, state, key) -> int: goes with `heard`. With these two,
             worlds are found sooner, and games that have too many for lists are taken.
-            It writes on what the rest of the game depends besides what the players
-            know, such as the board and whose turn it is, at most `Sizes.max_moves`
-            integers, and returns how many there are.
-            Worlds of one position have the same moves, answers, ends and returns, and
-            the same positions behind them.
+            It writes what the rest of the game depends on besides what the players
+            know, such as the board and whose turn it is, as at most `Sizes.max_moves`
+            integers, and returns how many there are. Worlds of one position have the
+            same moves, answers, ends and returns, and the same positions behind them.
         heard(settings, state, player) -> int: a number from 0 for what a player has
-            heard since the own last move, the answer to it included. The player's
-            information set is told by it and the own last move at the one before.
+            heard since its last move, the answer to that included. This number, that
+            move and the information set before it determine the player's present one.
         leaf_class(settings, state, player) -> int: for games with worlds, without
             `position_key`, in which chance deals in secret, an answer to a move depends
             on what the other player hides, or the returns depend on what is private.

@@ -76,6 +76,8 @@ class RulesGame(pyspiel.Game):
     """A game whose rules are compiled functions; `register` makes a class for each.
 
     Attributes:
+        description: of the class's game.
+        checked: the settings with which a few histories have been played.
         rules: the rules with this game's parameters; `rules.rules_of` looks for them.
     """
 

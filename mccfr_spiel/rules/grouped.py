@@ -137,7 +137,9 @@ class Both(NamedTuple):
     Attributes:
         actions, values, rows, table: as in `Known`, of all.
         plan: `[PLAN_SIZE]`, which says how many infosets and sequences all know.
-        infosets, own: the group's.
+        infosets: the group's own, see `Groups`.
+        own_actions, own_values, own_rows, own_table, own_counts: as in `Known`, of the
+            group's own.
         uniform: `[A]` room for a policy, which at new infosets is uniform.
     """
 
@@ -333,10 +335,8 @@ def number_own(
         for k in range(length):
             key[k] = both.own_values[first + k]
         hashed = both.own_rows[own]["hash"]
-        start, count = (
-            np.int64(record["first_sequence"]),
-            np.int64(record["num_actions"]),
-        )
+        start = np.int64(record["first_sequence"])
+        count = np.int64(record["num_actions"])
         actions = both.own_actions[start : start + count]
         parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -345,10 +345,10 @@ def number_own(
             enter(infosets, known, key, length, hashed, found, parent, actions)
         else:
             final[own] = found
-            if (
-                check_infoset(infosets, known.actions, found, parent, actions, count)
-                != DONE
-            ):
+            status = check_infoset(
+                infosets, known.actions, found, parent, actions, count
+            )
+            if status != DONE:
                 return False
     return True
 

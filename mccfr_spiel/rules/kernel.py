@@ -61,6 +61,7 @@ DONE = 0
     BAD_ACTIONS,
     OVERRUN,
 ) = range(1, 12)
+"""What a game's rules do wrong, which `complaint` says in words."""
 
 INFOSETS, SEQUENCES, CURSOR_SIZE = range(3)
 """How many infosets and sequences have been met: the entries of `played.Known.counts`.
@@ -177,7 +178,7 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     """Says what is wrong where a walk stopped, and what to do about it.
 
     Args:
-        status: one of rules/py.
+        status: one of the constants above.
         rules: the game's.
         state: the state there.
         longest: the moves of the longest history, for TOO_LONG.
@@ -364,8 +365,8 @@ SLOT = np.dtype(np.uint64)
 the lower half; 0 if it is free."""
 
 MOST_USED = 0.75
-"""The largest share of slots in use. A key that is new then takes some 8 slots, which
-lie in one or two lines."""
+"""The largest share of slots in use. Looking up a new key then reads about 8 slots,
+which lie in one or two lines."""
 
 _HALF, _LOWER, _FREE, _ONE = (np.uint64(x) for x in (32, 2**32 - 1, 0, 1))
 

@@ -349,7 +349,7 @@ def key_of(
 def has_room_for(
     infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
 ) -> Any:
-    """Whether so many more infosets fit, with so many sequences and numbers of keys."""
+    """Whether `more` infosets fit, with their sequences and their keys' values."""
     before = known.counts[INFOSETS]
     after = before + more
     return (
@@ -487,7 +487,7 @@ def p_acting(tree, game, known, path, rules, node):
 
 
 @inlined
-def p_pay(tree, game, known, path, rules, node):
+def pay(tree, game, known, path, rules, node):
     """Asks the rules for the returns, which `utilities` then has."""
     return np.int64(end_game(rules, game, path, tree.utilities)), np.int64(0)
 
@@ -518,7 +518,7 @@ def keep(tree, game, known, path, rules, acting, start, count):
 
 
 @inlined
-def p_descend(tree, game, known, path, rules, first, acting, start, chosen):
+def descend(tree, game, known, path, rules, first, acting, start, chosen):
     """Makes the move."""
     if acting >= 0:
         path.last[acting] = start + chosen
@@ -527,7 +527,7 @@ def p_descend(tree, game, known, path, rules, first, acting, start, chosen):
 
 
 @inlined
-def p_stop(
+def stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Saves and stacks the node where the walk stands."""
@@ -536,34 +536,33 @@ def p_stop(
 
 
 @inlined
-def p_fetch(tree, at):
+def fetch(tree, at):
     """Nothing: children are not in memory."""
 
 
 PLAYED: Source = STORED._replace(
     enter=go_to,
     acting_at=p_acting,
-    pay=p_pay,
+    pay=pay,
     arrive=arrive,
     keep=keep,
-    descend=p_descend,
-    stop=p_stop,
+    descend=descend,
+    stop=stop,
     start=start_new,
-    fetch=p_fetch,
+    fetch=fetch,
     grows=False,
 )
-"""Infosets have their places and their rows of tables as over stored trees."""
+"""`place_at` and `policy_at` are those of stored trees."""
 
 
 @for_rule
 def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
-    The rules are those of `kernel.callable_rules`.
-    It runs whole iterations until the job's limits, as that of `stored.make_iterate`,
-    with the same statuses. After GROW there must be room for one more infoset. BROKEN +
-    a status of rules/kernel.py says that the game's rules are wrong where the path
-    ends.
+    `rules` are those of `kernel.callable_rules`. It runs whole iterations until the
+    job's limits and returns the statuses of `stored.make_iterate`'s loop. After GROW
+    there must be room for one more infoset. BROKEN + a status of rules/kernel.py says
+    that the game's rules are wrong where the path ends.
 
     Args:
         rule: the local rule.

@@ -85,6 +85,7 @@ class RuleStore:
         game, known: what compiled walks read of the game, and fill.
         infosets: `[I + room]` of dtype INFOSET.
         called: the rules as compiled walks take them.
+        longest: the most moves in a history, by the game's own words.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:

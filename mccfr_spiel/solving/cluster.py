@@ -51,7 +51,7 @@ from mccfr_spiel.tree.whole import NUM_BLOCKS_OF_BATCH
 
 
 LARGE_TREE = 1_000_000
-"""The nodes from which on the workers of one machine share a tree in its cache."""
+"""The workers of one machine share a cached tree if it has at least this many nodes."""
 
 _ENDLESS = 2**62
 
@@ -215,7 +215,7 @@ class Worker:
 
 
 Parcel = Any
-"""Something that is or will be somewhere: `Crew.opened` gives the content."""
+"""Something that is, or will be, in some process; `Crew.opened` gives the content."""
 
 
 class LostWorkerError(Exception):
@@ -225,8 +225,8 @@ class LostWorkerError(Exception):
 class Crew:
     """Workers 0, 1, ..., each of which may be lost at any time.
 
-    Those of this class are objects in this process; what they are told and answer is
-    pickled.
+    The workers of this class are objects in this process; their arguments and answers
+    are pickled.
 
     Attributes:
         num_workers: how many there are, or should be.
@@ -239,7 +239,7 @@ class Crew:
         self.workers: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
-        """Begins to make a worker, in the place of the one that had its number."""
+        """Begins to make a worker; replaces the one that had its number."""
         self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
@@ -319,14 +319,14 @@ class InThisProcess:
 
 
 LEAST_NODES = 200_000
-"""The nodes of a player's batch from which on workers make its walks; the driver makes
-shorter ones alone, which takes less time than asking."""
+"""Workers make the walks of a batch that visits this many nodes for each player; the
+driver makes shorter batches alone, which takes less time than asking."""
 
 _ATTEMPTS = 3
 """How often in a row a worker may be lost before it is given up."""
 
 _A_MOMENT = 0.02
-"""Seconds between two looks at whether the workers are there."""
+"""Seconds between two checks whether the workers are there."""
 
 _OF_TREE = "text", "ends", "infosets", "actions"
 """The arrays of a checkpoint that are not tables."""

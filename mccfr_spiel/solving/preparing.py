@@ -17,6 +17,7 @@ _MOST_NODES_AHEAD = 20_000_000
 """The most nodes that compiled rules expand in advance, which takes a few seconds."""
 
 _FEW_NODES_AHEAD = 1_000_000
+"""The nodes that are expanded before a forecast is made."""
 
 
 def kernel_name(minimizer: Minimizer) -> str:
@@ -180,6 +181,7 @@ Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
 by OpenSpiel's actions, of which those left out have 0."""
 
 _SUM = 1e-6
+"""How far the sum of given probabilities may be from 1."""
 
 
 def locked_rows(
@@ -189,9 +191,9 @@ def locked_rows(
     probabilities.
 
     Raises:
-        ValueError: the algorithm cannot keep a policy.
-        ValueError: an information state is not the game's, or of both players; or what
-            is given is no distribution over its legal actions.
+        ValueError: the algorithm cannot keep a policy; an information state is not the
+            game's, or belongs to several players; or what is given is no distribution
+            over its legal actions.
     """
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     is_sparse = sampling.is_sampled or sampling.prune

@@ -240,7 +240,8 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
         metric: Any
         metric = names.get(given) if isinstance(given, str) else given
         if not callable(metric):
-            known = f", or one of {', '.join(names)}" if names else ""
+            known = f", or one of {', '.join(names)}"
+            known = known if names else ", such as ms.metrics.nash_conv"
             raise ValueError(
                 f"{given!r} is no metric: give a function of the solver{known}."
             )
@@ -284,8 +285,9 @@ def _measured(label: str, metric: Metric, solver: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
+        how = f" Give what {label}(...) returns." * callable(value)
         raise ValueError(
-            f"The metric {label!r} returned {value!r}, which is no number."
+            f"The metric {label!r} returned {value!r}, which is no number.{how}"
         ) from None
 
 

@@ -27,28 +27,25 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
 
 LEAST_NODES = 1000
-"""The nodes of a player's walks for each thread from which on sharing gains something.
-"""
+"""Sharing gains something if a player's walks visit this many nodes for each thread."""
 
 SMALL_TREE, LEAST_NODES_IN_SMALL = LARGE, 20_000
 """A tree of no more nodes than the first number stays in a core's own cache, where a
-node takes a fraction of the time. There the second number is in the place of
-LEAST_NODES."""
+node takes a fraction of the time; there the second number replaces LEAST_NODES."""
 
 LEAST_NODES_AT_ONCE = 20_000
-"""The same for a call, for which the threads must be woken."""
+"""The nodes that a call must visit for it to pay that threads are woken."""
 
 LEAST_TREE = 2**20
-"""Trees of fewer nodes have no single walks that are long enough. Without batches
-nothing is made ready for threads there, and no memory taken."""
+"""In trees of fewer nodes a single walk is too short to be shared. Without batches
+nothing is prepared for threads there, and no memory is taken."""
 
 _NODES_OF_SLICE = 512, 2**17
-"""How many nodes the walks of a slice should have, unless the slices would be few, and
-the most: after each stretch signals are heard."""
+"""The nodes that the walks of a slice should visit, unless that makes too few slices;
+and the most that they may, since signals are heard only between stretches."""
 
 _HEIGHT, _ROOM = 256, 2**12
-"""What there is room for at first: the nodes in a stack, and the entries of each kind
-in a log."""
+"""The room at first: the nodes of a stack, and the entries of each kind in a log."""
 
 _MOST_ROOM = 2**17
 """Walks that log more stay in one thread; all logs have 0.2 GB then."""
@@ -241,14 +238,15 @@ def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Sl
 
 
 _ROOM_OF_GROUP = 2**8
-"""The infosets of a group that there is room for at first, a power of two."""
+"""The infosets for which a group has room at first, a power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
-"""The sequences and the numbers of keys that a group has room for, for each infoset."""
+"""For each infoset that a group has room for, the room for sequences and for numbers
+of keys."""
 
 _SMALL = 4
-"""This part of a budget may be taken though it is not left: the store takes room in
-advance, and it is the store that shall be found to be full."""
+"""Groups may take 1 / _SMALL of a budget even if less is left. The store takes its room
+in advance, and it is the store that should report that the budget is full."""
 
 _NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
 

@@ -224,7 +224,7 @@ class Solver:
         self._engine = running.engine_of(self.state)
         rule = algorithm.minimizer
         is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
-        self._is_heard = not (is_compiled or isinstance(sampling, OwnEstimator))
+        self._hears_signals = not (is_compiled or isinstance(sampling, OwnEstimator))
         self._has_own_rule = isinstance(rule, OwnRule)
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
@@ -459,7 +459,7 @@ class Solver:
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
         if status == layout.NEEDS_ONE_THREAD:
-            run = self._interpret if self._is_heard else self._engine
+            run = self._interpret if self._hears_signals else self._engine
             try:
                 status = run(self.kernel, frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
@@ -628,7 +628,7 @@ class Solver:
     def contents(self) -> checkpoint.Contents:
         """What `save` writes, in memory. Call it where nothing else runs the solver."""
         state = self.state
-        self.state.check_own_rule()
+        state.check_own_rule()
         state.start_infosets()
         return files.contents_of(state, self.seconds)
 

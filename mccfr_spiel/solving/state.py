@@ -54,14 +54,15 @@ _TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
 HEIGHT = 256
-"""Of a new walk's stack."""
+"""The height of a new walk's stack."""
 
 MOST_NOTES = 2**24
 """The most notes for baselines that the walks of a batch may take, of 24 bytes each."""
 
 
 _LARGEST_SUM = 1e300
-"""The largest sum kept: adding up that many for all of a tree still fits a double."""
+"""The largest sum that a table may hold; what a whole tree adds up still fits a double.
+"""
 
 
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
@@ -138,21 +139,19 @@ class SolverState:
         """Makes tables for the infosets that the tree has met; policies are uniform."""
         self.tree, self.algorithm, self.seed = tree, algorithm, seed
         self.store = tree.rule_store
-        # What tells for how many infosets and sequences the tables need rows now.
+        # Gives the numbers of infosets and sequences for which tables need rows now.
         self._rows = tree.sizes if self.store is None else self.store.room
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self._forgets = tree.abstraction is not None
-        # With an abstraction blocks share rows, and a rule in plain Python runs in one
-        # thread at a time.
+        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
+        # in plain Python runs in one thread at a time.
         self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
-        self.batch = GROWING
-        if algorithm.batch != AUTO:
-            self.batch = int(algorithm.batch)
+        self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
         self._task = _task_of(algorithm, seed, self.batch)
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
-        self._framed: tuple[Any, ...] = ()  # of what the frame is
+        self._framed: tuple[Any, ...] = ()  # the arrays in the frame
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
@@ -308,8 +307,7 @@ class SolverState:
                 raise ValueError(
                     'weights="kroer" double with each of a player\'s decisions on the '
                     f"way, of which {brief(tree.source)} has so many that they "
-                    "overflow; use "
-                    'weights="constant".'
+                    'overflow; use weights="constant".'
                 )
         if self.algorithm.sampling.player == "balanced":
             tables.balance[:] = 1

@@ -248,7 +248,7 @@ def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _store(tree: GameTree, place: pathlib.Path) -> None:
-    """Writes a tree into a folder, in the place of one that cannot be read.
+    """Writes a tree into a folder; replaces one that cannot be read.
 
     Raises:
         OSError: it cannot be written.

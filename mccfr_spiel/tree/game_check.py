@@ -26,7 +26,7 @@ from mccfr_spiel.tree.twin_trees import known_twin
 from mccfr_spiel.worlds.finding import check_independence, why_no_worlds
 
 _HISTORIES_OF_WORLDS = 10_000
-"""So many histories are followed to check worlds, which takes a second."""
+"""The histories that are followed to check worlds, which takes a second."""
 
 
 class Checked(NamedTuple):
@@ -57,10 +57,10 @@ def check_game(
     It looks at the legal actions, chance, returns and what is declared of them; at
     information states (that they are strings, have one list of actions each, and that
     nobody forgets); at the words for moves, states and observations; at copies,
-    serialized states and replayed histories. Compiled rules
-    also run as plain Python, where every index is checked, and must agree. Where a game
-    declares worlds, all histories of the first moves are followed, to prove that what
-    players know in secret is independent given the world.
+    serialized states and replayed histories. Compiled rules also run as plain Python,
+    where every index is checked, and must agree. Where a game declares worlds, all
+    histories of the first moves are followed, to prove that what players know in secret
+    is independent given the world.
 
     What a player *should* know is written nowhere, so an information state that tells
     too little or too much of what others did cannot be found.

@@ -495,7 +495,7 @@ def _without_player(name: str, player: int) -> str:
 
 
 def _said_bet(name: str, may_fold: bool) -> str:
-    """Betting in poker: who need not call a bet checks or bets."""
+    """A move in poker: a player without a bet to call checks or bets."""
     words = {"Bet": "Raise"} if may_fold else {"Call": "Check", "Raise": "Bet"}
     move, amount = name.rstrip("0123456789"), re.sub(r"\D", "", name)
     move = (words | {"AllIn": "All-in"}).get(move, move)

@@ -31,8 +31,8 @@ FREE, READING = 0, 1
 STEPPING = 1 << 30
 
 _A_MOMENT = 1e-4
-"""Seconds for which a thread leaves the lock free that others wait for. They need it,
-since a running thread takes a free mutex sooner than one that has to be woken up."""
+"""Seconds that a thread leaves the lock to others that wait for it. A running thread
+would take a free mutex sooner than one that must be woken up."""
 
 
 class TreeInUseError(RuntimeError):

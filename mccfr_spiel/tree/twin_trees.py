@@ -56,8 +56,7 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
         return twin
     warnings.warn(
         f"The compiled twin of {brief(tree.source)} is not used, since it differs from "
-        "it: "
-        f"{difference}. OpenSpiel's game is used, which takes longer.",
+        f"it: {difference}. OpenSpiel's game is used, which takes longer.",
         TwinWarning,
         stacklevel=2,
     )

@@ -52,13 +52,13 @@ def levels(
     taken: Sequence[int] = (),
     most: float = MOST_SEARCHED,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The nodes from one on, level by level, as far as a policy `[S]` leads there.
+    """The nodes below one, level by level, itself first, as far as a policy `[S]` goes.
 
-    Yields of each level `[n]` the nodes, and the probabilities of the moves that lead
-    to them.
+    Yields for each level the nodes `[n]`, and the probabilities `[n]` with which the
+    policy and chance reach them from the first.
 
-    Of the moves of a player, if one is given, only the sequences `taken` are followed,
-    as if it had no choice; of all others' moves then also those that are never made.
+    If a player is given, of its moves only the sequences `taken` are followed, with
+    probability 1; then all moves of others are followed, also those of probability 0.
 
     Raises:
         TooManyError: a level has more than `most` nodes.
@@ -86,8 +86,8 @@ def levels(
 def _below(
     nodes: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The children of nodes: for each which node it is, the place of its parent, and
-    which child of it it is. Nodes that were not expanded count as ends."""
+    """The children of the nodes of a level: their numbers, the places of their parents
+    in the level, and their numbers among their siblings. Unexpanded nodes have none."""
     above = nodes[level]
     goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
     sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)

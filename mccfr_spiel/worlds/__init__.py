@@ -7,11 +7,11 @@ that fits the world occurs with every one of the other. Hence a sum over all his
 at a world is a product of two sums, one over each player's private pasts (*entries*).
 
 finding.py finds the worlds by a game's compiled rules, and proves by enumeration that a
-`world_key` is right. Where chance deals in secret, or
-returns depend on what is private, search.py does so by their `world_key`. In other
-games places.py does; its passes can make worlds again whose lists do not fit. passes.py
-has the lists that are left for passes, and makes gradients, and the iterations of a
-solver, of them. histories.py makes the same gradients of games without worlds, history
-by history, and has what all of these walks share. public_tree.py and hand_lists.py do
-for games of cards what the searches do for others.
+`world_key` is right. The walk that it makes is that of search.py where chance deals in
+secret or returns depend on what is private, and that of places.py in other games, which
+can also make worlds again whose lists do not fit. passes.py has the lists that are left
+for passes; gradients and the iterations of a solver are made of them. histories.py
+makes the same gradients of games without worlds, history by history, and has what all
+of these walks share. public_tree.py and hand_lists.py do for games of cards what the
+searches do for others.
 """

@@ -51,8 +51,8 @@ _SHARE_LISTED = 0.5
 made again by each pass else, which takes ten times as long."""
 
 _FEW_LISTED = 64
-"""As `_FEW_ENTRIES` where leaves are listed, and four times the edges for each action.
-"""
+"""As `_FEW_ENTRIES`, where leaves are listed; there is room for 1 / 16 as many edges of
+each action."""
 
 _FEW_SLOTS = 64
 
@@ -61,7 +61,7 @@ _PLACES_OF_SLICE = 1_000_000
 of a second, or one where they are found."""
 
 _LEAVES_OF_SLICE = 5_000
-"""The same of a search for leaves, in less than a second."""
+"""Worlds that a search for leaves goes to in a slice, in less than a second."""
 
 _TELLING = 0.05
 """From this share of the search on, its size at the end can be told from it."""
@@ -169,13 +169,13 @@ def known_worlds(
     *,
     with_histories: bool = False,
 ) -> Found:
-    """As `find`, but of a game of which this was found before it is taken.
+    """What `find` gives; taken from what the process keeps, if it was found before.
 
-    What the process keeps of other games is forgotten if these do not fit else.
+    What is kept of other games is forgotten if there is no room for this one otherwise.
 
     Args:
+        rules, budget, with_histories: arguments of `find`.
         find: `find_worlds` or `find_histories`.
-        rules, budget, with_histories: its arguments.
     """
     description = rules.description
     declared = [getattr(description, name) for name in WORLD_SIGNATURES]
@@ -430,7 +430,7 @@ class History(NamedTuple):
 
 
 def check_independence(rules: BoundRules, most: int) -> int:
-    """Checks the worlds of as few moves as there are at most so many histories to.
+    """Checks the worlds nearest to the root, following at most `most` histories.
 
     Each pass of the loop checks the worlds that are reached by one more change of the
     world. A private move stays in the world, so its histories are those of the changes

@@ -274,7 +274,7 @@ def _list_boards(public: PublicTree) -> _Boards:
             row[leads] = np.arange(len(leads))
             row[mine] = row[stands_for[mine]]
             members.append(leads)
-    return _Boards(of.ravel(), lists, levels, held, places, members)
+    return _Boards(of, lists, levels, held, places, members)
 
 
 def _strengths_of_boards(
@@ -283,8 +283,8 @@ def _strengths_of_boards(
     """The strengths of hands at each board that has a showdown, None at others."""
     ends = np.flatnonzero(public.kind == SHOWDOWN)
     rows = np.full(num_boards, -1)
-    rows[of.ravel()[ends]] = public.strength_row[ends]
-    if (rows[of.ravel()[ends]] != public.strength_row[ends]).any():
+    rows[of[ends]] = public.strength_row[ends]
+    if (rows[of[ends]] != public.strength_row[ends]).any():
         raise GameError("Two showdowns at one board have different strengths of hands.")
     return [None if row < 0 else public.strengths[row] for row in rows]
 

@@ -310,7 +310,7 @@ class Hands(NamedTuple):
 
 
 LANES = 4
-"""So many groups at one board are summed side by side, since one alone would wait for
+"""The groups at one board that are summed side by side, since one alone would wait for
 each of its sums. Each has a column, a *lane*, of the arrays below."""
 
 
@@ -450,16 +450,11 @@ def add_hand_gradient(
     # that are left hold what was there before.
     while first < end:
         begin, first = first, _end_of_batch(hands.groups, first, end)
-        board, compares = (
-            hands.groups[begin, LIST],
-            hands.groups[begin, IS_SHOWDOWN] != 0,
-        )
+        board = hands.groups[begin, LIST]
+        compares = hands.groups[begin, IS_SHOWDOWN] != 0
         start, stop = hands.list_ends[board], hands.list_ends[board + 1]
-        size, cards, levels = (
-            stop - start,
-            hands.cards[start:stop],
-            hands.levels[start:stop],
-        )
+        cards, levels = hands.cards[start:stop], hands.levels[start:stop]
+        size = stop - start
         own = hands.weights[player, start:stop]
         others = hands.weights[1 - player, start:stop]
         for lane in range(first - begin):

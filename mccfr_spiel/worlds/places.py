@@ -340,10 +340,8 @@ def _enter(scene, level):
             if status != DONE:
                 return status
         spot, here = np.int64(kept.behind[sequence, heard]) - 1, row + entry
-        way.spots[here, 0], way.spots[here, 1] = (
-            kept.spots[spot, 0],
-            kept.spots[spot, 1],
-        )
+        way.spots[here, 0] = kept.spots[spot, 0]
+        way.spots[here, 1] = kept.spots[spot, 1]
         unknown = way.spots[here, 0] & ~kept.places[place, LOOKED]
         while unknown:
             bit = unknown & -unknown

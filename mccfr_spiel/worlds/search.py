@@ -55,8 +55,8 @@ class Search(NamedTuple):
 
     D is the most levels, C the room for entries, A the number of actions, E the room
     for the edges of a world, M the most moves, H one more, K the room for a world's
-    key. Rows of a player's entries at a level begin at `firsts`. Of worlds there are
-    hashes of their keys: of the few that one world leads to no two meet in 64 bits.
+    key. Rows of a player's entries at a level begin at `firsts`. A world is told by the
+    hash of its key: 64 bits are enough for the few worlds that one leads to.
     `edge_actions` lead along the edges, and `leads` says along which: the edge of an
     action, by the other player's entry.
 
@@ -201,7 +201,7 @@ def _world_at(scene):
 @inlined
 def _mark(scene, level, player, entry, action, who):
     """The hash of what `who` knows when chance has dealt `action` to an entry of a
-    player. Of so few keys no two meet in 64 bits."""
+    player. 64 bits are enough to tell so few keys apart."""
     rules, game, path = scene.rules, scene.game, scene.path
     _stand(scene, level, player, entry, 0)
     played.move_on(rules, game, path, action)
