@@ -5,6 +5,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.views import grid_of_hands
 from tests.exploring.asking import Page
 
@@ -32,7 +33,10 @@ def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
 
 def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
     study = ms.poker.Study(STRING, solver.average_policy())
-    grid, root = Page(solver).ask("grid", history=""), study.decision()
+    page, root = Page(solver), study.decision()
+    with pytest.raises(ValueError, match=r"needs the game's whole tree\. Hands are"):
+        export(page.answers.subject, "page.html")
+    grid = page.ask("grid", history="")
     assert grid["actions"] == ["Check", "All-in 10"]
     assert grid["evs"] == pytest.approx(study.evs)
     rows = {row["label"]: row for row in grid["rows"]}
