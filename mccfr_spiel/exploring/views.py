@@ -667,6 +667,6 @@ def _by_ranks(
     for (row, column), pairs in found.items():
         rows, parts = zip(*pairs, strict=True)
         told = np.ma.masked_invalid(np.array(rows, np.float64))
-        mean = np.ma.average(told, axis=0, weights=np.array(parts))
+        mean: Any = np.ma.average(told, axis=0, weights=np.array(parts))
         cells[row][column] = mean.filled(np.nan)
     return {"labels": list(_RANKS), "cells": cells}

@@ -582,7 +582,7 @@ def _numbers(values: float | Sequence[float]) -> Sequence[float]:
 def _pair_text(given: Text, name: str) -> str:
     """One text for OpenSpiel: "|" between players, no commas."""
     is_several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    texts = [*given] if is_several else [given]
+    texts: list[Any] = [*given] if is_several else [given]
     if not 1 <= len(texts) <= 2 or not all(isinstance(one, str) for one in texts):
         raise ValueError(f"{name}={given!r} is neither a text nor one for each player.")
     text = "|".join(re.sub(r"\s", "", one).replace(",", ";") for one in texts)
