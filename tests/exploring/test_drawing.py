@@ -131,12 +131,12 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     assert {"Fold 0.33", "Call 0.33", "Raise 0.33"} <= set(written)
     assert written.count("\u2026") == 2  # a chance node, and player 0 after a raise
     assert "1, -1" in written  # after a fold, a leaf
-    whole = words(parsed(ms.draw_tree("kuhn_poker", around=[], depth=9)))
-    numbered = words(parsed(ms.draw_tree("kuhn_poker")))  # in another order
-    assert [w for w in whole if not w[0].isdigit()] == [
-        w for w in numbered if not w[0].isdigit()
-    ]
-    large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
+
+    def named(**more):  # infosets are numbered in another order
+        drawn = words(parsed(ms.draw_tree("kuhn_poker", **more)))
+        return [word for word in drawn if not word[0].isdigit()]
+
+    assert named(around=[], depth=9) == named()
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "is no list of actions, such as"),
@@ -146,6 +146,6 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
         with pytest.raises(ValueError, match=said):
             ms.draw_tree("leduc_poker", **given)
     with pytest.raises(ValueError, match="more than 400 nodes there"):
-        ms.draw_tree(large, around=[], depth=4)
+        ms.draw_tree(GOOFSPIEL.replace("=3", "=13"), around=[], depth=4)
     with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
         ms.draw_tree("leduc_poker", {}, around=history)
