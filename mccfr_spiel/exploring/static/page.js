@@ -955,7 +955,7 @@ async function reviewOf(hand, still) {
   const belief = await askUntilDone("belief", { ...last, ...parts }, still);
   if (!belief) return null;
   tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
-    belief.rows.map((row) => [row.names.map(shortName).join(", "), bar(row.belief), num(value(row.value), tone(row.value))]),
+    belief.rows.map((row) => [row.names.map(shortName).join(", ") || "Start", bar(row.belief), num(value(row.value), tone(row.value))]),
     "At your last move, for each hand that fits what you knew"));
   return tables;
 }
