@@ -4,6 +4,7 @@
 in the terminal against a policy, and `explore` opens a page in the browser.
 """
 
+import contextlib
 import pathlib
 import random
 import re
@@ -24,7 +25,7 @@ from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.folders import FORMATS, load_string
+from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.evaluation.plays import duplicate_returns
@@ -454,7 +455,10 @@ def run_play(values: flags.FlagValues, game: str) -> int:
             found = local_best_response(policy.game, policy, **how)
             words = "A local best response, no more than a best response, gets "
         else:
-            found = duplicate_returns(policy.game, policy, name, **how)
+            other: Any = name
+            with contextlib.suppress(CheckpointError, OSError):  # it may have none
+                other = load_policy(name, policy.game, abstraction=abstraction)
+            found = duplicate_returns(policy.game, policy, other, **how)
             words = f"Against {name}: "
         print(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
         return 0

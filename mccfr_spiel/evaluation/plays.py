@@ -487,6 +487,9 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
     elif isinstance(given, str) and given in ("call", "raise"):
         given = _Always(given)
     elif isinstance(given, str | os.PathLike):
+        if not os.path.exists(given):
+            known = "uniform, call and raise"
+            raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
         given = load_policy(given)
     its_game = given.game if isinstance(given, SequencePolicy) else game
     if not same_name(its_game, game):

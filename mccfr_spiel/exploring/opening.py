@@ -151,15 +151,17 @@ def export(
             written.
 
     Raises:
-        ValueError: the game has more than MOST_NODES nodes.
+        ValueError: the game has more than MOST_NODES nodes, or no tree; see `explore`.
         OSError: the file cannot be written.
     """
     tree = subject.tree(60.0)
-    if tree is None or tree.num_nodes > MOST_NODES:
-        size = "an unknown number of" if tree is None else f"{tree.num_nodes:,}"
+    if tree is None:
+        why = subject.state_of_tree()[1]
+        raise ValueError(f"A page in one file needs the game's whole tree. {why}")
+    if tree.num_nodes > MOST_NODES:
         raise ValueError(
-            f"{brief(subject.source)} has {size} nodes; a page in one file can have "
-            f"{MOST_NODES:,}. Open the page with its server instead."
+            f"{brief(subject.source)} has {tree.num_nodes:,} nodes; a page in one file "
+            f"can have {MOST_NODES:,}. Open the page with its server instead."
         )
     data = page(contents(subject, tree)).encode()
     tell(f"Writing {in_words(len(data))} to {path}.")

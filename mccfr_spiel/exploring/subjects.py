@@ -209,14 +209,14 @@ class Candidate:
         """The policy's answer at a state where a player acts, by action; None if the
         policy can only be read with a tree."""
         policy = self.policy
-        if isinstance(policy, np.ndarray | dict | list | tuple):
+        if not hasattr(policy, "action_probabilities"):
             return None
         return Answers(policy).action_probabilities(state)
 
 
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
-    regrets, count, found_by = None, solver.num_iterations, None
+    regrets, count, found_by = None, getattr(solver, "num_iterations", None), None
     if isinstance(solver, Solver):
         found_by = solver
         if solver.tree.abstraction is None and solver.keeps_regrets:
@@ -376,7 +376,7 @@ class Subject:
             elif hasattr(one, "average_policy"):
                 self.history = self.history or getattr(one, "history", ())
                 if self._tree_given is None:
-                    self._tree_given = one.tree
+                    self._tree_given = getattr(one, "tree", None)
         if not self.candidates:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
         in_memory = [one.policy for one in self.candidates if one.read is None]
@@ -609,7 +609,6 @@ def _game_of(policies: Sequence[Any]) -> pyspiel.Game:
     games = (getattr(policy, "game", None) for policy in policies)
     found = next((one for one in games if isinstance(one, pyspiel.Game)), None)
     if found is None:
-        raise ValueError(
-            "A dictionary or an array does not name its game; give it (game=...)."
-        )
+        kind = type(policies[0]).__name__
+        raise ValueError(f"This {kind} does not name its game; give it (game=...).")
     return found

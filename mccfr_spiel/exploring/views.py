@@ -446,6 +446,9 @@ def row_of(
 _MOST = 4_000
 """Hands that a grid has at most."""
 
+_NEVER = 1e-100
+"""The weight of hands that the player does not have, beside those that it has."""
+
 _RANKS = "AKQJT98765432"
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
 
@@ -548,8 +551,11 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
     extras = np.stack((shares, found.equities(), found.evs), axis=1)
     names = [HAND_NAMES[hand] for hand in found.hands]
     keys = "label", "weight", "equity", "value", "probabilities", "values"
-    parts = names, *extras.T, found.frequencies, found.action_evs
-    rows = zip(*parts, strict=True)
+    rows = zip(names, *extras.T, found.frequencies, found.action_evs, strict=True)
+    columns = np.hstack((found.frequencies, extras))
+    # Hands that are never here still have a mean, and a range is no mean by itself.
+    parts = np.repeat(np.maximum(weights, _NEVER)[:, None], columns.shape[1], axis=1)
+    parts[:, len(found.actions)] = 1.0
     total = weights.sum()
     first = 0 if found.actions[0] == "Fold" else 1
     deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
@@ -564,8 +570,9 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
             for column in np.nan_to_num(found.frequencies).T
         ],
         "evs": study.evs,
+        "pot": study.subgame.betting.pot,
         "rows": [dict(zip(keys, row, strict=True)) for row in rows],
-        "ranks": _by_ranks(names, np.hstack((found.frequencies, extras)), weights),
+        "ranks": _by_ranks(names, columns, parts),
     }
 
 
@@ -640,11 +647,17 @@ def replayed(
 def _by_ranks(
     hands: Iterable[str],
     numbers: Iterable[Any],
-    weights: Iterable[float] = itertools.repeat(1.0),
+    weights: Iterable[Any] = itertools.repeat(1.0),
 ) -> dict[str, Any]:
     """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
-    has the mean over its suits, by their weights if there are any."""
-    found: dict[tuple[int, int], list[tuple[Any, float]]] = {}
+    has the means over its suits that have a number.
+
+    Args:
+        hands: the names of hands.
+        numbers: `[columns]` of each hand.
+        weights: of each hand, one for all its numbers or `[columns]`.
+    """
+    found: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
     for hand, of_hand, weight in zip(hands, numbers, weights, strict=False):
         rank, suit, other, its = hand.replace(" ", "")
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
@@ -653,8 +666,7 @@ def _by_ranks(
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
     for (row, column), pairs in found.items():
         rows, parts = zip(*pairs, strict=True)
-        mean = np.average(
-            np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
-        )
-        cells[row][column] = mean
+        told = np.ma.masked_invalid(np.array(rows, np.float64))
+        mean: Any = np.ma.average(told, axis=0, weights=np.array(parts))
+        cells[row][column] = mean.filled(np.nan)
     return {"labels": list(_RANKS), "cells": cells}

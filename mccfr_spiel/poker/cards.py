@@ -48,6 +48,8 @@ def cards_of(text: str, where: str) -> list[int]:
     Raises:
         ValueError: it is no list of cards, or a card stands there twice.
     """
+    if not isinstance(text, str):
+        raise ValueError(f"{where}={text!r} is no text of cards, such as Ks7d4c.")
     names = re.findall(r"..", re.sub(r"\s", "", text) + " ")
     names = [name[0].upper() + name[1].lower() for name in names]
     for name in names:

@@ -177,8 +177,11 @@ class Study:
         for step in history:
             here = self.subgame.nodes[at]
             if here.kind == DEAL:
-                card = cards_of(step, "card")[0] if isinstance(step, str) else step
-                dealt, chosen = (*dealt, card), 0
+                cards = cards_of(step, "card") if isinstance(step, str) else [step]
+                if len(cards) != 1 or cards[0] not in range(len(DECK)):
+                    raise ValueError(f"{step!r} is not one card, such as Qd.")
+                card, chosen = int(cards[0]), 0
+                dealt = *dealt, card
                 node = self._dealt(node, dealt)
                 words = said(words, here, card)
                 odds *= self._public.chance[node]
@@ -300,6 +303,8 @@ def _place(node: Node, action: int | str) -> int:
         *(node.words if isinstance(action, str) else node.actions)
     ]
     if action not in known:
+        if not known:
+            raise ValueError(f"{action!r} comes when the game is over.")
         raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
     return known.index(action)
 

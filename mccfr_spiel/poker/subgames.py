@@ -483,6 +483,16 @@ def _rake(text: str) -> tuple[float, float]:
     return refusals.number(share, "rake", 0.0, 1.0), most
 
 
+def _rake_text(rake: Sequence[float]) -> str:
+    try:
+        return ";".join(repr(float(number)) for number in rake)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"rake={rake!r} is not a share of the pot and the most chips that are "
+            "taken, such as (0.05, 30)."
+        ) from None
+
+
 def subgame(
     *,
     board: str,
@@ -538,10 +548,11 @@ def subgame(
         "raises": _pair_text(raises, "raises"),
         "donk": "bets" if donk is None else _pair_text(donk, "donk"),
         "first": refusals.player(first, 2, "first"),
-        "rake": "none" if rake is None else ";".join(repr(float(x)) for x in rake),
+        "rake": "none" if rake is None else _rake_text(rake),
     }
     if max_raises is not None:
         parameters["max_raises"] = refusals.integer(max_raises, "max_raises", 0)
+    cards_of(board, "board")
     names = ("pot", "stacks", "min_bet")
     numbers = [*map(_amount, amounts, names)]
     if all(one.is_integer() for one in numbers):
@@ -570,7 +581,8 @@ def _numbers(values: float | Sequence[float]) -> Sequence[float]:
 
 def _pair_text(given: Text, name: str) -> str:
     """One text for OpenSpiel: "|" between players, no commas."""
-    texts = [given] if isinstance(given, str) else [*given]
+    is_several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    texts: list[Any] = [*given] if is_several else [given]
     if not 1 <= len(texts) <= 2 or not all(isinstance(one, str) for one in texts):
         raise ValueError(f"{name}={given!r} is neither a text nor one for each player.")
     text = "|".join(re.sub(r"\s", "", one).replace(",", ";") for one in texts)

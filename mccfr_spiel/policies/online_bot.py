@@ -370,9 +370,17 @@ class OnlineOutcomeSamplingBot(SeatBot):
         return policy, self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Draws an action at one of the bot's own decisions and remembers it."""
+        """Draws an action at one of the bot's own decisions and remembers it.
+
+        Raises:
+            ValueError: the bot has no move there.
+        """
         info_state = state.information_state_string(self.player)
         actions = state.legal_actions(self.player)
+        if not actions:
+            raise ValueError(
+                f"Player {self.player} has no move after {state.history()}."
+            )
         number = self._meet(info_state, actions)
         odds = self._explored(number, len(actions))
         draw = plain_uniform(self._stream, infoset_place(self.player, info_state))

@@ -8,7 +8,7 @@ apart.
 import difflib
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,9 @@ class SequencePolicy(openspiel_policy.Policy):
         hidden = self._num_infosets - len(rows)
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
         return html_rows(tree.game, str(self), rows, note)
+
+    # Not by inheritance: two policies are not equal because their numbers are.
+    keys, values, items, get = Mapping.keys, Mapping.values, Mapping.items, Mapping.get
 
     def __bool__(self) -> bool:
         return True

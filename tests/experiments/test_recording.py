@@ -390,6 +390,7 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     play = ["play", "run", flag, "--against=uniform", "--deals=20"]
     assert main(play) == 0
     assert "Against uniform:" in capsys.readouterr().out
+    assert main([*play[:3], "--against=run", "--deals=2"]) == 0
     assert main([*play[:-1], "--deals=1"]) == 1
     assert main([play[0], "kuhn_poker", *play[2:], "--iterations=9"]) == 0  # solved so
     capsys.readouterr()

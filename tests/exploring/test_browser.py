@@ -136,18 +136,15 @@ def test_a_state_shows_its_moves_with_the_numbers_of_openspiel(browser, leduc):
     assert tab.text("#text").split() == str(state).split()
     assert tab.content("#info-state") == state.information_state_string()
     odds = solver.average_policy().action_probabilities(state)
-    shown = [cell.text for cell in tab.all("#moves .p")]
-    assert shown == [f"{p:.3f}" for p in odds.values()]
-    names = [button.text for button in tab.all("#moves button.move")]
-    assert names == ["Check", "Bet"]
+    assert texts(tab, "#moves .p") == [f"{p:.3f}" for p in odds.values()]
+    assert texts(tab, "#moves button.move") == ["Check", "Bet"]
     tab.click("#tab-whole")
     tab.until(lambda: tab.all("#nash-conv"))
     nash_conv = ms.nash_conv("leduc_poker", solver.average_policy())
     assert tab.text("#nash-conv") == f"{nash_conv:.3f}"
     returns = ms.expected_returns("leduc_poker", solver.average_policy())
-    assert [cell.text for cell in tab.all("#overview tbody tr td:nth-child(2)")] == [
-        f"{x:.3f}" for x in returns
-    ]
+    shown = texts(tab, "#overview tbody tr td:nth-child(2)")
+    assert shown == [f"{x:.3f}" for x in returns]
     assert not tab.complaints()
 
 
@@ -251,11 +248,8 @@ def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path
             tab.wait_for_values()
             assert tab.script("return window.stolen") is None
             assert not tab.all("img, iframe, #moves script, #panel script")
-            assert HOSTILE in tab.script(
-                "return document.querySelector('#info-state').textContent"
-            )
-            names = [b.text for b in tab.all("#moves button.move")]
-            assert any("<b>" in name for name in names)
+            assert HOSTILE in tab.content("#info-state")
+            assert any("<b>" in name for name in texts(tab, "#moves button.move"))
             assert not tab.complaints()
 
 
@@ -339,8 +333,7 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
                 )
                 here = [f"{p:.3f}" for p in kept[step]["0"].values()]
                 tab.until(lambda tab=tab, here=here: texts(tab, "#moves .p") == here)
-                marked = tab.all("#course tr[aria-current] th")
-                assert [one.text for one in marked] == [f"{10**step:,}"]
+                assert texts(tab, "#course [aria-current] th") == [f"{10**step:,}"]
             assert not tab.complaints()
 
 

@@ -74,13 +74,9 @@ def test_nodes_of_an_infoset_are_joined_by_a_line_with_a_dot_at_each():
     links = [p for p in root.iter(f"{SVG}path") if "link" in p.get("class", "")]
     dots = [c for c in root.iter(f"{SVG}circle") if c.get("r") == "3"]
     assert (len(links), len(dots)) == (12, 24)
-    seen = parsed(ms.draw_tree(_no_secrets()))
-    assert not [p for p in seen.iter(f"{SVG}path") if "link" in p.get("class", "")]
-
-
-def _no_secrets():
     below = [move(1, name, leaf(1.0, -1.0), leaf(0.0, 0.0)) for name in ("b", "c")]
-    return small_game(move(0, "a", *below))
+    seen = parsed(ms.draw_tree(small_game(move(0, "a", *below))))  # has no secrets
+    assert not [p for p in seen.iter(f"{SVG}path") if "link" in p.get("class", "")]
 
 
 def test_large_games_are_refused_with_their_size():
@@ -96,10 +92,8 @@ def test_large_games_are_refused_with_their_size():
 
 def test_strange_strings_make_valid_xml():
     odd = 'a\0<&>"\n' + "x" * 200
-    game = small_game(
-        chance((0.5, move(0, odd, leaf(1.0, -1.0))), (0.5, leaf(0.0, 0.0)))
-    )
-    root = parsed(ms.draw_tree(game))
+    tree = chance((0.5, move(0, odd, leaf(1.0, -1.0))), (0.5, leaf(0.0, 0.0)))
+    root = parsed(ms.draw_tree(small_game(tree)))
     titles = [element.text or "" for element in root.iter(f"{SVG}title")]
     assert any(text.startswith("player 0: a\\x00<&>") for text in titles)
 
@@ -121,9 +115,7 @@ def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
 
     drawing = ms.draw_tree("kuhn_poker")
     pixels = imread(io.BytesIO(printed(drawing.svg, "png")))[..., :3]
-    found = {
-        tuple(pixel) for pixel in (pixels.reshape(-1, 3) * 255).round().astype(int)
-    }
+    found = {tuple(one) for one in (pixels.reshape(-1, 3) * 255).round().astype(int)}
     for colour in ("2563c9", "c2410c", "8c959f", "6e7781", "1f2328", "15803d"):
         assert tuple(bytes.fromhex(colour)) in found, colour
     root = parsed(drawing)
@@ -139,12 +131,12 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     assert {"Fold 0.33", "Call 0.33", "Raise 0.33"} <= set(written)
     assert written.count("\u2026") == 2  # a chance node, and player 0 after a raise
     assert "1, -1" in written  # after a fold, a leaf
-    whole = words(parsed(ms.draw_tree("kuhn_poker", around=[], depth=9)))
-    numbered = words(parsed(ms.draw_tree("kuhn_poker")))  # in another order
-    assert [w for w in whole if not w[0].isdigit()] == [
-        w for w in numbered if not w[0].isdigit()
-    ]
-    large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
+
+    def named(**more):  # infosets are numbered in another order
+        drawn = words(parsed(ms.draw_tree("kuhn_poker", **more)))
+        return [word for word in drawn if not word[0].isdigit()]
+
+    assert named(around=[], depth=9) == named()
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "is no list of actions, such as"),
@@ -154,6 +146,6 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
         with pytest.raises(ValueError, match=said):
             ms.draw_tree("leduc_poker", **given)
     with pytest.raises(ValueError, match="more than 400 nodes there"):
-        ms.draw_tree(large, around=[], depth=4)
+        ms.draw_tree(GOOFSPIEL.replace("=3", "=13"), around=[], depth=4)
     with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
         ms.draw_tree("leduc_poker", {}, around=history)

@@ -1,9 +1,12 @@
 """What the page and the program say of a subgame."""
 
+import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.exploring.opening import export
+from mccfr_spiel.exploring.views import grid_of_hands
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
@@ -30,7 +33,10 @@ def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
 
 def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
     study = ms.poker.Study(STRING, solver.average_policy())
-    grid, root = Page(solver).ask("grid", history=""), study.decision()
+    page, root = Page(solver), study.decision()
+    with pytest.raises(ValueError, match=r"needs the game's whole tree\. Hands are"):
+        export(page.answers.subject, "page.html")
+    grid = page.ask("grid", history="")
     assert grid["actions"] == ["Check", "All-in 10"]
     assert grid["evs"] == pytest.approx(study.evs)
     rows = {row["label"]: row for row in grid["rows"]}
@@ -47,6 +53,18 @@ def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
     assert queens[2] == rows["QhQs"]["weight"] == 1
     assert king[2] == 0.5
     assert sum(cell is not None for line in cells for cell in line) == 3
+
+
+def test_a_cell_has_the_means_of_the_hands_that_have_numbers():
+    """Kings never bet, so the other bettor holds the queen of one of the hands."""
+    game = STRING.replace("AsAh;AsKh:0.5;QsQh", "QsQh:0.25;QdQc").replace("22;", "QsKh")
+    table = ms.Solver(game, ms.CFR).average_policy().to_dict()
+    table["KdKs 2s3h4d6c7c: Check"] = {1: 1.0, 2: 0.0}
+    grid = grid_of_hands(ms.poker.Study(game, table), [0, 1, 1, 2])
+    values = {row["label"]: row["value"] for row in grid["rows"]}
+    assert np.isnan(values["QhQs"])
+    means = [0.5, 0.5, (0.25 + 1) / 2, 1, values["QcQd"]]
+    assert grid["ranks"]["cells"][2][2] == pytest.approx(means)
 
 
 def test_the_page_locks_all_hands_of_a_decision_and_frees_them():

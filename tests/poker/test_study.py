@@ -210,10 +210,8 @@ def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
     assert by_name["AhAs"][1] == pytest.approx(1, abs=0.01)
     assert by_name["QhQs"][1] == pytest.approx(1 / 3, abs=0.02)
     assert kings.frequencies[0] == pytest.approx([1 / 3, 2 / 3], abs=0.02)
-    assert dict(zip(in_words(root), root.equities(), strict=True)) == {
-        "AhAs": 1,
-        "QhQs": 0,
-    }
+    equities = dict(zip(in_words(root), root.equities(), strict=True))
+    assert equities == {"AhAs": 1, "QhQs": 0}
     assert kings.equities() == pytest.approx([0.25], abs=0.01)
 
 
@@ -229,11 +227,8 @@ def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
     row = next(r for r in rows if r["before"] == "All-in 10" and r["action"] == "Call")
     assert row["hand"] == "KhKs"
     # Against aces and queens alike: 40 - 10 or -10.
-    assert float(row["action_ev"]) == pytest.approx(10)
-    assert float(row["ev"]) == pytest.approx(5)
-    assert float(row["equity"]) == 0.5
-    assert float(row["ev_share"]) == pytest.approx(0.5)
-    assert float(row["frequency"]) == 0.5
+    names = ("action_ev", "ev", "equity", "ev_share", "frequency")
+    assert [float(row[name]) for name in names] == pytest.approx([10, 5, *[0.5] * 3])
 
 
 @pytest.mark.interpreted
@@ -248,6 +243,9 @@ def test_what_is_no_decision_is_refused_in_words():
         (["Bet 11"], "'Bet 11' is not one of Check, All-in 10"),
         ([7], "7 is not one of"),
         (["Check", "Check", "2s"], "2s cannot be dealt"),
+        (["Check", "Check", "7c7d"], "'7c7d' is not one card"),
+        (["Check", "Check", 52], "52 is not one card"),
+        (["All-in 10", "Fold", "Check"], "'Check' comes when the game is over"),
     ):
         with pytest.raises(ValueError, match=message):
             study.decision(history)

@@ -172,10 +172,7 @@ def test_only_the_seed_matters():
 
 
 def test_openspiels_evaluate_bots_drives_it():
-    bots = [
-        OnlineOutcomeSamplingBot(KUHN, 0, seed=1),
-        OnlineOutcomeSamplingBot(KUHN, 1, seed=2),
-    ]
+    bots = [OnlineOutcomeSamplingBot(KUHN, seat, seed=1 + seat) for seat in (0, 1)]
     rng = np.random.RandomState(3)
     for _ in range(50):
         state = KUHN.new_initial_state()
@@ -186,6 +183,8 @@ def test_openspiels_evaluate_bots_drives_it():
     assert 3 < bots[0].num_infosets <= 6
     returns = pyspiel.evaluate_bots(KUHN.new_initial_state(), bots, 5)
     assert sum(returns) == 0
+    with pytest.raises(ValueError, match=r"Player 1 has no move after \[\]"):
+        bots[1].step(KUHN.new_initial_state())
 
 
 def is_uniform(policy):

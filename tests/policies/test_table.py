@@ -67,7 +67,7 @@ def test_a_policy_is_the_dictionary_that_to_dict_makes(name):
     expected = policy.to_dict()
     assert len(policy) == len(expected)
     assert list(policy) == list(expected)
-    assert {info_state: policy[info_state] for info_state in policy} == expected
+    assert dict(policy) == dict(policy.items()) == expected
     assert all(info_state in policy for info_state in expected)
 
 
@@ -78,7 +78,7 @@ def test_strings_that_players_share_are_asked_for_with_the_player():
     assert (
         list(policy) == list(policy.to_dict()) == ["player 0: same", "player 1: same"]
     )
-    assert {key: policy[key] for key in policy} == policy.to_dict()
+    assert dict(policy) == policy.to_dict()
     assert "same" not in policy
     with pytest.raises(KeyError, match="'player 0: same' or 'player 1: same'"):
         policy["same"]

@@ -539,8 +539,12 @@ function shade(cell, part, kind) {
 }
 
 // A cell is striped by how often its hands take each action; a pointer sees the numbers.
-const colorsOf = (names) => names.map((name, i) => /^Fold|^Pass/.test(name) ? "var(--accent)" : /^Check|^Call/.test(name) ? "var(--up)" :
-  names.length > 5 ? "hsl(" + Math.round((300 * i) / names.length) + " 55% 55%)" : "color-mix(in srgb, var(--down) " + (30 + Math.round((70 * (i + 1)) / names.length)) + "%, var(--other))");
+function colorsOf(names) {
+  const least = names.findIndex((name) => !/^(Fold|Pass|Check|Call)/.test(name)), span = names.length - 1 - least;
+  return names.map((name, i) => /^Fold|^Pass/.test(name) ? "var(--accent)" : /^Check|^Call/.test(name) ? "var(--up)" :
+    names.length > 5 ? "hsl(" + Math.round((300 * i) / names.length) + " 55% 55%)" :
+    "color-mix(in srgb, var(--down) " + Math.round(span > 0 ? (100 * (i - least)) / span : 100) + "%, var(--other))");
+}
 
 function stripes(cell, names, odds) {
   const colors = colorsOf(names);
@@ -563,7 +567,7 @@ const legend = (names) => h("p", { class: "legend" }, names.map((name, i) => {
 }));
 
 function handsTable(grid, rows) {
-  const share = (row) => (known(row.value) && row.equity > 0 ? percent(row.value / (row.equity * (grid.evs[0] + grid.evs[1]))) : "\u2013");
+  const share = (row) => (known(row.value) && row.equity > 0 ? percent(row.value / (row.equity * grid.pot)) : "\u2013");
   return table(["Hand", headNum("Range"), ...grid.actions.flatMap((name) => [headNum(name), headNum("EV", "Of " + name)]), headNum("EV"), headNum("Equity"), headNum("EV / equity")],
     rows.map((row) => [h("th", { scope: "row" }, row.label), num(percent(row.weight)),
       ...grid.actions.flatMap((_, i) => [shade(h("td", { class: "cell" }, percent(row.probabilities[i])), row.probabilities[i]), num(known(row.values[i]) ? fixedTo(row.values[i], 2) : "\u2013")]),
@@ -593,7 +597,6 @@ function drawGrid(grid) {
       row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
     const kind = (name) => (name[0] === name[2] ? name[0] + name[2] : name[0] + name[2] + (name[1] === name[3] ? "s" : "o"));
     const isMove = gridMove > 0 && gridMove <= grid.actions.length, isEv = columns[gridMove] === "EV";
-    const pot = extras.length ? grid.evs[0] + grid.evs[1] : 1;
     parts.push(h("div", { class: "row" }, h("label", {}, isMove ? "Percent of " : "Show ", choice)));
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
@@ -603,7 +606,7 @@ function drawGrid(grid) {
         const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
         const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
         if (!cell) return box;
-        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / pot : at, isEv ? "value" : "") : box;
+        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / grid.pot : at, isEv ? "value" : "") : box;
       })))))));
     parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits." +
       (extras.length ? " Numbers are percent of the range, if not of what is chosen; an EV is what a hand gets out of the pot. Click on hands to see their suits." : "")));
@@ -633,7 +636,7 @@ async function drawCurve(still) {
   const parts = [];
   const words = { nash_conv: "NashConv", exploitability: "Exploitability" }[metric] || metric;
   if (x && metric) parts.push(h("h2", {}, words + (columns.iteration ? " by iterations" : " by nodes touched")), curve(x, columns[metric], words));
-  else parts.push(h("p", { class: "soft" }, "There are no rows: the curve is that of a run's results.csv, or of solver.run."));
+  else parts.push(h("p", { class: "soft" }, "There are no rows with a metric: the curve is that of a run's results.csv, or of solver.run(..., metrics=...)."));
   if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
   const course = h("div", { id: "course" });
   const steps = stepsOfRun();
@@ -817,7 +820,7 @@ async function drawChangePanel(still) {
   const post = (name, body) => guarded(async () => afterChange(await ask(name, null, { visit: VISIT, policy: basePolicy(), ...body }), still));
   const parts = [h("h2", {}, "Fix the policy here")];
   if (number === null) {
-    parts.push(h("p", { class: "soft" }, "Walk to a state where a player is to move."));
+    parts.push(h("p", { class: "soft" }, (infoset && about.why) || "Walk to a state where a player is to move."));
   } else {
     const inputs = shown.state.moves.map((move, i) => h("input", { type: "number", min: 0, step: "any", class: "fix",
       value: infoset.probabilities[i].toFixed(4), "aria-label": "Probability of " + move.name }));
@@ -952,7 +955,7 @@ async function reviewOf(hand, still) {
   const belief = await askUntilDone("belief", { ...last, ...parts }, still);
   if (!belief) return null;
   tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
-    belief.rows.map((row) => [row.names.map(shortName).join(", "), bar(row.belief), num(value(row.value), tone(row.value))]),
+    belief.rows.map((row) => [row.names.map(shortName).join(", ") || "Start", bar(row.belief), num(value(row.value), tone(row.value))]),
     "At your last move, for each hand that fits what you knew"));
   return tables;
 }
