@@ -163,8 +163,7 @@ def sum_of_payoffs(tree: GameTree) -> float:
             "saddle point needs two. Use a Solver, which takes any number of players."
         )
     sums = tree.utilities.sum(axis=1)
-    largest = max(1.0, float(np.abs(tree.utilities).max()))
-    if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
+    if np.ptp(sums) > _ZERO_SUM_TOLERANCE * np.abs(tree.utilities).max():
         raise NotZeroSumError(
             f"{brief(tree.source)} is neither zero-sum nor constant-sum: the players' "
             f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
