@@ -97,10 +97,10 @@ def prox(side, gradient, center, scale, log_policy, plan):
         total = 0.0
         for s in range(start, stop):
             total += math.exp(log_policy[s] - most)
-        most += math.log(total)
+        rest = math.log(total)  # which `most` + `rest` would round away
         for s in range(start, stop):
-            log_policy[s] -= most
-        gradient[side.infosets[i]["parent"]] += step * most
+            log_policy[s] = log_policy[s] - most - rest
+        gradient[side.infosets[i]["parent"]] += step * (most + rest)
     plan[0] = 1.0
     for i in range(len(side.infosets)):
         mass = plan[side.infosets[i]["parent"]]
