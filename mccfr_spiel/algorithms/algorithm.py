@@ -255,6 +255,7 @@ def check_algorithm(algorithm: Any) -> None:
             "walk that samples or prunes does not come everywhere. Use it with "
             f"ms.FULL, not with {sampling}."
         )
+    refusals.flag(algorithm.alternating, "alternating")
     batch = algorithm.batch
     if isinstance(batch, str) and batch != AUTO:
         raise ValueError(f'batch={batch!r} is neither an integer nor "{AUTO}".')

@@ -133,12 +133,8 @@ class Sampling(Part):
             value = getattr(self, name)
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
                 continue
-            if not isinstance(value, bool | np.bool_):
-                more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
-                raise ValueError(
-                    f"Sampling: {name}={value!r} is not True or False{more}."
-                )
-            self.fill(**{name: bool(value)})
+            more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", more)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
                 f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
@@ -679,7 +675,8 @@ def own_rule(
         everywhere: whether the rule moves the policy where the gradient is 0, too; it
             then needs FULL.
     """
-    return OwnRule(update, tuple(parameters), compiled, everywhere)
+    numbers = np.atleast_1d(refusals.numbers(parameters, "parameters"))
+    return OwnRule(update, tuple(numbers.tolist()), compiled, everywhere)
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:

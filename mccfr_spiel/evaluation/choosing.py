@@ -236,6 +236,8 @@ def check_rule(
     Raises:
         ValueError: the rule breaks one of these; the message says at which update.
     """
+    if not isinstance(rule, OwnRule):
+        raise ValueError(f"{rule!r} is no rule of algorithms.own_rule(function).")
     function: Any = compiled_alone(rule.update) if rule.compiled else rule.update
     regrets = []
     for count in range(1, most_actions + 1):

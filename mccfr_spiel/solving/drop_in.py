@@ -27,6 +27,7 @@ from mccfr_spiel.policies.table import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
+from mccfr_spiel.tree.loading import load_game
 
 
 class AverageType(enum.Enum):
@@ -166,6 +167,7 @@ class CFRBRSolver(_CFRSolver):
         linear_averaging: bool = False,
         regret_matching_plus: bool = False,
     ) -> None:
+        game = load_game(game)
         if game.num_players() != 2:
             raise ValueError(
                 f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
