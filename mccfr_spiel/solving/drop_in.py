@@ -186,16 +186,18 @@ def _against_best_responses(
     """
     passes, other, played = full_pass(tree), 1 - player, policy.copy()
     gradient = passes.gradient(passes.plan(policy), other)
+    tie = _TIE * np.abs(gradient).max()
     for infoset in tree.infosets[tree.infosets["player"] == other][::-1]:
         start = infoset["first_sequence"]
         best = gradient[start : start + infoset["num_actions"]]
         gradient[infoset["parent"]] += best.max()
         played[start : start + len(best)] = 0.0
-        played[start + np.argmax(best >= best.max() - _TIE)] = 1.0
+        played[start + np.argmax(best >= best.max() - tie)] = 1.0
     return passes.gradient(passes.plan(played), player), 2 * tree.num_nodes
 
 
 _TIE = 1e-12
+"""The most by which values that are equal may differ, relative to the largest."""
 
 
 class _PythonSolver(_OnSolver):
