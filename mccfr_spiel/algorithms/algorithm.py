@@ -23,6 +23,7 @@ from mccfr_spiel.algorithms.parts import (
     full,
     outcome,
     polynomial,
+    written,
 )
 from mccfr_spiel.algorithms.rules import (
     RULES,
@@ -89,7 +90,7 @@ class Algorithm(_Parts):
         if not self.alternating:
             parts.append("alternating=False")
         if self.batch != 1:
-            parts.append(f"batch={self.batch!r}")
+            parts.append(f"batch={written(self.batch)}")
         return f"Algorithm({', '.join(parts)})"
 
     def __str__(self) -> str:

@@ -45,8 +45,14 @@ class Part:
 
     def spelled(self, name: str) -> str:
         """The call that makes the part, with the fields that differ from default."""
-        values = [f"{key}={value!r}" for key, value in self.changed().items()]
+        fields = self.changed().items()
+        values = [f"{key}={written(value)}" for key, value in fields]
         return f"{name}({', '.join(values)})"
+
+
+def written(value: Any) -> str:
+    """The repr of a value as files have it: with NumPy's scalars as Python's own."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def checked_horizon(value: Any, *changes: float) -> int:
@@ -132,6 +138,7 @@ class Sampling(Part):
         for name in ("chance", "opponents", "prune"):
             value = getattr(self, name)
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
+                self.fill(prune=_BY_REGRET)
                 continue
             more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
             self.fill(**{name: refusals.flag(value, f"Sampling: {name}", more)})
