@@ -318,7 +318,7 @@ def reads_or_says_why(content):
         path = pathlib.Path(folder) / "settings.json"
         path.write_bytes(content)
         try:
-            settings = read_settings(path)
+            settings = read_settings(str(path))
         except ValueError as error:
             words = str(error)
         else:

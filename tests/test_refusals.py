@@ -42,6 +42,7 @@ ODD_POLICIES: list[Any] = [
     np.full(TREE.num_sequences, 0.4),
     ms.Solver(LEDUC, ms.CFR).average_policy(),
 ]
+BATCH = ms.EXTERNAL_SAMPLING._replace(batch=4)
 STATE = KUHN.new_initial_state()
 STATE.apply_action(0)
 STATE.apply_action(1)
@@ -66,16 +67,30 @@ CALLS = {
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
     "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
     "m_values": (ms.m_values, ODD_GAMES),
-    "nash_conv_bound": (
-        lambda g: ms.nash_conv_bound(g, ms.CFR),
-        [*ODD_GAMES, GENERAL],
-    ),
+    "nash_conv_bound": (lambda g: ms.nash_conv_bound(g, ms.CFR), [*ODD_GAMES, GENERAL]),
     "bot's game": (lambda g: ms.OnlineOutcomeSamplingBot(g, 0), ODD_GAMES),
     "sampled_returns": (
         lambda g: ms.sampled_returns(g, UNIFORM, plays=2),
         [*ODD_GAMES, LEDUC],
     ),
     "ExcessiveGap": (ms.ExcessiveGap, [*ODD_GAMES, GENERAL]),
+    "alternating": (
+        lambda a: ms.Solver(TREE, ms.CFR._replace(alternating=a)),
+        [2, "x"],
+    ),
+    "row of a lock": (lambda x: ms.Solver(TREE, ms.CFR, locked={"0": x}), ["x", None]),
+    "row of a policy": (
+        lambda x: ms.nash_conv(TREE, UNIFORM.to_dict() | {"0": x}),
+        [None, "x", [0.5, 0.5], {0: "x"}],
+    ),
+    "answer of a function": (lambda x: ms.nash_conv(TREE, lambda *_: x), ["x"]),
+    "parameters of own_rule": (lambda x: ms.own_rule(lambda *_: 0, x), ["x"]),
+    "rule of check_rule": (ms.evaluation.check_rule, [None, "x", ms.ftrl(1.0)]),
+    "callback": (lambda x: solver().run(1, callback=x), [True, "x"]),
+    "first order iterate_until": (ms.MirrorProx(KUHN).iterate_until, [NAN, None, "x"]),
+    "step size of mirror prox": (lambda x: ms.MirrorProx(KUHN, step_size=x), ["x", 0]),
+    "cluster": (lambda x: ms.Solver(KUHN, BATCH, cluster=x), [4, "x"]),
+    "CFRBRSolver": (ms.CFRBRSolver, ODD_GAMES),
     "CFRSolver": (ms.CFRSolver, ODD_GAMES),
     "OutcomeSamplingMCCFRSolver": (ms.OutcomeSamplingMCCFRSolver, ODD_GAMES),
     "nash_conv of": (lambda p: ms.nash_conv(TREE, p), ODD_POLICIES),
@@ -98,10 +113,7 @@ CALLS = {
         lambda n: solver().iterate_until(n),
         [NAN, INF, -INF, "3", None, [3]],
     ),
-    "plays": (
-        lambda n: ms.sampled_returns(KUHN, UNIFORM, plays=n),
-        [*ODD_COUNTS, 1],
-    ),
+    "plays": (lambda n: ms.sampled_returns(KUHN, UNIFORM, plays=n), [*ODD_COUNTS, 1]),
     "seconds of learning": (
         lambda s: ms.learned_response(KUHN, UNIFORM, 0, seconds=s, plays=2),
         [-1, NAN, INF, "3", None, [3]],
@@ -132,10 +144,7 @@ CALLS = {
         lambda p: ms.nash_conv_bound(TREE, ms.CFR, p),
         [*ODD_RATES, 0],
     ),
-    "T of a bound": (
-        lambda t: ms.cfr_regret_bound(THEORY[0], t),
-        [0, -1, NAN, None],
-    ),
+    "T of a bound": (lambda t: ms.cfr_regret_bound(THEORY[0], t), [0, -1, NAN, None]),
     "delta": (
         lambda d: ms.outcome_sampling_regret_bound(THEORY[0], 10, 0.5, d),
         [d for d in ODD_RATES if d is not None],
@@ -201,14 +210,8 @@ CALLS = {
         lambda v: ms.SequencePolicy(TREE, v),
         [np.ones(3), None, "uniform", np.ones((TREE.num_sequences, 2))],
     ),
-    "path of a policy": (
-        ms.SequencePolicy.load,
-        [pathlib.Path(__file__), b"x", None],
-    ),
-    "path of a checkpoint": (
-        ms.Solver.load,
-        [pathlib.Path(__file__), b"x", None],
-    ),
+    "path of a policy": (ms.SequencePolicy.load, [pathlib.Path(__file__), b"x", None]),
+    "path of a checkpoint": (ms.Solver.load, [pathlib.Path(__file__), b"x", None]),
     "abstraction": (
         lambda a: ms.Solver(KUHN, abstraction=a).iterate(1),
         ["string", 3, lambda state, player: 3, lambda state: "x"],

@@ -24,6 +24,7 @@ from mccfr_spiel.algorithms.parts import (
     full,
     outcome,
     polynomial,
+    written,
 )
 from mccfr_spiel.algorithms.rules import (
     RULES,
@@ -90,7 +91,7 @@ class Algorithm(_Parts):
         if not self.alternating:
             parts.append("alternating=False")
         if self.batch != 1:
-            parts.append(f"batch={self.batch!r}")
+            parts.append(f"batch={written(self.batch)}")
         return f"Algorithm({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -261,6 +262,7 @@ def check_algorithm(algorithm: Any) -> None:
             "walk that samples or prunes does not come everywhere. Use it with "
             f"ms.FULL, not with {sampling}."
         )
+    refusals.flag(algorithm.alternating, "alternating")
     batch = algorithm.batch
     if isinstance(batch, str) and batch != AUTO:
         raise ValueError(f'batch={batch!r} is neither an integer nor "{AUTO}".')

@@ -45,8 +45,14 @@ class Part:
 
     def spelled(self, name: str) -> str:
         """The call that makes the part, with the fields that differ from default."""
-        values = [f"{key}={value!r}" for key, value in self.changed().items()]
+        fields = self.changed().items()
+        values = [f"{key}={written(value)}" for key, value in fields]
         return f"{name}({', '.join(values)})"
+
+
+def written(value: Any) -> str:
+    """The repr of a value as files have it: with NumPy's scalars as Python's own."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def checked_horizon(value: Any, *changes: float) -> int:
@@ -132,13 +138,10 @@ class Sampling(Part):
         for name in ("chance", "opponents", "prune"):
             value = getattr(self, name)
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
+                self.fill(prune=_BY_REGRET)
                 continue
-            if not isinstance(value, bool | np.bool_):
-                more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
-                raise ValueError(
-                    f"Sampling: {name}={value!r} is not True or False{more}."
-                )
-            self.fill(**{name: bool(value)})
+            more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", more)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
                 f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
@@ -681,7 +684,8 @@ def own_rule(
     """
     if isinstance(parameters, str) or not isinstance(parameters, Iterable):
         raise ValueError(f"parameters={parameters!r} is no list, such as (0.5,).")
-    return OwnRule(update, tuple(parameters), compiled, everywhere)
+    numbers = refusals.numbers(tuple(parameters), "parameters")
+    return OwnRule(update, tuple(numbers.tolist()), compiled, everywhere)
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:

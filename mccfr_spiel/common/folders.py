@@ -22,6 +22,7 @@ import csv
 import errno
 import io
 import json
+import operator
 import os
 import pathlib
 import re
@@ -291,8 +292,10 @@ def kept_policies(folder: pathlib.Path) -> dict[int, pathlib.Path]:
 
 
 def write_json(path: pathlib.Path, value: Any) -> None:
-    """Writes a value as JSON; the file appears whole or not at all."""
-    write_file(path, (json.dumps(value, indent=1) + "\n").encode())
+    """Writes a value as JSON, with NumPy's integers as Python's; the file appears whole
+    or not at all."""
+    text = json.dumps(value, indent=1, default=operator.index)
+    write_file(path, (text + "\n").encode())
 
 
 def load_string(game: str, players: int | None = None) -> str:

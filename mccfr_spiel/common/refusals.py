@@ -10,6 +10,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 
 def integer(value: Any, name: str, least: int | None = None) -> int:
     """Returns the value as an int; a float such as 1e6 counts as an integer.
@@ -53,6 +55,29 @@ def number(
             f"{name}={value!r} is not a number in {bracket}{low:g}, {high:g}]."
         )
     return result
+
+
+def flag(value: Any, name: str, more: str = "") -> bool:
+    """Returns the value as a bool; `more` says what else would be taken.
+
+    Raises:
+        ValueError: the value is neither True nor False.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is not True or False{more}.")
+    return bool(value)
+
+
+def numbers(value: Any, name: str) -> np.ndarray:
+    """Returns the value as an array of float64, a new one.
+
+    Raises:
+        ValueError: something in the value is no number.
+    """
+    try:
+        return np.array(value, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}={value!r} is not made of numbers: {error}.") from None
 
 
 def player(value: Any, num_players: int, name: str = "player") -> int:

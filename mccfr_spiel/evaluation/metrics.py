@@ -199,8 +199,8 @@ def known_value(
     """
     tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
-    scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
-    if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:
+    most = _TOLERANCE * np.abs(tree.utilities).max(initial=0.0)
+    if tree.num_players != 2 or np.ptp(sums) > most:
         return None
     _, best = full_pass(tree, threads).values(vector)
     return GameValue(float(sums[0] - best[1]), float(best[0]))

@@ -438,7 +438,8 @@ def local_best_response(
             of that kind, or deals hands in more than 100,000 ways.
     """
     source = load_game(game)
-    bots = bots_of(policy, source, refusals.integer(seed, "seed", 0))
+    seed = refusals.integer(seed, "seed", 0)
+    bots = bots_of(policy, source, seed)
     if not all(bot.provides_policy() for bot in bots):
         raise ValueError("A local best response needs bots that tell their policies.")
     played = turn_based(source)

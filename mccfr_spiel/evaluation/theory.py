@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyspiel
 
-from mccfr_spiel.algorithms import UNIFORM, Algorithm, regret_matching
+from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
@@ -175,7 +175,7 @@ def least_history_probability(
 
 
 def _counts(iterations: Numbers) -> np.ndarray:
-    counts = np.asarray(iterations, float)
+    counts = refusals.numbers(iterations, "iterations")
     if not (counts > 0).all():
         raise ValueError(f"iterations={iterations} must be above 0.")
     return counts
@@ -259,7 +259,7 @@ def gap_bound(
         raise ValueError(f"players={players!r} is no tuple of two PlayerTheory.")
     if len(players) != 2:
         raise ValueError(f"Proposition 2 is about two players, not {len(players)}.")
-    first, second = (np.asarray(regret, float) for regret in regrets)
+    first, second = (refusals.numbers(regret, "regrets") for regret in regrets)
     spread = 2 * players[0].utility_range
     spread += sum(estimate_range(player, sampling) for player in players)
     return (first + second) / counts + spread * np.sqrt(2 / counts * np.log(1 / p))
@@ -311,7 +311,7 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
 
 
 def nash_conv_bound(
-    game: pyspiel.Game | str | GameTree, algorithm: Algorithm, p: float = 0.05
+    game: pyspiel.Game | str | GameTree, algorithm: Algorithm | str, p: float = 0.05
 ) -> Callable[[Numbers], np.ndarray]:
     """The theorems' bound on NashConv of the average policy, as a function of T.
 
@@ -323,7 +323,7 @@ def nash_conv_bound(
     Raises:
         ValueError: no theorem covers the algorithm or the game, or p is not in (0, 1].
     """
-    tree = complete_tree(game)
+    tree, algorithm = complete_tree(game), algorithm_of(algorithm)
     check_covered(tree.game, algorithm)
     sampling = algorithm.sampling
     p = _failure(p)

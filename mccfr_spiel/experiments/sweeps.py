@@ -389,7 +389,7 @@ def keyed(runs: Iterable[tuple[str, str, Settings]]) -> dict[str, Settings]:
 
 def run_sweep(
     settings: Mapping[str, Settings],
-    folder: pathlib.Path,
+    folder: str | os.PathLike[str],
     executor: Executor,
     on_progress: Callable[[float], object] = lambda share: None,
     *,
@@ -413,6 +413,7 @@ def run_sweep(
         ValueError: the folder holds another sweep or is in use, a setting is wrong, or
             a key cannot name files.
     """
+    folder = pathlib.Path(folder)
     for name, one in settings.items():
         if pathlib.PurePath(name).name != name or name.startswith("."):
             raise ValueError(f"{name!r} names no file; choose another key.")

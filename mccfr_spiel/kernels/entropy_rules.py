@@ -21,15 +21,18 @@ from mccfr_spiel.kernels.tables import Tables
 
 
 @inlined
-def log_sum_exp(vector: np.ndarray, start: int, stop: int, scale: float) -> float:
-    """log sum exp(scale * vector[s]) over start <= s < stop, without overflow."""
+def log_sum_exp(
+    vector: np.ndarray, start: int, stop: int, scale: float
+) -> tuple[float, float]:
+    """log sum exp(scale * vector[s]) over start <= s < stop, in two parts: the largest
+    scale * vector[s], and what is to be added, which their sum may round away."""
     most = scale * vector[start]
     for s in range(start + 1, stop):
         most = max(most, scale * vector[s])
     total = 0.0
     for s in range(start, stop):
         total += math.exp(scale * vector[s] - most)
-    return most + math.log(total)
+    return most, math.log(total)
 
 
 @inlined
@@ -42,18 +45,20 @@ def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = parameters[0] / tables.weight[infoset]
-    before = log_sum_exp(memory, start, stop, scale)
+    before, more = log_sum_exp(memory, start, stop, scale)
+    before += more
     for s in range(start, stop):
         memory[s] += gradient[s]
         gradient[s] = 0.0
-    after = log_sum_exp(memory, start, stop, scale)
+    most, rest = log_sum_exp(memory, start, stop, scale)
+    after = most + rest
     if len(tables.ahead) > 0:
         for s in range(start, stop):
             tables.ahead[s] += memory[s]
         play_ahead(tables, parent, start, stop, scale, scale, after)
     else:
         for s in range(start, stop):
-            policy[s] = math.exp(scale * memory[s] - after)
+            policy[s] = math.exp(scale * memory[s] - most - rest)
     return (after - before) / scale
 
 
@@ -70,9 +75,10 @@ def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
     for s in range(start, stop):
         memory[s] += scale * gradient[s]
         gradient[s] = 0.0
-    total = log_sum_exp(memory, start, stop, 1.0)
+    most, rest = log_sum_exp(memory, start, stop, 1.0)
+    total = most + rest
     for s in range(start, stop):
-        memory[s] -= total
+        memory[s] = memory[s] - most - rest
     if len(tables.ahead) > 0:
         for s in range(start, stop):
             tables.ahead[s] = memory[s] + scale * tables.ahead[s]
@@ -104,11 +110,11 @@ def play_ahead(
         now: the log sum exp of the memory as it is.
     """
     policy, ahead = tables.policy, tables.ahead
-    expected = log_sum_exp(ahead, start, stop, factor)
+    most, rest = log_sum_exp(ahead, start, stop, factor)
     for s in range(start, stop):
-        policy[s] = math.exp(factor * ahead[s] - expected)
+        policy[s] = math.exp(factor * ahead[s] - most - rest)
         ahead[s] = 0.0
-    ahead[parent] += (expected - now) / scale
+    ahead[parent] += (most + rest - now) / scale
 
 
 @inlined
@@ -144,9 +150,10 @@ def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
     for s in range(start, stop):
         memory[s] = (memory[s] + magnet + scale * gradient[s]) / (1.0 + pull)
         gradient[s] = 0.0
-    total = log_sum_exp(memory, start, stop, 1.0)
+    most, rest = log_sum_exp(memory, start, stop, 1.0)
+    total = most + rest
     for s in range(start, stop):
-        memory[s] -= total
+        memory[s] = memory[s] - most - rest
         policy[s] = math.exp(memory[s])
     return (1.0 + pull) * total / scale
 

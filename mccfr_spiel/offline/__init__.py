@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from mccfr_spiel.common import names_defined
+from mccfr_spiel.common import names_defined, refusals
 from mccfr_spiel.common.display import line, never_raises, title
 from mccfr_spiel.offline.first_order import ExcessiveGap as ExcessiveGap
 from mccfr_spiel.offline.first_order import MirrorProx as MirrorProx
+from mccfr_spiel.offline.first_order import checked_step
 from mccfr_spiel.offline.linear_program import LinearProgramError as LinearProgramError
 from mccfr_spiel.offline.linear_program import LPSolution as LPSolution
 from mccfr_spiel.offline.linear_program import check_options
@@ -116,7 +117,8 @@ class LinearProgramRun:
 
     def iterate(self, num_iterations: int) -> None:
         """Solves the program if it is not solved yet; raises LinearProgramError."""
-        if num_iterations and self.solution is None:
+        more = refusals.integer(num_iterations, "num_iterations", 0)
+        if more and self.solution is None:
             self.solution = solve_lp(self.form, **self.options)
             self.seconds = self.solution.build_seconds + self.solution.solve_seconds
             self.num_iterations = 1
@@ -235,9 +237,8 @@ class MirrorProxMethod(OfflineMethod):
     name: ClassVar[str] = "mirror_prox"
 
     def __post_init__(self) -> None:
-        step = self.step_size
-        if step is not None and not 0 < step < float("inf"):
-            raise ValueError(f"step_size={step} is not a number above 0.")
+        if self.step_size is not None:
+            checked_step(self.step_size)
 
     def start(self, tree: GameTree) -> MirrorProx:
         """See `OfflineMethod.start`."""

@@ -97,10 +97,10 @@ def prox(side, gradient, center, scale, log_policy, plan):
         total = 0.0
         for s in range(start, stop):
             total += math.exp(log_policy[s] - most)
-        most += math.log(total)
+        rest = math.log(total)  # which `most` + `rest` would round away
         for s in range(start, stop):
-            log_policy[s] -= most
-        gradient[side.infosets[i]["parent"]] += step * most
+            log_policy[s] = log_policy[s] - most - rest
+        gradient[side.infosets[i]["parent"]] += step * (most + rest)
     plan[0] = 1.0
     for i in range(len(side.infosets)):
         mass = plan[side.infosets[i]["parent"]]
@@ -263,7 +263,8 @@ class FirstOrderSolver(abc.ABC):
 
     def iterate_until(self, nodes_touched: float) -> None:
         """Runs iterations until at least `nodes_touched` nodes have been touched."""
-        while self.nodes_touched < nodes_touched:
+        enough = refusals.count(nodes_touched, "nodes_touched")
+        while self.nodes_touched < enough:
             self.iterate(1)
 
     def iterate(self, iterations: int) -> None:
@@ -305,6 +306,12 @@ def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
             sums[p][:] += middles[p]
 
 
+def checked_step(step_size: float) -> float:
+    """The step size as a float; raises ValueError unless it is finite and above 0."""
+    most = np.finfo(np.float64).max
+    return refusals.number(step_size, "step_size", 0, most, open_low=True)
+
+
 class MirrorProx(FirstOrderSolver):
     """Mirror prox (Nemirovski 2004) with the dilated entropy.
 
@@ -331,11 +338,7 @@ class MirrorProx(FirstOrderSolver):
             ValueError: the step size is not above 0, or `sequence_form` refuses.
         """
         super().__init__(game)
-        if step_size is None:
-            step_size = 1 / self.norm
-        if not 0 < step_size < float("inf"):
-            raise ValueError(f"step_size={step_size!r} is not a number above 0.")
-        self.step_size = float(step_size)
+        self.step_size = 1 / self.norm if step_size is None else checked_step(step_size)
         self._centers = tuple(side.uniform.copy() for side in self.sides)
         self._sums = zeros(self.form)
         for side, plan, center in zip(

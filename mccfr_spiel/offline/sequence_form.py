@@ -14,6 +14,7 @@ import pyspiel
 import scipy.sparse
 from scipy.sparse import csgraph
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import INFOSET, TERMINAL, sequences_at
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.common.limits import MaxMemory
@@ -163,8 +164,7 @@ def sum_of_payoffs(tree: GameTree) -> float:
             "saddle point needs two. Use a Solver, which takes any number of players."
         )
     sums = tree.utilities.sum(axis=1)
-    largest = max(1.0, float(np.abs(tree.utilities).max()))
-    if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
+    if np.ptp(sums) > _ZERO_SUM_TOLERANCE * np.abs(tree.utilities).max():
         raise NotZeroSumError(
             f"{brief(tree.source)} is neither zero-sum nor constant-sum: the players' "
             f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
@@ -201,7 +201,7 @@ def sequence_form(
     tree = complete_tree(game, max_memory)
     constant = sum_of_payoffs(tree)
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
-    if leaves > max_leaves:
+    if leaves > refusals.number(max_leaves, "max_leaves", 0, np.inf):
         raise TooLargeError(
             f"{brief(tree.source)} has {leaves} terminal histories, more than the "
             f"payoff matrix may take (max_leaves={max_leaves}). Raise max_leaves if "

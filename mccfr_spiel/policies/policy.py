@@ -101,7 +101,7 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
-        self.vector = np.array(vector, np.float64)
+        self.vector = refusals.numbers(vector, "vector")
         check_shape(tree, self.vector, vector)
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets

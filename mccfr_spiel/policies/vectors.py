@@ -9,6 +9,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import (
@@ -101,8 +102,13 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
         else:
             names = [where, without_turn(where)] if is_simultaneous else [where]
             found = row_in(table, names, acting)
-        for s, action in enumerate(actions[start : start + count], start):
-            vector[s] = found.get(action, 0.0)
+        try:
+            for s, action in enumerate(actions[start : start + count], start):
+                vector[s] = found.get(action, 0.0)
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(
+                f"The policy has {found!r} at {where}, and not action -> probability."
+            ) from error
     return checked_vector(tree, vector)
 
 
@@ -163,7 +169,7 @@ def _tensors(game: pyspiel.Game, states: Iterable[pyspiel.State]) -> np.ndarray:
 def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray:
     """`[B, A]` a function's answer at legal actions. Rows that sum to 1 but for the
     rounding of single precision do so to all digits then."""
-    answer = np.asarray(answer, np.float64)
+    answer = refusals.numbers(answer, f"The answer of {function!r}")
     if answer.shape != legal.shape:
         raise ValueError(
             f"{function!r} returned the shape {answer.shape}, not {legal.shape}: a row "

@@ -392,6 +392,10 @@ class ClusterBatches:
         Raises:
             ValueError: the cluster cannot be had.
         """
+        if not hasattr(cluster, "connect"):
+            raise ValueError(
+                f"cluster={cluster!r} is none, such as ms.cluster.Ray(workers=4) is."
+            )
         self._state = state
         self.crew: Crew = cluster.connect()
         self.num_shared = 0

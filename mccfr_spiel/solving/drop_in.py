@@ -27,6 +27,7 @@ from mccfr_spiel.policies.table import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
+from mccfr_spiel.tree.loading import load_game
 
 
 class AverageType(enum.Enum):
@@ -166,6 +167,7 @@ class CFRBRSolver(_CFRSolver):
         linear_averaging: bool = False,
         regret_matching_plus: bool = False,
     ) -> None:
+        game = load_game(game)
         if game.num_players() != 2:
             raise ValueError(
                 f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
@@ -184,16 +186,18 @@ def _against_best_responses(
     """
     passes, other, played = full_pass(tree), 1 - player, policy.copy()
     gradient = passes.gradient(passes.plan(policy), other)
+    tie = _TIE * np.abs(gradient).max()
     for infoset in tree.infosets[tree.infosets["player"] == other][::-1]:
         start = infoset["first_sequence"]
         best = gradient[start : start + infoset["num_actions"]]
         gradient[infoset["parent"]] += best.max()
         played[start : start + len(best)] = 0.0
-        played[start + np.argmax(best >= best.max() - _TIE)] = 1.0
+        played[start + np.argmax(best >= best.max() - tie)] = 1.0
     return passes.gradient(passes.plan(played), player), 2 * tree.num_nodes
 
 
 _TIE = 1e-12
+"""The most by which values that are equal may differ, relative to the largest."""
 
 
 class _PythonSolver(_OnSolver):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
@@ -232,7 +233,7 @@ def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:
                 f"{sorted(given.keys() - {*actions})}."
             )
         given = [given.get(action, 0.0) for action in actions]
-    row = np.array(given, np.float64)
+    row = refusals.numbers(given, f"locked: {info_state!r}")
     if row.shape != (len(actions),) or not (row >= 0).all():
         raise ValueError(
             f"locked: {given} are not the probabilities of the {len(actions)} actions "

@@ -92,6 +92,8 @@ def run(
         raise ValueError(
             "Give either num_iterations, until_nodes or until_pot_percent."
         )
+    if not (callback is None or callable(callback)):
+        raise ValueError(f"callback={callback!r} is not a function of a row.")
     rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
     labels, column, goal = labelled(metrics, {}), "iteration", -1.0
     if until_pot_percent is not None:

@@ -163,6 +163,9 @@ HEDGED = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
 DRAWN = ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching_plus())
 PRUNED = ms.Algorithm(ms.full(prune="regret"), ms.regret_matching())
 LEARNED = ms.Algorithm(ms.outcome(0.4, baseline="learned"), ms.regret_matching())
+SCALARS = ms.Algorithm(
+    ms.EXTERNAL, ms.ftrl(np.float64(0.5), np.str_("kroer")), batch=np.arange(5)[4]
+)
 FORGETS: dict[str, Any] = {"abstraction": without_first_round}
 RULES = "python_goofspiel(num_cards=3,points_order=random)"
 KINDS_OF_SOLVERS: dict[str, tuple[Callable[[], Solver], dict[str, Any]]] = {
@@ -170,6 +173,7 @@ KINDS_OF_SOLVERS: dict[str, tuple[Callable[[], Solver], dict[str, Any]]] = {
     "own estimator": (lambda: Solver(KUHN_3, DRAWN), {"sampling": DRAWN.sampling}),
     "abstraction": (lambda: Solver(LEDUC, ms.OUTCOME_SAMPLING, **FORGETS), FORGETS),
     "pruned": (lambda: Solver("liars_dice(dice_sides=3)", PRUNED, threads=2), {}),
+    "NumPy's scalars": (lambda: Solver(KUHN, SCALARS, seed=np.arange(4)[3]), {}),
     "batches over rules": (
         lambda: Solver(RULES, ms.OUTCOME_SAMPLING._replace(batch=3), store="none"),
         {},

@@ -5,6 +5,7 @@ import functools
 import pathlib
 import shutil
 
+import numpy as np
 import pytest
 
 import mccfr_spiel as ms
@@ -91,10 +92,10 @@ def test_ray_gives_the_same_rows(expected, tmp_path):
 def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
     sweep = {
         "imperfect": Settings(game="liars_dice_ir", iterations=99, evaluate="none"),
-        "good": Settings(game="kuhn_poker", iterations=5),
+        "good": Settings(game="kuhn_poker", iterations=np.arange(6)[5]),
     }
     in_line = functools.partial(map, run_task)
-    (failure,) = sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)
+    (failure,) = sweeps.run_sweep(sweep, str(tmp_path), in_line, trees=trees)
     assert failure.key == "imperfect"
     assert "imperfect recall" in str(failure.error)
     assert len(table(tmp_path, ["good"])["good"]) > 1

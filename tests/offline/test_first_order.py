@@ -93,7 +93,7 @@ def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
 def test_prox_neither_overflows_nor_underflows(size):
     form = sequence_form("leduc_poker")
     side = make_sides(form)[1]
-    gradient = np.random.default_rng(0).normal(size=len(side.uniform)) * size
+    gradient = np.random.default_rng(0).integers(-1, 2, len(side.uniform)) * size
     log_policy, plan = np.empty_like(gradient), np.empty_like(gradient)
     value = prox(side, gradient, side.uniform, 1e-3, log_policy, plan)
     assert np.isfinite(value)

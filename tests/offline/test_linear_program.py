@@ -69,29 +69,24 @@ def test_liars_dice_is_minus_7_over_258():
     assert solution.nash_conv < 1e-9
 
 
-def test_constant_sum_shifts_player_1s_value():
+@pytest.mark.parametrize("unit", [1.0, 1e-14, 1e20])
+def test_constant_sum_shifts_player_1s_value(unit):
     # Matching pennies with stakes 3 and 1; both payoffs add up to 3.
-    game = pyspiel.create_matrix_game([[3.0, 0.0], [0.0, 1.0]], [[0, 3.0], [3.0, 2.0]])
-    solution = solve_lp(game)
-    assert solution.value == pytest.approx(0.75, abs=1e-12)
-    assert solution.duals[0][0] == pytest.approx(0.75, abs=1e-12)
-    assert solution.duals[1][0] == pytest.approx(2.25, abs=1e-12)
+    stakes = unit * np.diag([3.0, 1.0])
+    solution = solve_lp(pyspiel.create_matrix_game(stakes, 3 * unit - stakes))
+    duals = [one[0] for one in solution.duals]
+    found = np.array([solution.value, *duals]) / unit
+    assert found == pytest.approx([0.75, 0.75, 2.25], abs=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_duals_are_feasible_and_prove_the_value(form):
     sequences = sequence_form("leduc_poker")
     solution = solve_lp(sequences, **form)
-    plans = []
-    for plex in sequences.treeplexes:
-        policy = solution.policy.vector[plex.sequences]
-        plan = np.ones(len(policy))
-        for i, parent in enumerate(plex.parent):
-            own = slice(
-                plex.first_sequence[i], plex.first_sequence[i] + plex.num_actions[i]
-            )
-            plan[own] = plan[parent] * policy[own]
-        plans.append(plan)
+    plans = [
+        policy_to_plan(plex, solution.policy.vector[plex.sequences])
+        for plex in sequences.treeplexes
+    ]
     first, second = (constraints(plex)[0] for plex in sequences.treeplexes)
     own, other = solution.duals
     # F' u >= A y and F' v >= -A' x: no plan of either player does better than its dual.
@@ -121,6 +116,8 @@ def test_other_games_are_refused():
         NotZeroSumError, match=r"^matrix_pd\(\) is neither .*constant-sum"
     ):
         solve_lp("matrix_pd")
+    with pytest.raises(NotZeroSumError, match="add up to 2e-12 at one end, to 3e-12"):
+        solve_lp(pyspiel.create_matrix_game([[1e-12, 2e-12]], [[1e-12, 1e-12]]))
     with pytest.raises(TooLargeError, match="5520 terminal histories"):
         sequence_form("leduc_poker", max_leaves=5519)
 

@@ -259,3 +259,14 @@ def test_discounts_and_best_responses_are_openspiels(ours, theirs, more):
         rtol=0,
         atol=1e-10,
     )
+
+
+def test_best_responses_do_not_depend_on_the_unit_of_payoffs():
+    tables = []
+    for unit in (1.0, 2.0**-60):
+        stakes = unit * np.diag([3.0, 1.0])
+        solver = ms.CFRBRSolver(pyspiel.create_matrix_game(stakes, -stakes))
+        for _ in range(8):
+            solver.evaluate_and_update_policy()
+        tables.append(solver.average_policy().action_probability_array)
+    assert (tables[0] == tables[1]).all()
