@@ -36,6 +36,7 @@ ODD_POLICIES: list[Any] = [
     3,
     {},
     {"0": {0: 0.5, 1: 0.5}},
+    {"0": np.full(2, 0.5)},
     np.ones(3),
     np.full(TREE.num_sequences, NAN),
     np.full(TREE.num_sequences, 0.4),
@@ -56,19 +57,13 @@ def bot(**arguments: Any) -> ms.OnlineOutcomeSamplingBot:
 
 CALLS = {
     "GameTree": (ms.GameTree, ODD_GAMES),
-    "check_game histories": (
-        lambda n: ms.check_game(KUHN, histories=n),
-        [0, *ODD_COUNTS],
-    ),
+    "histories": (lambda n: ms.check_game(KUHN, histories=n), [0, *ODD_COUNTS]),
     "check_game seed": (lambda n: ms.check_game(KUHN, seed=n), ODD_SEEDS),
     "locked": (lambda x: ms.Solver(TREE, ms.CFR, locked=x), [3, "0", [[0.5, 0.5]]]),
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
     "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
     "m_values": (ms.m_values, ODD_GAMES),
-    "nash_conv_bound": (
-        lambda g: ms.nash_conv_bound(g, ms.CFR),
-        [*ODD_GAMES, GENERAL],
-    ),
+    "nash_conv_bound": (lambda g: ms.nash_conv_bound(g, ms.CFR), [*ODD_GAMES, GENERAL]),
     "bot's game": (lambda g: ms.OnlineOutcomeSamplingBot(g, 0), ODD_GAMES),
     "sampled_returns": (
         lambda g: ms.sampled_returns(g, UNIFORM, plays=2),
@@ -152,11 +147,7 @@ CALLS = {
     ),
     "sampling": (
         lambda s: ms.Solver(TREE, ms.Algorithm(s, ms.regret_matching())),
-        [
-            None,
-            "outcome",
-            ms.regret_matching(),
-        ],
+        [None, "outcome", ms.regret_matching()],
     ),
     "chance of a sampling": (
         lambda c: ms.Sampling(chance=c, opponents=True),
