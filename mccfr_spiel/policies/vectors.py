@@ -131,7 +131,7 @@ def _asked_in_batches(
     except TypeError as error:
         raise ValueError(
             f"{function!r} is not a function of (tensors, legal, strings): {error}. "
-            "One of a state becomes a policy by OpenSpiel's tabular_policy_from_callable."
+            "OpenSpiel's tabular_policy_from_callable takes one of a state."
         ) from error
     names = list(signature.parameters)
     wanted = (
