@@ -209,10 +209,12 @@ class ReadableTree:
         self.game = turn_based(self.source)
         kind = self.source.get_type()
         if abstraction is None and not kind.provides_information_state_string:
+            alone = self.game.num_players() == 1  # where abstractions are refused
+            way_out = "Games of one player need it." if alone else STRINGS_WAY_OUT
             raise ValueError(
                 f"{brief(self.source)} gives no information-state string, by which "
                 "solvers tell information sets apart "
-                f"(GameType.provides_information_state_string). {STRINGS_WAY_OUT}"
+                f"(GameType.provides_information_state_string). {way_out}"
             )
         self.max_nodes = int(max_nodes)
         self.budget = make_budget(max_memory)
