@@ -202,10 +202,8 @@ CALLS = {
         ms.SequencePolicy.load,
         [pathlib.Path(__file__), b"x", None],
     ),
-    "path of a checkpoint": (
-        ms.Solver.load,
-        [pathlib.Path(__file__), b"x", None],
-    ),
+    "path of a checkpoint": (ms.Solver.load, [pathlib.Path(__file__), b"x", None]),
+    "own rule's numbers": (lambda p: ms.algorithms.own_rule(max, p), [0.5, None]),
     "abstraction": (
         lambda a: ms.Solver(KUHN, abstraction=a).iterate(1),
         ["string", 3, lambda state, player: 3, lambda state: "x"],

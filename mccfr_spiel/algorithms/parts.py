@@ -8,7 +8,7 @@ compiled function of the same name in kernels/. A part may also be a user's func
 import dataclasses
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -679,6 +679,8 @@ def own_rule(
         everywhere: whether the rule moves the policy where the gradient is 0, too; it
             then needs FULL.
     """
+    if not isinstance(parameters, Iterable):
+        raise ValueError(f"parameters={parameters!r} is no list of numbers.")
     return OwnRule(update, tuple(parameters), compiled, everywhere)
 
 
