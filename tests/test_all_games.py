@@ -33,7 +33,7 @@ SOLVED = (
     "turn_based_simultaneous_game(game=matrix_rps())",
 )
 REFUSED = {
-    "2048": "gives no information-state string",
+    "2048": "gives no information-state string.*Games of one player need it",
     "python_iterated_prisoners_dilemma": "gives no information-state string",
     "mfg_crowd_modelling": "mean field game",
     "python_mfg_predator_prey": "mean field game",

@@ -237,6 +237,8 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
         check_rule(rule)
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
+    with pytest.raises(ValueError, match="returns none, which is no number"):
+        check_rule(algorithms.own_rule(lambda policy, memory, gradient, p, t: None))
 
 
 # --- averages of one's own -----------------------------------------------------------

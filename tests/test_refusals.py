@@ -37,6 +37,7 @@ ODD_POLICIES: list[Any] = [
     3,
     {},
     {"0": {0: 0.5, 1: 0.5}},
+    {"0": np.full(2, 0.5)},
     np.ones(3),
     np.full(TREE.num_sequences, NAN),
     np.full(TREE.num_sequences, 0.4),
@@ -58,10 +59,7 @@ def bot(**arguments: Any) -> ms.OnlineOutcomeSamplingBot:
 
 CALLS = {
     "GameTree": (ms.GameTree, ODD_GAMES),
-    "check_game histories": (
-        lambda n: ms.check_game(KUHN, histories=n),
-        [0, *ODD_COUNTS],
-    ),
+    "histories": (lambda n: ms.check_game(KUHN, histories=n), [0, *ODD_COUNTS]),
     "check_game seed": (lambda n: ms.check_game(KUHN, seed=n), ODD_SEEDS),
     "locked": (lambda x: ms.Solver(TREE, ms.CFR, locked=x), [3, "0", [[0.5, 0.5]]]),
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
@@ -84,7 +82,6 @@ CALLS = {
         [None, "x", [0.5, 0.5], {0: "x"}],
     ),
     "answer of a function": (lambda x: ms.nash_conv(TREE, lambda *_: x), ["x"]),
-    "parameters of own_rule": (lambda x: ms.own_rule(lambda *_: 0, x), ["x"]),
     "rule of check_rule": (ms.evaluation.check_rule, [None, "x", ms.ftrl(1.0)]),
     "callback": (lambda x: solver().run(1, callback=x), [True, "x"]),
     "first order iterate_until": (ms.MirrorProx(KUHN).iterate_until, [NAN, None, "x"]),
@@ -179,7 +176,10 @@ CALLS = {
     ),
     "check_rule": (ms.check_rule, [3, math.exp, ms.regret_matching()]),
     "check_rule updates": (lambda n: ms.check_rule(OWN, num_updates=n), ODD_SIZES[:-1]),
-    "own_rule's numbers": (lambda n: ms.own_rule(OWN.update, n), [0.5, None, "0.5"]),
+    "own_rule's numbers": (
+        lambda n: ms.own_rule(OWN.update, n),
+        [0.5, None, "0.5", "x", ["x"]],
+    ),
     "step size of a changed rule": (
         lambda step: ms.ftrl(1.0)._replace(step_size=step),
         [NAN, -1.0, 1e308],

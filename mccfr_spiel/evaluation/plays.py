@@ -60,7 +60,13 @@ from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, same_game, same_name, turn_based
+from mccfr_spiel.tree.loading import (
+    check_length,
+    load_game,
+    same_game,
+    same_name,
+    turn_based,
+)
 from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
 
 CONFIDENCE = 0.95
@@ -219,6 +225,7 @@ def _play(
     state = game.new_initial_state()
     try:
         while not state.is_terminal():
+            check_length(game, state.move_number())
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
             else:

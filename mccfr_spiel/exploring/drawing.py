@@ -33,7 +33,7 @@ from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import said_at, said_info_state
+from mccfr_spiel.tree.loading import check_length, said_at, said_info_state
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""
@@ -218,6 +218,7 @@ def _check_size(
     while stack and count <= most:
         state, level = stack.pop()
         count += 1
+        check_length(game, level)
         if level != depth and not state.is_terminal():
             stack += [(state.child(move), level + 1) for move in state.legal_actions()]
     if count > max_nodes:
@@ -227,8 +228,8 @@ def _check_size(
             nodes = f"more than {most:,} nodes{there}"
         raise ValueError(
             f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} "
-            "cannot be read. Draw a smaller game, or look at policy.table(); max_nodes "
-            "allows more."
+            "cannot be read. Draw a part (around=[], depth=2), or look at "
+            "policy.table(); max_nodes allows more."
         )
 
 

@@ -168,7 +168,7 @@ def compiled_alone(function: Callable[..., float]) -> Any:
     """A user's function, compiled without a loop around it.
 
     Raises:
-        ValueError: numba cannot compile it.
+        ValueError: numba cannot compile it, or it returns no number.
     """
     made = jit(function)
     if IS_COMPILED:
@@ -181,6 +181,12 @@ def compiled_alone(function: Callable[..., float]) -> Any:
                 f"{why_not(error, function)}. Use only what numba.njit takes, or "
                 "own_rule(..., compiled=False), which is far slower."
             ) from error
+        found = made.nopython_signatures[-1].return_type
+        if not isinstance(found, types.Number | types.Boolean | types.Optional):
+            raise ValueError(
+                f"{function.__module__}:{function.__qualname__} returns {found}, which "
+                "is no number. Is a return statement missing?"
+            )
     return made
 
 

@@ -545,7 +545,7 @@ class Answers:
         """The probability of every action at a state where a player acts.
 
         Raises:
-            ValueError: a dictionary lacks the state.
+            ValueError: the policy lacks the state.
         """
         player = state.current_player() if player_id is None else player_id
         if isinstance(self.policy, dict):
@@ -555,7 +555,13 @@ class Answers:
             names = name, _in_turn(player, name), without_turn(name)
             return row_in(self.policy, names, player)
         if not isinstance(self.policy, pyspiel.Policy):
-            return self.policy.action_probabilities(state, player)
+            try:
+                return self.policy.action_probabilities(state, player)
+            except KeyError as error:  # OpenSpiel's TabularPolicy
+                raise ValueError(
+                    f"The policy lacks the state {error}. One for the turn-based form "
+                    "of a game is for pyspiel.convert_to_turn_based(game)."
+                ) from error
         if state.is_simultaneous_node():
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))
@@ -566,15 +572,21 @@ def row_in(
     table: dict[str, dict[int, float]], names: Sequence[str], player: int
 ) -> dict[int, float]:
     """A player's row of a table, which may have the string of its state in several
-    forms, told apart by player or not.
+    forms, told apart by player or not, and rows of pairs in place of dictionaries.
 
     Raises:
-        ValueError: the table lacks the state.
+        ValueError: the table lacks the state, or its row is none.
     """
     for name in names:
         for key in (owned(name, player), name):
             if key in table:
-                return table[key]
+                try:
+                    return dict(table[key])
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"The policy has {table[key]!r} at the state {name!r}, in "
+                        "place of a dictionary action -> probability."
+                    ) from None
     raise ValueError(f"The policy lacks the state {names[0]!r}.")
 
 

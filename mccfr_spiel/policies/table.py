@@ -302,7 +302,7 @@ def numbers_in(goal: GameTree, origin: GameTree | Names, count: int) -> np.ndarr
             raise ValueError(
                 f"The policy knows the information state {name!r}, which "
                 f"{brief(goal.source)} has not: it was made for another game of that "
-                "name."
+                "name, or the game's strings vary, which ms.check_game finds."
             )
         numbers = np.concatenate((numbers[:known], more))
         _found[origin] = weakref.ref(goal), numbers

@@ -129,9 +129,17 @@ def _asked_in_batches(
             uniform.
 
     Raises:
-        ValueError: the answer has another shape.
+        ValueError: the function takes other arguments, or its answer has another shape.
     """
-    names = list(inspect.signature(function).parameters)
+    signature = inspect.signature(function)
+    try:
+        signature.bind("tensors", "legal", "strings")
+    except TypeError as error:
+        raise ValueError(
+            f"{function!r} is not a function of (tensors, legal, strings): {error}. "
+            "OpenSpiel's tabular_policy_from_callable takes one of a state."
+        ) from error
+    names = list(signature.parameters)
     wanted = (
         [not one.startswith("_") for one in names] if len(names) == 3 else [True] * 3
     )

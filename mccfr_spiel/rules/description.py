@@ -284,16 +284,16 @@ def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
     )
 
 
-def check_distinct_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
-    """Raises GameError if a chance node lists an outcome twice, or no pairs."""
-    fault = "an outcome twice"
+def check_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
+    """Raises GameError if a chance node lists an outcome twice, or no such pairs."""
+    fault = "lists an outcome twice"
     try:
-        if len({action for action, _ in outcomes}) == len(outcomes):
+        if len({one.__index__() for one, _ in outcomes}) == len(outcomes[:]):
             return
-    except (TypeError, ValueError):
-        fault = "no pairs (outcome, probability)"
-    shown = outcomes if outcomes is None else _shown(outcomes)
-    raise GameError(f"{name} has a chance node that lists {fault}: {shown}.")
+    except (AttributeError, TypeError, ValueError):
+        fault = "gives no list of pairs (whole number, probability)"
+    shown = _shown(outcomes) if isinstance(outcomes, list) else repr(outcomes)
+    raise GameError(f"{name} has a chance node that {fault}: {shown}.")
 
 
 def check_probs(name: str, probs: Sequence[float]) -> None:
@@ -330,7 +330,8 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
         return
     then = "" if move is None else f", where action {move} was applied"
     of = "" if name in str(error) else f" in {name}"
-    where = f"The history that led there{of}: {history}{then}."
+    hint = " Is a return missing?" if "Unable to cast Python" in str(error) else ""
+    where = f"The history that led there{of}: {history}{then}.{hint}"
     error._history_is_told = True  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, GameError):
         error.args = (f"{error} {where}",)

@@ -21,7 +21,7 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules import description
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.game import PlainRules, View
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import check_length, load_game, turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
 from mccfr_spiel.worlds.finding import check_independence, why_no_worlds
 
@@ -154,6 +154,7 @@ class _Check:
                         f"{self.declared.name} has a history of more than "
                         f"max_game_length={self.game.max_game_length()} moves."
                     )
+                check_length(self.game, len(views))
                 self._check_copy(state, view, move)
                 state.apply_action(move)
                 if self.rules is not None:
@@ -187,7 +188,7 @@ class _Check:
             return View(int(player), (), (), description.returns_of(state))
         if player == CHANCE_NODE:
             outcomes = state.chance_outcomes()
-            description.check_distinct_outcomes(name, outcomes)
+            description.check_outcomes(name, outcomes)
             return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
             raise GameError(

@@ -33,7 +33,7 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,
     check_actions,
-    check_distinct_outcomes,
+    check_outcomes,
     returns_of,
     tell_history,
 )
@@ -628,7 +628,7 @@ class GameTree(ReadableTree):
                 infoset = -1
                 actions = state.chance_outcomes()
                 if self._is_python:
-                    check_distinct_outcomes(self.declared.name, actions)
+                    check_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
                 self.node_store.keep_outcomes(node, actions)

@@ -40,6 +40,8 @@ from mccfr_spiel.rules.description import GameError, inner_game, is_of_pyspiel, 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """The way out if a game is not registered."""
 
+_FEW_MOVES = 1000
+
 OUR_GAMES = {
     "python_dark_hex",
     "python_goofspiel",
@@ -118,6 +120,32 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)
     return game
+
+
+def declared_length(game: pyspiel.Game) -> int:
+    """The most moves in a history, chance's included, by a game's own words."""
+    return game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
+
+
+def longest_history(game: pyspiel.Game) -> int:
+    """The moves beyond which a history is taken for endless.
+
+    That is far more than the game declares, since some of OpenSpiel's own games have
+    three times as many chance nodes as they declare.
+    """
+    return 4 * declared_length(game) + _FEW_MOVES
+
+
+def check_length(game: pyspiel.Game, length: int, name: str = "") -> None:
+    """Raises ValueError if a history of that many moves is far longer than a game says
+    it can be; `name` is what the message calls the game."""
+    if length >= longest_history(game):
+        raise ValueError(
+            f"{name or brief(game)} does not end: a history of {length:,} moves was "
+            "followed, but by its max_game_length and max_chance_nodes_in_history none "
+            f"has more than {declared_length(game):,}. Let the game end, or correct "
+            "these numbers."
+        )
 
 
 def pot_of(game: pyspiel.Game) -> float:

@@ -40,7 +40,13 @@ from mccfr_spiel.rules.game import RulesState
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames, MetNames
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import (
+    check_length,
+    declared_length,
+    load_game,
+    longest_history,
+    turn_based,
+)
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import Distributions, Nodes, Payoffs
 from mccfr_spiel.tree.whole import (
@@ -139,8 +145,6 @@ Abstraction = Callable[[pyspiel.State, int], str]
 """A function that gives what a player shall know at a state, as a string that replaces
 the information-state string."""
 
-_FEW_MOVES = 1000
-
 _FEW_NODES = 1_000_000
 """The largest tree of which a repr checks that every node is expanded."""
 
@@ -205,10 +209,12 @@ class ReadableTree:
         self.game = turn_based(self.source)
         kind = self.source.get_type()
         if abstraction is None and not kind.provides_information_state_string:
+            alone = self.game.num_players() == 1  # where abstractions are refused
+            way_out = "Games of one player need it." if alone else STRINGS_WAY_OUT
             raise ValueError(
                 f"{brief(self.source)} gives no information-state string, by which "
                 "solvers tell information sets apart "
-                f"(GameType.provides_information_state_string). {STRINGS_WAY_OUT}"
+                f"(GameType.provides_information_state_string). {way_out}"
             )
         self.max_nodes = int(max_nodes)
         self.budget = make_budget(max_memory)
@@ -503,29 +509,16 @@ class ReadableTree:
     @property
     def declared_length(self) -> int:
         """The most moves in a history, chance's included, by the game's own words."""
-        return self.game.max_game_length() + max(
-            self.game.max_chance_nodes_in_history(), 0
-        )
+        return declared_length(self.game)
 
     @property
     def longest_history(self) -> int:
-        """The moves beyond which a history is taken for endless.
-
-        That is far more than the game declares, since some of OpenSpiel's own games
-        have three times as many chance nodes as they declare.
-        """
-        return 4 * self.declared_length + _FEW_MOVES
+        """The moves beyond which a history is taken for endless."""
+        return longest_history(self.game)
 
     def check_length(self, state: pyspiel.State) -> None:
         """Raises ValueError if a history is far longer than the game says it can be."""
-        length = len(state.history())
-        if length >= self.longest_history:
-            raise ValueError(
-                f"{brief(self.source)} does not end: a history of {length:,} moves was "
-                "followed, but by its max_game_length and "
-                f"max_chance_nodes_in_history none has more than "
-                f"{self.declared_length:,}. Let the game end, or correct these numbers."
-            )
+        check_length(self.game, len(state.history()), brief(self.source))
 
     def is_surely_larger_than(self, most: int) -> bool:
         """Whether random histories leave no doubt that the whole tree has more nodes

@@ -244,6 +244,13 @@ def test_players_may_have_policies_of_different_kinds_and_of_their_own_states_on
     assert ms.expected_returns(game, [uniform, mine]) == pytest.approx(against)
     with pytest.raises(ValueError, match="lacks the state"):
         ms.expected_returns(game, [mine, first])
+    with pytest.raises(ValueError, match="is not a function of"):
+        ms.nash_conv(game, lambda state: {0: 1.0})
+    turns = openspiel_policy.TabularPolicy(
+        pyspiel.load_game_as_turn_based("matrix_rps")
+    )
+    with pytest.raises(ValueError, match="One for the turn-based form"):
+        sampled_returns("matrix_rps", turns)
     estimate = sampled_returns(game, [first, mine], plays=4_000)[0]
     assert abs(estimate.mean - expected[0]) < 2 * estimate.half_width
 
