@@ -199,9 +199,9 @@ def _recording(
                 "begin again."
             ) from error
     if solver is not None:
+        kept, is_missing = runs.read_rows(rows, settings, solver)
         folders.write_json(folder / folders.SETTINGS, about)
         print(f"Resumed after {solver.num_iterations:,} iterations.")
-        kept, is_missing = runs.read_rows(rows, settings, solver)
         if is_missing:
             warn(
                 f"{rows} lacks rows from before the checkpoint. The run goes on "
@@ -254,11 +254,13 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
         if signals.received is None or is_small:
             write_policy(folder, solver.average_policy())
         else:
+            limit = f"iterations={solver.num_iterations}"
+            if settings.until_nodes_touched is not None:
+                limit = f"until_nodes_touched={solver.nodes_touched}"
             warn(
                 "The policy is large and not written; ms.load_policy reads it from "
                 f"the checkpoint in {folder}, and this command writes it: "
-                "mccfr-spiel solve --resume "
-                f"--output_dir={folder} --iterations={solver.num_iterations}"
+                f"mccfr-spiel solve --resume --output_dir={folder} --{limit}"
             )
     except Exception as second:
         if error is None:
