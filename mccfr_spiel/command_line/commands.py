@@ -99,8 +99,13 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
     """Runs the comparison; returns the exit code."""
     if not games:
         raise ValueError("Which games? As in: mccfr-spiel compare kuhn_poker")
+    if values["opponent"].present and "head_to_head" not in values.metrics:
+        raise ValueError("--opponent does nothing without --metrics=head_to_head.")
     imports = imported_games()
     folder = pathlib.Path(values.output_dir)
+    rows = "runs"
+    if values.opponent != "uniform":  # rows do not say against whom they are
+        rows += re.sub(r"[^\w.]+", "_", f" against {values.opponent}")
     metrics = {name: _metric(name, values.opponent) for name in values.metrics}
     table = compare(
         list(games),
@@ -108,7 +113,7 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         values.seeds,
         values.nodes,
         metrics,
-        folder=folder / "runs",
+        folder=folder / rows,
         executor=executor(values),
         imports=imports,
         progress=has_bars(),

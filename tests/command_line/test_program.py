@@ -78,6 +78,7 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
         (("explore", ".", "--players=3"), "--players=3 belongs to a --game"),
         (("explore", ".", "--cached_tree", "--abstraction=a:b"), "keeps no tree"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
+        (("compare", "kuhn_poker", "--opponent=a"), "without --metrics=head_to_head"),
         (("solve", "--import=games"), r"mccfr_spiel.games"),
     ],
 )
@@ -93,9 +94,7 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
     [("1e6", 10**6), ("2.5E3", 2500), ("7.0", 7)],
 )
 def test_whole_numbers_may_be_written_with_an_exponent(text, number):
-    read = WholeNumberParser().parse(text)
-    assert read == number
-    assert isinstance(read, int)
+    assert repr(WholeNumberParser().parse(text)) == repr(number)
 
 
 @pytest.mark.parametrize("text", ["1.5", "nan", "three", "1e999999999"])
@@ -141,6 +140,8 @@ def test_compare_leaves_figures_and_the_table(program, tmp_path):
     table = pd.read_csv(tmp_path / "c" / "comparison.csv")
     assert table.groupby("algorithm").nodes_touched.max().min() >= 2000
     assert program(*call)[:2] == (code, out)  # which goes on, and finds all done
+    ms.solve_lp("kuhn_poker").policy.save("p.json")
+    assert program(*call, "--opponent=p.json")[1] != out
 
 
 OWN = """
@@ -184,8 +185,7 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
 
     monkeypatch.setattr(commands, "compare", noted)
     program("compare", "kuhn_poker", "--notwin", "--threads=3", "--max_memory=1GiB")
-    assert (given["twin"], given["threads"]) == (False, 3)
-    assert given["max_memory"] == "1GiB"
+    assert given.items() >= {"twin": False, "threads": 3, "max_memory": "1GiB"}.items()
 
 
 def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
