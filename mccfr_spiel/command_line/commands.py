@@ -41,6 +41,7 @@ from mccfr_spiel.experiments.sweeps import compare
 from mccfr_spiel.exploring.answers import Hand
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solving.preparing import needs_whole_tree
@@ -49,7 +50,7 @@ from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, said_at, said_info_state, turn_based
+from mccfr_spiel.tree.loading import load_game, said_at, turn_based
 
 # --- compare --------------------------------------------------------------------------
 
@@ -501,8 +502,7 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     player = state.current_player()
     actions = state.legal_actions()
     names = said_at(state, player, actions)
-    known = state.information_state_string(player)
-    print(f"You know: {said_info_state(state.get_game(), player, known)}")
+    print(f"You know: {words_known_to(state, player)}")
     for number, name in enumerate(names, 1):
         print(f"  {number}  {name}")
     while True:

@@ -185,8 +185,8 @@ class _Program:
 _WAYS_OUT = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
     "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
-    STRINGS_WAY_OUT: "The command line cannot solve it; in Python, mccfr_spiel.Solver "
-    "can, with an abstraction that makes the strings (docs/choosing.md).",
+    STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
+    "(state, player) -> string of yours (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
     "with --overwrite or in another --output_dir, or undo the change of the game.",
     IMPORT_WAY_OUT: "name the module that registers it with --import",

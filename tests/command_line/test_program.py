@@ -1,6 +1,7 @@
 """The program mccfr-spiel, called in this process."""
 
 import json
+import re
 
 import pytest
 
@@ -34,14 +35,9 @@ def test_the_overview_names_all_commands_and_the_version(program):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
     code, out, _ = program(name, "--help")
-    shown = {
-        word.removeprefix("--").removeprefix("[no]")
-        for line in out.splitlines()
-        if line.startswith("  --")
-        for word in [line.split()[0]]
-    }
     assert code == 0
-    assert shown == {*flags_of_command(COMMANDS[name])}
+    shown = re.findall(r"^  --(?:\[no\])?(\w+)", out, re.MULTILINE)
+    assert {*shown} == {*flags_of_command(COMMANDS[name])}
 
 
 def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
@@ -114,15 +110,21 @@ def test_info_counts_small_games(program):
 def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
     answers = iter(["?", "nonsense", "p", "q"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
-    code, out, _ = program(
-        "play", "kuhn_poker", "--seat=1", "--iterations=2000", "--seed=4"
-    )
+    more = "--seat=1", "--iterations=2000", "--seed=4"
+    code, out, _ = program("play", "kuhn_poker", *more)
     assert code == 0
     assert "1  Pass" in out
     assert "2  Bet" in out
     assert "'nonsense' is none of 1 to 2" in out
     assert "You got " in out
     assert out.count("--- A new game.") == 2
+
+
+def test_play_tells_what_is_seen_without_strings(program, monkeypatch, tmp_path):
+    (tmp_path / "by.py").write_text("def past(state, _): return state.history_str()")
+    monkeypatch.setattr("builtins.input", lambda prompt: "q")
+    more = "--abstraction=by:past", "--algorithm=outcome_sampling", "--iterations=9"
+    assert "You know: Scores: 0 0, Turn" in program("play", "pig", *more)[1]
 
 
 def test_compare_leaves_figures_and_the_table(program, tmp_path):
