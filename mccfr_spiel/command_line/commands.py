@@ -445,7 +445,7 @@ def run_play(values: flags.FlagValues, game: str) -> int:
     if not 0 <= seat < players:
         raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
     if policy is None:
-        print(f"Solving {brief(loaded)} by {values.algorithm} ...", flush=True)
+        show(f"Solving {brief(loaded)} by {values.algorithm} ...")
         solver = Solver(
             loaded,
             ALGORITHMS[values.algorithm],
@@ -462,7 +462,7 @@ def run_play(values: flags.FlagValues, game: str) -> int:
         else:
             found = duplicate_returns(policy.game, policy, name, **how)
             words = f"Against {name}: "
-        print(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
+        show(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
         return 0
     generator = random.Random(values.seed)
     print(f"You are player {seat} of {players}. Answer with a move's number or name,")
@@ -510,7 +510,7 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
             answer = input("Your move: ").strip()
             if not sys.stdin.isatty():  # then no terminal has shown it
                 print(answer)
-        except EOFError:
+        except (EOFError, RuntimeError):  # at its end, or closed from the beginning
             print()
             return None
         if answer.lower() in ("q", "quit", "exit"):
@@ -581,15 +581,13 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
         game = cached_tree(game or str(load_policy(paths[0]).game))
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
-        export(
-            Subject(what, game), values.export, lambda words: print(words, flush=True)
-        )
-        print(f"The page is in {values.export}")
+        export(Subject(what, game), values.export, show)
+        show(f"The page is in {values.export}")
         return 0
     page = explore(what, game, port=values.port)
-    print(f"{page.subject.title}: open this link, which is for you alone.")
-    print(f"  {page.url}")
-    print("Ctrl-C ends it.", flush=True)
+    show(f"{page.subject.title}: open this link, which is for you alone.")
+    show(f"  {page.url}")
+    show("Ctrl-C ends it.")
     try:
         page.wait()
     finally:

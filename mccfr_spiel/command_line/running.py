@@ -12,7 +12,6 @@ import logging
 import os
 import pathlib
 import signal
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -120,7 +119,7 @@ def solve(signals: Signals) -> int:
     if not goes_on:
         runs.open_folder(folder, overwrite=overwrite, resume=resume)
         if resume:
-            print(f"There is no run in {folder} yet: it begins.")
+            show(f"There is no run in {folder} yet: it begins.")
     try:
         with folders.held(folder):
             # What killed runs were writing: this run holds the folder alone.
@@ -185,14 +184,14 @@ def _recording(
     """
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
-    print(f"Preparing {brief(settings.game)}{whole * is_whole} ...", flush=True)
+    show(f"Preparing {brief(settings.game)}{whole * is_whole} ...")
     rows, checkpoint = folder / folders.RESULTS, folder / folders.CHECKPOINT
     kept, solver = [], None
     if goes_on:
         try:
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
-            print("There is no checkpoint yet: the run begins anew.")
+            show("There is no checkpoint yet: the run begins anew.")
         except DamagedError as error:
             raise ValueError(
                 f"{error} There is nothing left to resume from; use --overwrite to "
@@ -201,7 +200,7 @@ def _recording(
     if solver is not None:
         kept, is_missing = runs.read_rows(rows, settings, solver)
         folders.write_json(folder / folders.SETTINGS, about)
-        print(f"Resumed after {solver.num_iterations:,} iterations.")
+        show(f"Resumed after {solver.num_iterations:,} iterations.")
         if is_missing:
             warn(
                 f"{rows} lacks rows from before the checkpoint. The run goes on "
@@ -240,7 +239,7 @@ _SOON_WRITTEN = 50_000
 def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
     """Runs the solver and writes what it finds; returns the exit code."""
     settings, solver = recording.settings, recording.solver
-    print(_described(solver, settings), flush=True)
+    show(_described(solver, settings))
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
         signals.handle(signal.SIG_DFL)
@@ -465,7 +464,7 @@ def run_experiment(name: str) -> int:
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
     if is_table:
         path = panels.make_table(folder, imports, trees, only=FLAGS.only)
-        print(path.read_text(encoding="utf-8"))
+        show(path.read_text(encoding="utf-8"))
         return 0
     experiment = panels.EXPERIMENTS[name]
     table = {
@@ -475,7 +474,7 @@ def run_experiment(name: str) -> int:
         ).items()
     }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
-    print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
+    show(f"{name}: {len(table)} settings, {todo} to run, in {folder}")
     workers = FLAGS.workers or os.cpu_count() or 1
     with tqdm(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
         failures = sweeps.run_sweep(
@@ -491,13 +490,13 @@ def run_experiment(name: str) -> int:
     if any(sweeps.is_finished(folder, key) for key in table):
         summary = panels.summarize(experiment, folder)
         if load_plotting() is None:
-            print("No figures: matplotlib is not installed (pip install matplotlib).")
+            show("No figures: matplotlib is not installed (pip install matplotlib).")
         else:
             formats = FLAGS.figure_format or ("png", "svg")
             panels.save_experiment(experiment, summary, formats=formats)
     for key, error in failures:
-        print(f"{key} failed: {error}", file=sys.stderr)
-    print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
+        warn(f"{key} failed: {error}")
+    show(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
     return 1 if failures else 0
 
 

@@ -197,13 +197,14 @@ ways out on the command line."""
 
 def has_bars() -> bool:
     """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
-    return sys.stderr.isatty() and not flags.FLAGS.quiet
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return is_terminal and not flags.FLAGS.quiet
 
 
 def show(text: str) -> None:
     """Prints a line. If that fails, for example because standard output is a closed
     pipe or a file on a full disk, the work goes on all the same."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it may be None
         tqdm.write(text)
         sys.stdout.flush()
 
@@ -213,7 +214,7 @@ def warn(text: str) -> None:
     out that there are on the command line."""
     for library, here in _WAYS_OUT.items():
         text = text.replace(library, here)
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         tqdm.write(text, file=sys.stderr)
         sys.stderr.flush()
 
@@ -257,6 +258,9 @@ def guarded(command: Callable[[Signals], int]) -> int:
     """Runs a command; returns its exit code: 1 after an error, which is told in words,
     128 + the number of the signal after one."""
     signals = Signals()
+    with contextlib.suppress(AttributeError):  # as of None, a closed one
+        # Characters that it lacks are spelled, as on standard error.
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore
     try:
         with contextlib.ExitStack() as stack:
             if flags.FLAGS.quiet:  # nothing but errors is shown

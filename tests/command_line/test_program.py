@@ -1,7 +1,9 @@
 """The program mccfr-spiel, called in this process."""
 
+import io
 import json
 import re
+import sys
 
 import pytest
 
@@ -125,6 +127,16 @@ def test_play_tells_what_is_seen_without_strings(program, monkeypatch, tmp_path)
     monkeypatch.setattr("builtins.input", lambda prompt: "q")
     more = "--abstraction=by:past", "--algorithm=outcome_sampling", "--iterations=9"
     assert "You know: Scores: 0 0, Turn" in program("play", "pig", *more)[1]
+
+
+def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.input", lambda prompt: "q")
+    for stream in (None, io.TextIOWrapper(io.BytesIO(), "ascii")):
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["play", "leduc_poker", "--iterations=1"]) == 0  # You know: J\u2660
+        assert main(["solve", "kuhn_poker", "--iterations=2"]) == 0
 
 
 def test_compare_leaves_figures_and_the_table(program, tmp_path):

@@ -206,20 +206,11 @@ VALUE = -1 / 18
 def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
     for algorithm in ("egt", "mirror_prox"):
         folder = tmp_path / algorithm
-        result = run(
-            "--game=kuhn_poker",
-            f"--algorithm={algorithm}",
-            "--iterations=100",
-            "--bounds",
-            f"--output_dir={folder}",
-        )
+        flags = ["--game=kuhn_poker", f"--algorithm={algorithm}", "--iterations=100"]
+        result = run(*flags, "--bounds", f"--output_dir={folder}")
         assert result.returncode == 0, result.stderr
-        assert sorted(path.name for path in folder.iterdir()) == [
-            "convergence.png",
-            "policy.json",
-            "results.csv",
-            "settings.json",
-        ]
+        names = {"convergence.png", "policy.json", "results.csv", "settings.json"}
+        assert {path.name for path in folder.iterdir()} == names
         table = read_rows(folder)
         assert [int(row["iteration"]) for row in table][-2:] == [63, 100]
         gaps = [float(row["nash_conv"]) for row in table]
@@ -230,14 +221,9 @@ def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tm
 @pytest.mark.parametrize("algorithm", ["lp", "sparsified_lp"])
 def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algorithm):
     folder = tmp_path / "out"
-    result = run(
-        "--game=kuhn_poker",
-        f"--algorithm={algorithm}",
-        "--method=interior_point",
-        "--time_limit=60",
-        *(["--factorization=rank_one"] if algorithm == "sparsified_lp" else []),
-        f"--output_dir={folder}",
-    )
+    flags = ["--factorization=rank_one"] if algorithm == "sparsified_lp" else []
+    flags += ["--game=kuhn_poker", "--method=interior_point", "--time_limit=60"]
+    result = run(f"--algorithm={algorithm}", *flags, f"--output_dir={folder}")
     assert result.returncode == 0, result.stderr
     assert "Value for player 0: -0.0555555555556" in result.stdout
     (row,) = read_rows(folder)
