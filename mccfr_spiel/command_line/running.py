@@ -39,6 +39,7 @@ from mccfr_spiel.experiments.settings import (
     Settings,
     check,
     description,
+    measure,
     named_settings,
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
@@ -47,6 +48,7 @@ from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
+from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
@@ -201,6 +203,9 @@ def _recording(
         kept, is_missing = runs.read_rows(rows, settings, solver)
         folders.write_json(folder / folders.SETTINGS, about)
         show(f"Resumed after {solver.num_iterations:,} iterations.")
+        if getattr(solver, COUNTERS[measure(settings)]) < settings.last:
+            for name in (folders.POLICY, folders.BINARY_POLICY, folders.EVALUATION):
+                (folder / name).unlink(missing_ok=True)  # the checkpoint is ahead soon
         if is_missing:
             warn(
                 f"{rows} lacks rows from before the checkpoint. The run goes on "
