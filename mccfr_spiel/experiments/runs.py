@@ -180,6 +180,7 @@ def rows(
     measures = {**_measures(solver, settings), **metrics}
     halves = measures.get("nash_conv") is nash_conv
     halves &= is_two_player_constant_sum(solver.tree.game)
+    halves &= "exploitability" not in metrics
     column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = kept[-1][column] if kept else 0
     if kept and _is_reached(kept[-1]["nash_conv"], target):

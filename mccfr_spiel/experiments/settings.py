@@ -15,6 +15,7 @@ import dataclasses
 import importlib.metadata
 import itertools
 import json
+import os
 import pathlib
 import platform
 import types
@@ -484,9 +485,9 @@ def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any
     }
 
 
-def read_settings(path: pathlib.Path) -> Settings:
+def read_settings(path: str | os.PathLike[str]) -> Settings:
     """The settings that a settings.json describes; raises as `read_flags` does."""
-    return settings_from(read_flags(path), str(path))
+    return settings_from(read_flags(pathlib.Path(path)), str(path))
 
 
 def read_flags(path: pathlib.Path) -> Flags:

@@ -71,7 +71,7 @@ def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
     assert [int(row["iteration"]) for row in table] == [
         1, 2, 3, 4, 6, 10, 16, 25, 40, 63, 100, 158, 251, 300,
     ]  # fmt: skip
-    settings = read_settings(folder / "settings.json")
+    settings = read_settings(f"{folder}/settings.json")
     assert settings == Settings("kuhn_poker", iterations=300, seed=3)
     _, expected = run_settings(settings)
     for row, same in zip(table, expected, strict=True):
