@@ -109,9 +109,7 @@ class Comparison(pd.DataFrame):
 
         The index is (game, algorithm), and `seeds` says how many runs there are.
         """
-        rows = self.sort_values(
-            "due", kind="stable"
-        )  # it may have been sorted by others
+        rows = self.sort_values("due", kind="stable")  # users may sort by others
         ends = rows.groupby(["game", "algorithm", "seed"]).tail(1).sort_index()
         groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
         columns: dict[str, Any] = {"seeds": groups.size()}
