@@ -576,12 +576,10 @@ def compare(
             "is not installed here: pip install 'mccfr_spiel[plot]'."
         ) from error
     measures = named_metrics(metrics, default=["nash_conv"])
-    for label in measures:
-        if label in tables.WHICH:
-            raise ValueError(
-                f"The table has a column {label!r} already; give the metric another "
-                "label, as metrics={'mine': ...}."
-            )
+    for label in measures.keys() & {*tables.WHICH}:
+        raise ValueError(
+            f"The table has a column {label!r} already; give the metric another label."
+        )
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
     limit = _limit(nodes, iterations, methods)
