@@ -42,6 +42,7 @@ from mccfr_spiel.experiments.sweeps import compare
 from mccfr_spiel.exploring.answers import Hand
 from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solving.preparing import needs_whole_tree
@@ -50,7 +51,7 @@ from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, said_at, said_info_state, turn_based
+from mccfr_spiel.tree.loading import load_game, said_at, turn_based
 
 # --- compare --------------------------------------------------------------------------
 
@@ -100,8 +101,13 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
     """Runs the comparison; returns the exit code."""
     if not games:
         raise ValueError("Which games? As in: mccfr-spiel compare kuhn_poker")
+    if values["opponent"].present and "head_to_head" not in values.metrics:
+        raise ValueError("--opponent does nothing without --metrics=head_to_head.")
     imports = imported_games()
     folder = pathlib.Path(values.output_dir)
+    rows = "runs"
+    if values.opponent != "uniform":  # rows do not say against whom they are
+        rows += re.sub(r"[^\w.]+", "_", f" against {values.opponent}")
     metrics = {name: _metric(name, values.opponent) for name in values.metrics}
     table = compare(
         list(games),
@@ -109,7 +115,7 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         values.seeds,
         values.nodes,
         metrics,
-        folder=folder / "runs",
+        folder=folder / rows,
         executor=executor(values),
         imports=imports,
         progress=has_bars(),
@@ -440,7 +446,7 @@ def run_play(values: flags.FlagValues, game: str) -> int:
     if not 0 <= seat < players:
         raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
     if policy is None:
-        print(f"Solving {brief(loaded)} by {values.algorithm} ...", flush=True)
+        show(f"Solving {brief(loaded)} by {values.algorithm} ...")
         solver = Solver(
             loaded,
             ALGORITHMS[values.algorithm],
@@ -460,7 +466,7 @@ def run_play(values: flags.FlagValues, game: str) -> int:
                 other = load_policy(name, policy.game, abstraction=abstraction)
             found = duplicate_returns(policy.game, policy, other, **how)
             words = f"Against {name}: "
-        print(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
+        show(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
         return 0
     generator = random.Random(values.seed)
     print(f"You are player {seat} of {players}. Answer with a move's number or name,")
@@ -500,8 +506,7 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     player = state.current_player()
     actions = state.legal_actions()
     names = said_at(state, player, actions)
-    known = state.information_state_string(player)
-    print(f"You know: {said_info_state(state.get_game(), player, known)}")
+    print(f"You know: {words_known_to(state, player)}")
     for number, name in enumerate(names, 1):
         print(f"  {number}  {name}")
     while True:
@@ -509,7 +514,7 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
             answer = input("Your move: ").strip()
             if not sys.stdin.isatty():  # then no terminal has shown it
                 print(answer)
-        except EOFError:
+        except (EOFError, RuntimeError):  # at its end, or closed from the beginning
             print()
             return None
         if answer.lower() in ("q", "quit", "exit"):
@@ -580,15 +585,13 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
         game = cached_tree(game or str(load_policy(paths[0]).game))
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
-        export(
-            Subject(what, game), values.export, lambda words: print(words, flush=True)
-        )
-        print(f"The page is in {values.export}")
+        export(Subject(what, game), values.export, show)
+        show(f"The page is in {values.export}")
         return 0
     page = explore(what, game, port=values.port)
-    print(f"{page.subject.title}: open this link, which is for you alone.")
-    print(f"  {page.url}")
-    print("Ctrl-C ends it.", flush=True)
+    show(f"{page.subject.title}: open this link, which is for you alone.")
+    show(f"  {page.url}")
+    show("Ctrl-C ends it.")
     try:
         page.wait()
     finally:

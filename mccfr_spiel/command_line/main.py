@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if arguments else 1
     name, *words = arguments
     if name in ("--version", "version"):
-        print(f"{PROGRAM} {version()}")
+        show(f"{PROGRAM} {version()}")
         return 0
     if name not in COMMANDS:
         print(
@@ -234,7 +234,7 @@ def _help(name: str, values: flags.FlagValues, *, full: bool) -> str:
 
 
 def _width() -> int:
-    return min(shutil.get_terminal_size().columns, 100)
+    return min(max(shutil.get_terminal_size().columns, 50), 100)
 
 
 def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:

@@ -12,7 +12,6 @@ import logging
 import os
 import pathlib
 import signal
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -40,6 +39,7 @@ from mccfr_spiel.experiments.settings import (
     Settings,
     check,
     description,
+    measure,
     named_settings,
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
@@ -48,6 +48,7 @@ from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
+from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
@@ -120,7 +121,7 @@ def solve(signals: Signals) -> int:
     if not goes_on:
         runs.open_folder(folder, overwrite=overwrite, resume=resume)
         if resume:
-            print(f"There is no run in {folder} yet: it begins.")
+            show(f"There is no run in {folder} yet: it begins.")
     try:
         with folders.held(folder):
             # What killed runs were writing: this run holds the folder alone.
@@ -185,23 +186,26 @@ def _recording(
     """
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
-    print(f"Preparing {brief(settings.game)}{whole * is_whole} ...", flush=True)
+    show(f"Preparing {brief(settings.game)}{whole * is_whole} ...")
     rows, checkpoint = folder / folders.RESULTS, folder / folders.CHECKPOINT
     kept, solver = [], None
     if goes_on:
         try:
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
-            print("There is no checkpoint yet: the run begins anew.")
+            show("There is no checkpoint yet: the run begins anew.")
         except DamagedError as error:
             raise ValueError(
                 f"{error} There is nothing left to resume from; use --overwrite to "
                 "begin again."
             ) from error
     if solver is not None:
-        folders.write_json(folder / folders.SETTINGS, about)
-        print(f"Resumed after {solver.num_iterations:,} iterations.")
         kept, is_missing = runs.read_rows(rows, settings, solver)
+        folders.write_json(folder / folders.SETTINGS, about)
+        show(f"Resumed after {solver.num_iterations:,} iterations.")
+        if getattr(solver, COUNTERS[measure(settings)]) < settings.last:
+            for name in (folders.POLICY, folders.BINARY_POLICY, folders.EVALUATION):
+                (folder / name).unlink(missing_ok=True)  # the checkpoint is ahead soon
         if is_missing:
             warn(
                 f"{rows} lacks rows from before the checkpoint. The run goes on "
@@ -240,7 +244,7 @@ _SOON_WRITTEN = 50_000
 def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
     """Runs the solver and writes what it finds; returns the exit code."""
     settings, solver = recording.settings, recording.solver
-    print(_described(solver, settings), flush=True)
+    show(_described(solver, settings))
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
         signals.handle(signal.SIG_DFL)
@@ -254,11 +258,13 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
         if signals.received is None or is_small:
             write_policy(folder, solver.average_policy())
         else:
+            limit = f"iterations={solver.num_iterations}"
+            if settings.until_nodes_touched is not None:
+                limit = f"until_nodes_touched={solver.nodes_touched}"
             warn(
                 "The policy is large and not written; ms.load_policy reads it from "
                 f"the checkpoint in {folder}, and this command writes it: "
-                "mccfr-spiel solve --resume "
-                f"--output_dir={folder} --iterations={solver.num_iterations}"
+                f"mccfr-spiel solve --resume --output_dir={folder} --{limit}"
             )
     except Exception as second:
         if error is None:
@@ -463,7 +469,7 @@ def run_experiment(name: str) -> int:
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
     if is_table:
         path = panels.make_table(folder, imports, trees, only=FLAGS.only)
-        print(path.read_text(encoding="utf-8"))
+        show(path.read_text(encoding="utf-8"))
         return 0
     experiment = panels.EXPERIMENTS[name]
     table = {
@@ -473,7 +479,7 @@ def run_experiment(name: str) -> int:
         ).items()
     }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
-    print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
+    show(f"{name}: {len(table)} settings, {todo} to run, in {folder}")
     workers = FLAGS.workers or os.cpu_count() or 1
     with tqdm(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
         failures = sweeps.run_sweep(
@@ -489,13 +495,13 @@ def run_experiment(name: str) -> int:
     if any(sweeps.is_finished(folder, key) for key in table):
         summary = panels.summarize(experiment, folder)
         if load_plotting() is None:
-            print("No figures: matplotlib is not installed (pip install matplotlib).")
+            show("No figures: matplotlib is not installed (pip install matplotlib).")
         else:
             formats = FLAGS.figure_format or ("png", "svg")
             panels.save_experiment(experiment, summary, formats=formats)
     for key, error in failures:
-        print(f"{key} failed: {error}", file=sys.stderr)
-    print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
+        warn(f"{key} failed: {error}")
+    show(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
     return 1 if failures else 0
 
 

@@ -185,8 +185,8 @@ class _Program:
 _WAYS_OUT = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
     "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
-    STRINGS_WAY_OUT: "The command line cannot solve it; in Python, mccfr_spiel.Solver "
-    "can, with an abstraction that makes the strings (docs/choosing.md).",
+    STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
+    "(state, player) -> string of yours (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
     "with --overwrite or in another --output_dir, or undo the change of the game.",
     IMPORT_WAY_OUT: "name the module that registers it with --import",
@@ -197,13 +197,14 @@ ways out on the command line."""
 
 def has_bars() -> bool:
     """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
-    return sys.stderr.isatty() and not flags.FLAGS.quiet
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return is_terminal and not flags.FLAGS.quiet
 
 
 def show(text: str) -> None:
     """Prints a line. If that fails, for example because standard output is a closed
     pipe or a file on a full disk, the work goes on all the same."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it may be None
         tqdm.write(text)
         sys.stdout.flush()
 
@@ -213,7 +214,7 @@ def warn(text: str) -> None:
     out that there are on the command line."""
     for library, here in _WAYS_OUT.items():
         text = text.replace(library, here)
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         tqdm.write(text, file=sys.stderr)
         sys.stderr.flush()
 
@@ -257,6 +258,9 @@ def guarded(command: Callable[[Signals], int]) -> int:
     """Runs a command; returns its exit code: 1 after an error, which is told in words,
     128 + the number of the signal after one."""
     signals = Signals()
+    with contextlib.suppress(AttributeError):  # as of None, a closed one
+        # Characters that it lacks are spelled, as on standard error.
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore
     try:
         with contextlib.ExitStack() as stack:
             if flags.FLAGS.quiet:  # nothing but errors is shown

@@ -13,12 +13,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
-from mccfr_spiel.experiments.runs import COLUMNS, aligned
+from mccfr_spiel.experiments.runs import aligned
 
 BANDS = ("std", "range")
 """What a band may show: a standard deviation to each side, or the least and largest."""
 
-_WHICH = ("game", "algorithm", "seed", "due")
+WHICH = ("game", "algorithm", "seed", "due", "iteration", "nodes_touched", "seconds")
+"""The columns that no metric can have."""
 
 
 class Comparison(pd.DataFrame):
@@ -37,11 +38,7 @@ class Comparison(pd.DataFrame):
     @property
     def metrics(self) -> list[str]:
         """The columns that hold metrics, the first of which is drawn by default."""
-        return [
-            name
-            for name in self.columns
-            if name not in {*_WHICH, "iteration", "nodes_touched", "seconds"}
-        ]
+        return [name for name in self.columns if name not in WHICH]
 
     def plot(  # pyright: ignore[reportIncompatibleVariableOverride]
         self,
@@ -112,7 +109,8 @@ class Comparison(pd.DataFrame):
 
         The index is (game, algorithm), and `seeds` says how many runs there are.
         """
-        ends = self.groupby(["game", "algorithm", "seed"], sort=False).tail(1)
+        rows = self.sort_values("due", kind="stable")  # users may sort by others
+        ends = rows.groupby(["game", "algorithm", "seed"]).tail(1).sort_index()
         groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
         columns: dict[str, Any] = {"seeds": groups.size()}
         for name in self.metrics:
@@ -123,6 +121,7 @@ class Comparison(pd.DataFrame):
 
 def _line(rows: Any, x: str, y: str, band: str) -> Line:
     """The means of a curve over its seeds, where its rows were due, and the band."""
+    rows = rows.sort_values("due", kind="stable")
     seeds = [one for _, one in rows.groupby("seed", sort=True)]
     reached = [one["due"].to_numpy() for one in seeds]
     dues = np.unique(np.concatenate(reached))
@@ -156,7 +155,5 @@ def read_comparison(
         for game, algorithm, seed, path in finished
     ]
     rows = pd.concat(parts, ignore_index=True)
-    named = [name for name in metrics if name not in COLUMNS]
-    gaps = ["nash_conv"] if "nash_conv" in metrics else []
-    order = [*_WHICH, "iteration", "nodes_touched", "seconds", *gaps, *named]
-    return Comparison(rows[order])
+    ordered = sorted(metrics, key=lambda name: name != "nash_conv")
+    return Comparison(rows[[*WHICH, *ordered]])

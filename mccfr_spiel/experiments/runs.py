@@ -180,6 +180,7 @@ def rows(
     measures = {**_measures(solver, settings), **metrics}
     halves = measures.get("nash_conv") is nash_conv
     halves &= is_two_player_constant_sum(solver.tree.game)
+    halves &= "exploitability" not in metrics
     column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = kept[-1][column] if kept else 0
     if kept and _is_reached(kept[-1]["nash_conv"], target):
@@ -308,6 +309,13 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
             f"The run in {folder} has {name}={stored[name]}, not {value}; only "
             f"{' and '.join(CHANGEABLE)} may change when it is resumed."
         )
+    nodes, asked = stored["until_nodes_touched"], given.get("iterations")
+    is_idle = nodes and asked not in (None, stored["iterations"])
+    if is_idle and "until_nodes_touched" not in given:
+        raise ValueError(
+            f"The run in {folder} ends by until_nodes_touched={nodes}, whatever the "
+            f"iterations; give that one instead of iterations={asked}."
+        )
     return stored | {name: given[name] for name in CHANGEABLE if name in given}
 
 
@@ -367,6 +375,7 @@ def read_rows(
 
     Raises:
         DamagedError: a line cannot be read, or lacks one of the metrics.
+        ValueError: rows would be lost, since they are from beyond the run's end.
     """
     try:
         found = [_row(line, metrics) for line in folders.read_table(path).rows]
@@ -375,7 +384,12 @@ def read_rows(
             f"{path} is damaged ({error}). Delete it, and the run goes on without its "
             "earlier rows; or begin again."
         ) from error
-    column = measure(settings)
+    column, last = measure(settings), settings.last
+    done = [row for row in found if row["iteration"] <= solver.num_iterations]
+    if any(row[column] >= last for row in done[:-1]):  # which ends a run
+        raise ValueError(
+            f"{path} has rows of more than {last} {column.replace('_', ' ')} already."
+        )
     reached = getattr(solver, COUNTERS[column])
     dues = [*itertools.takewhile(lambda due: due <= reached, row_dues(settings))]
     kept: list[dict[str, Any]] = []
@@ -384,12 +398,12 @@ def read_rows(
     # nodes touched, one iteration may pass several, and the largest becomes its `due`.
     # By iterations a row must be at the very number. The last row of a run that is to
     # be longer now need not be due any more.
-    for row in found:
+    for row in done:
         now = bisect.bisect_right(dues, row[column])
         is_due = now > passed
         if column == "iteration":
             is_due &= dues[now - 1 : now] == [row[column]]
-        if is_due and row["iteration"] <= solver.num_iterations:
+        if is_due:
             kept.append(row | {"due": dues[now - 1]})
             passed = now
     return kept, any(due < reached for due in dues[passed:])

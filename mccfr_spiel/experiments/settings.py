@@ -500,7 +500,7 @@ def read_flags(path: pathlib.Path) -> Flags:
     try:
         values = json.loads(path.read_bytes().decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged, it is no JSON: {error}") from error
+        raise ValueError(f"{path} is damaged, it is no JSON: {error}.") from error
     if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
     flags = values["settings"]

@@ -577,6 +577,10 @@ def compare(
             "is not installed here: pip install 'mccfr_spiel[plot]'."
         ) from error
     measures = named_metrics(metrics, default=["nash_conv"])
+    for label in measures.keys() & {*tables.WHICH}:
+        raise ValueError(
+            f"The table has a column {label!r} already; give the metric another label."
+        )
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
     limit = _limit(nodes, iterations, methods)
@@ -680,7 +684,7 @@ def _limit(
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}
-    if nodes is None or not nodes >= 1 or nodes > 2**62:
+    if nodes is None or isinstance(nodes, str) or not 1 <= nodes <= 2**62:
         raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
     offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
     if offline:

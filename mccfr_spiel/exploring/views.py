@@ -156,13 +156,8 @@ def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
     other = next((move for move in moves_of(state) if move != action), None)
     if other is None:
         return True
-    try:
-        seen = [
-            state.child(move).information_state_string(seat) for move in (action, other)
-        ]
-    except Exception:  # games without strings at some states
-        return False
-    return seen[0] != seen[1]
+    seen, unlike = (known_to(state.child(move), seat) for move in (action, other))
+    return seen != unlike
 
 
 # --- what is shown of a state and of an information set -------------------------------
@@ -187,6 +182,8 @@ def plain(value: Any) -> Any:
 
 def known_to(state: pyspiel.State, player: int) -> str:
     """What a player knows at a state; nothing if the game does not say."""
+    if not state.get_game().get_type().provides_information_state_string:
+        return ""  # asked all the same, OpenSpiel would complain on the terminal
     try:
         return state.information_state_string(player)
     except Exception:  # games raise what they like
@@ -200,8 +197,11 @@ def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any
 
 
 def words_known_to(state: pyspiel.State, player: int) -> str:
-    """The same as people say it."""
-    return said_info_state(state.get_game(), player, known_to(state, player))
+    """The same as people say it, or what the player sees if there is no more."""
+    game, known = state.get_game(), known_to(state, player)
+    if not known and game.get_type().provides_observation_string:
+        known = state.observation_string(player)
+    return said_info_state(game, player, known)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:

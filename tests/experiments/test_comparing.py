@@ -23,12 +23,8 @@ def compare(*args, **settings):
 
 @pytest.fixture(scope="module")
 def table():
-    return compare(
-        ["kuhn_poker", "leduc_poker"],
-        {"CFR": ms.CFR, "sampled": ms.EXTERNAL_SAMPLING},
-        seeds=3,
-        iterations=20,
-    )
+    algorithms = {"CFR": ms.CFR, "sampled": ms.EXTERNAL_SAMPLING}
+    return compare(["kuhn_poker", "leduc_poker"], algorithms, seeds=3, iterations=20)
 
 
 def test_the_table_is_tidy_and_its_numbers_are_openspiels(table):
@@ -50,7 +46,9 @@ def test_the_table_is_tidy_and_its_numbers_are_openspiels(table):
 
 
 def test_the_figure_has_means_and_bands_over_seeds(table):
-    figure = table.plot(style="paper")
+    other = table.sort_values("nash_conv")  # in which no curve goes from left to right
+    assert other.final().equals(table.final())
+    figure = other.plot(style="paper")
     kuhn, leduc = figure.axes
     assert (kuhn.get_title(), leduc.get_title()) == ("kuhn_poker", "leduc_poker")
     rows = table[(table.game == "leduc_poker") & (table.algorithm == "sampled")]
@@ -94,23 +92,27 @@ def test_a_folder_is_gone_on_with(tmp_path):
     assert more[more.seed < 2].equals(first)
     assert list(more.seed.unique()) == [0, 1, 2]
     with pytest.raises(ValueError, match="without the metric 'last_iterate'"):
-        compare(
-            "kuhn_poker", "external_sampling", 2, metrics="last_iterate", **settings
-        )
+        compare("kuhn_poker", "external_sampling", metrics="last_iterate", **settings)
+
+
+def test_metrics_may_be_called_as_columns_of_runs_but_not_as_those_of_the_table():
+    found = compare("kuhn_poker", "cfr", iterations=1, metrics={"bound": lambda _: 3})
+    assert [*found.bound] == [3]
+    with pytest.raises(ValueError, match="a column 'seconds' already"):
+        compare("kuhn_poker", "cfr", metrics={"seconds": lambda _: 3})
 
 
 def test_games_and_algorithms_that_cannot_be_compared_are_refused():
-    with pytest.raises(ValueError, match="leduk_poker"):
-        compare("leduk_poker", "cfr")
-    with pytest.raises(ValueError, match="cfr_puls"):
-        compare("kuhn_poker", "cfr_puls")
-    with pytest.raises(ValueError, match="Register the game"):
-        compare(pyspiel.create_matrix_game([[1.0]], [[-1.0]]), "cfr")
-    with pytest.raises(ValueError, match="Register the game"):
-        compare(small_games.uneven_deal(), "cfr")
+    for wrong in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls")):
+        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls"):
+            compare(*wrong)
+    matrix = pyspiel.create_matrix_game([[1.0]], [[-1.0]])
+    for game in (matrix, small_games.uneven_deal()):
+        with pytest.raises(ValueError, match="Register the game"):
+            compare(game, "cfr")
     with pytest.raises(ValueError, match="such as iterations=1000"):
         compare("kuhn_poker", "lp")
-    for nodes in (0, float("nan"), None):
+    for nodes in (0, float("nan"), None, "1e3"):
         with pytest.raises(ValueError, match="no number of nodes"):
             compare("kuhn_poker", "cfr", nodes=nodes)
 

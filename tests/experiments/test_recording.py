@@ -15,6 +15,7 @@ import pytest
 from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line import running
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
@@ -232,6 +233,14 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     assert ("lacks rows" in printed.err) == (lost == "results.csv")
 
 
+def test_a_killed_resumed_run_has_its_checkpoints_policy(finished, monkeypatch):
+    monkeypatch.delattr(running, "write_policy")
+    with pytest.raises(NameError):
+        solve(finished, "--resume", "--iterations=700")
+    newest = ms.load_policy(finished / "solver.checkpoint").to_dict()
+    assert ms.load_policy(finished).to_dict() == newest
+
+
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
     newest = finished / "solver.checkpoint"
     data = bytearray(newest.read_bytes())
@@ -343,13 +352,9 @@ STRINGS = pyspiel.State.information_state_string
 
 
 def forget(folder, iterations, *flags):
-    return main(
-        [
-            *("solve", GAME, "--allow_imperfect_recall", "--evaluate=sampled"),
-            *("--evaluation_plays=50", f"--iterations={iterations}"),
-            *(f"--output_dir={folder}", *flags),
-        ]
-    )
+    words = ["solve", GAME, "--allow_imperfect_recall", "--evaluate=sampled"]
+    words += ["--evaluation_plays=50", f"--iterations={iterations}"]
+    return main([*words, f"--output_dir={folder}", *flags])
 
 
 def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
