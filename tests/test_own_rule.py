@@ -4,6 +4,7 @@ refusals in words."""
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -237,8 +238,9 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
         check_rule(rule)
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
+    nothing: Any = [lambda policy, memory, gradient, p, t: None]
     with pytest.raises(ValueError, match="returns none, which is no number"):
-        check_rule(algorithms.own_rule(lambda policy, memory, gradient, p, t: None))
+        check_rule(algorithms.own_rule(*nothing))
 
 
 # --- averages of one's own -----------------------------------------------------------
