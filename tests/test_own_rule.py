@@ -16,11 +16,7 @@ from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import flags_of, named_settings
-from mccfr_spiel.kernels.randomness import (
-    child_place,
-    plain_stream_key,
-    plain_uniform,
-)
+from mccfr_spiel.kernels.randomness import child_place, plain_stream_key, plain_uniform
 from tests import reference
 from tests.test_solver import ESTIMATORS
 from tests.tree.test_abstraction import jack_or_queen

@@ -71,10 +71,7 @@ def openspiel_table(policy):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "iterations"),
-    [(KUHN, 20), (KUHN_3, 20), (LEDUC, 5)],
-)
+@pytest.mark.parametrize(("name", "iterations"), [(KUHN, 20), (KUHN_3, 20), (LEDUC, 5)])
 @pytest.mark.parametrize(
     ("solver", "rule", "averaging"),
     [(cfr.CFRSolver, RM, UNIFORM), (cfr.CFRPlusSolver, RM_PLUS, LINEAR)],

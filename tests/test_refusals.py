@@ -82,7 +82,6 @@ CALLS = {
         [None, "x", [0.5, 0.5], {0: "x"}],
     ),
     "answer of a function": (lambda x: ms.nash_conv(TREE, lambda *_: x), ["x"]),
-    "rule of check_rule": (ms.evaluation.check_rule, [None, "x", ms.ftrl(1.0)]),
     "callback": (lambda x: solver().run(1, callback=x), [True, "x"]),
     "first order iterate_until": (ms.MirrorProx(KUHN).iterate_until, [NAN, None, "x"]),
     "step size of mirror prox": (lambda x: ms.MirrorProx(KUHN, step_size=x), ["x", 0]),
@@ -174,7 +173,7 @@ CALLS = {
         lambda m: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, m)),
         [None, "ftrl", ms.EXTERNAL],
     ),
-    "check_rule": (ms.check_rule, [3, math.exp, ms.regret_matching()]),
+    "check_rule": (ms.check_rule, [None, 3, "x", math.exp, ms.ftrl(1.0)]),
     "check_rule updates": (lambda n: ms.check_rule(OWN, num_updates=n), ODD_SIZES[:-1]),
     "own_rule's numbers": (
         lambda n: ms.own_rule(OWN.update, n),

@@ -10,11 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import algorithms
-from mccfr_spiel.common.display import (
-    line,
-    never_raises,
-    plus_minus,
-)
+from mccfr_spiel.common.display import line, never_raises, plus_minus
 from mccfr_spiel.solving import files
 
 ODD = {

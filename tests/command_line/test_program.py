@@ -88,8 +88,7 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
-    [("1e6", 10**6), ("2.5E3", 2500), ("7.0", 7)],
+    ("text", "number"), [("1e6", 10**6), ("2.5E3", 2500), ("7.0", 7)]
 )
 def test_whole_numbers_may_be_written_with_an_exponent(text, number):
     assert repr(WholeNumberParser().parse(text)) == repr(number)

@@ -10,11 +10,7 @@ import sys
 
 import pytest
 
-from mccfr_spiel.common.folders import (
-    UnsafeFolderError,
-    make_private,
-    write_file,
-)
+from mccfr_spiel.common.folders import UnsafeFolderError, make_private, write_file
 
 
 def files_in(folder):

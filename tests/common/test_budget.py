@@ -118,11 +118,7 @@ def test_a_tree_that_does_not_fit_gives_its_memory_back():
 
 
 @pytest.mark.parametrize(
-    ("game", "name"),
-    [
-        ("gomoku", "outcome_sampling"),
-        ("tic_tac_toe", "cfr"),
-    ],
+    ("game", "name"), [("gomoku", "outcome_sampling"), ("tic_tac_toe", "cfr")]
 )
 def test_no_process_grows_by_more_than_its_budget(game, name):
     size = 128 * MIB
@@ -250,8 +246,7 @@ def endless_game(moves, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "moves"),
-    [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)],
+    ("name", "moves"), [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)]
 )
 def test_a_game_that_does_not_end_is_named_within_seconds(name, moves, monkeypatch):
     Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles

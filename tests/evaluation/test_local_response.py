@@ -68,10 +68,7 @@ def exploit(game, policy):
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", SMALL])
-@pytest.mark.parametrize(
-    "kind",
-    [UniformRandomPolicy],
-)
+@pytest.mark.parametrize("kind", [UniformRandomPolicy])
 def test_the_bound_is_positive_and_below_the_best_response(game, kind):
     policy = kind(pyspiel.load_game(game))
     found = local_best_response(game, policy, deals=400, seed=2)

@@ -6,14 +6,7 @@ import functools
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import (
-    Curve,
-    Experiment,
-    Panel,
-    Settings,
-    panels,
-    sweeps,
-)
+from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, panels, sweeps
 from mccfr_spiel.experiments.sweeps import run_task
 from tests.vectors import LEDUC
 

@@ -19,12 +19,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     written,
 )
 from mccfr_spiel.experiments.runs import default_folder
-from mccfr_spiel.experiments.settings import (
-    check,
-    description,
-    flags_of,
-    read_settings,
-)
+from mccfr_spiel.experiments.settings import check, description, flags_of, read_settings
 
 # --- names -----------------------------------------------------------------------
 

@@ -278,8 +278,7 @@ def test_two_pages_have_changes_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("game", "seat"),
-    [("leduc_poker", 0), ("kuhn_poker(players=3)", 1), (GOOFSPIEL, 1)],
+    ("game", "seat"), [("leduc_poker", 0), ("kuhn_poker(players=3)", 1), (GOOFSPIEL, 1)]
 )
 def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
     page = Page(solved(game))

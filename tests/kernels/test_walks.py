@@ -318,8 +318,7 @@ def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
 
 
 @pytest.mark.parametrize(
-    ("table", "value"),
-    [("policy", math.nan), ("average", math.nan)],
+    ("table", "value"), [("policy", math.nan), ("average", math.nan)]
 )
 def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
     table, value, tmp_path

@@ -52,11 +52,7 @@ def test_the_river_of_the_literature_has_its_size():
             ("Bet 250",),
             "Fold,Call,Raise to 1250,All-in 19750",
         ),
-        (
-            (180, 910, "52%", "1%"),
-            ("Bet 94", "Raise to 188"),
-            "Fold,Call,Raise to 282",
-        ),
+        ((180, 910, "52%", "1%"), ("Bet 94", "Raise to 188"), "Fold,Call,Raise to 282"),
         ((5, 100, "50%,10%", ""), (), "Check,Bet 1,Bet 3"),
         ((100, 90, "200%,a,90%,95%,50%", ""), (), "Check,Bet 50,All-in 90"),
         ((100, 90, "a", "a"), ("All-in 90",), "Fold,Call"),

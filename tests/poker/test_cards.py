@@ -50,9 +50,7 @@ def by_the_book(cards):
 def test_all_five_card_hands_fall_into_the_known_classes(fives):
     _, found = fives
     counts = np.bincount(found // CLASS_UNIT).tolist()
-    assert counts == [
-        *(1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40),
-    ]
+    assert counts == [*(1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40)]
     assert len(np.unique(found)) == 7462
 
 

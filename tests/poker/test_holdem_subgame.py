@@ -68,7 +68,7 @@ def test_a_hand_is_told_in_the_words_of_players():
     )
     assert state.information_state_string(1).startswith("JdJh 9s8h3s2d: Check")
     assert [state.action_to_string(a) for a in state.legal_actions()] == [
-        *("Check", "All-in 50"),
+        *("Check", "All-in 50")
     ]
     outcomes = played(game, "AhKh", "JdJh", "All-in 100", "Call").chance_outcomes()
     assert len(outcomes) == 44

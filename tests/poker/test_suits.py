@@ -116,10 +116,7 @@ def test_gradients_and_values_are_those_of_all_boards(board, ranges, count, rive
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("board", "ranges"),
-    [("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc"))],
-)
+@pytest.mark.parametrize(("board", "ranges"), [("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc"))])
 def test_flops_are_those_of_all_boards(board, ranges):
     """Two cards come, of which the first leaves fewer exchanges for the second."""
     _, trees, _, policies = both(board, ranges, 2, bets="//a", rake=(0.05, 1))

@@ -37,14 +37,7 @@ _SMALL = (
 )
 
 
-_ARRAYS = (
-    "nodes",
-    "infosets",
-    "actions",
-    "chance_probs",
-    "chance_cdf",
-    "utilities",
-)
+_ARRAYS = ("nodes", "infosets", "actions", "chance_probs", "chance_cdf", "utilities")
 
 
 def tree_of(game: str) -> GameTree:

@@ -128,9 +128,7 @@ def test_games_without_rules_are_refused_without_a_tree():
         Solver("tic_tac_toe", store="none")
     with pytest.raises(ValueError, match=r"but .* has an abstraction"):
         Solver(
-            ONE_CARD,
-            abstraction=pyspiel.State.information_state_string,
-            store="none",
+            ONE_CARD, abstraction=pyspiel.State.information_state_string, store="none"
         )
     with pytest.raises(ValueError, match="store='some' is not one of auto, tree, none"):
         Solver(ONE_CARD, store="some")

@@ -9,13 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from tests.small_games import (
-    chance,
-    leaf,
-    move,
-    named,
-    small_game,
-)
+from tests.small_games import chance, leaf, move, named, small_game
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC
 
 GAMES = (

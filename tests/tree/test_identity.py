@@ -14,11 +14,7 @@ from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.folders import POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.reading import write_policy
-from mccfr_spiel.tree.loading import (
-    has_name,
-    same_game,
-    same_name,
-)
+from mccfr_spiel.tree.loading import has_name, same_game, same_name
 from tests.small_games import chance, leaf, move, small_game
 
 pytestmark = pytest.mark.compiled

@@ -24,10 +24,7 @@ pytestmark = pytest.mark.compiled
 
 SIMULTANEOUS = "goofspiel(num_cards=3,imp_info=True,points_order=random)"
 STRINGS = ["kuhn_poker(players=3)", "leduc_poker", SIMULTANEOUS]
-RULES = [
-    "python_goofspiel(num_cards=3)",
-    "python_one_card_poker(cards=6)",
-]
+RULES = ["python_goofspiel(num_cards=3)", "python_one_card_poker(cards=6)"]
 GAMES = [*STRINGS, *RULES]
 KUHN = "kuhn_poker"
 ROOT = pathlib.Path(ms.__file__).parents[1]
