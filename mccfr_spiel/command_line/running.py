@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import pathlib
+import shlex
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
@@ -264,7 +265,8 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
             warn(
                 "The policy is large and not written; ms.load_policy reads it from "
                 f"the checkpoint in {folder}, and this command writes it: "
-                f"mccfr-spiel solve --resume --output_dir={folder} --{limit}"
+                f"mccfr-spiel solve --resume --output_dir={shlex.quote(str(folder))} "
+                f"--{limit}"
             )
     except Exception as second:
         if error is None:

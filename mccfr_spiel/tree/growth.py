@@ -36,7 +36,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
-from mccfr_spiel.tree.lock import STEPPING, held_step
+from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 
 _FEW, _MANY = 2**10, 2**13
@@ -195,6 +195,7 @@ class Growth:
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
+    @held_step
     def _expand(self, tables: Tables, walk: Walk) -> None:
         tree, opens, marks = self._tree, self._open, walk.marks
         player, top = marks.item(layout.WALKER), marks.item(layout.TOP)
@@ -206,21 +207,15 @@ class Growth:
             # If others wait, the walk will stop again at what is left.
             return -1 if self.lock.waiting else self._look_at
 
-        lock = self.lock  # as `held_step` does, at a fraction of its time
-        before = lock.level
-        lock.level = before | STEPPING
-        try:
-            if tree.node_store.generation != self.generation:
-                return  # a signal handler dropped the nodes just now
-            for node in reversed(missing):
-                place = self._place_of(node, draws)
-                tree.expand_below(node, place, draws, self._look_at, look, opens)
-                if lock.waiting:
-                    break
-            if len(opens) > _MOST_OPEN:
-                del opens[:-_MOST_OPEN]
-        finally:
-            lock.level = before
+        if tree.node_store.generation != self.generation:
+            return  # a signal handler dropped the nodes just now
+        for node in reversed(missing):
+            place = self._place_of(node, draws)
+            tree.expand_below(node, place, draws, self._look_at, look, opens)
+            if self.lock.waiting:
+                break
+        if len(opens) > _MOST_OPEN:
+            del opens[:-_MOST_OPEN]
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""
