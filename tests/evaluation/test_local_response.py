@@ -10,8 +10,6 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation import duplicate_returns, local_best_response
 
-pytestmark = pytest.mark.interpreted
-
 SMALL = (
     "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,raiseSize=2 4,"
     "firstPlayer=1 1,maxRaises=2 2,numSuits=2,numRanks=4,numHoleCards=1,"
@@ -77,6 +75,7 @@ def test_the_bound_is_positive_and_below_the_best_response(game, kind):
     assert found.high > 0.7 * exploit(game, policy)
 
 
+@pytest.mark.compiled
 @pytest.mark.compiled
 def test_nobody_beats_an_equilibrium():
     """A player who saw the other's cards, or drew on what it cannot know, would."""

@@ -100,7 +100,7 @@ def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
     by_hands = broken_ties(name, algorithm, "worlds")
     by_histories = broken_ties(name, algorithm, "tree")
     for solver in (by_hands, by_histories):
-        solver.iterate(100)
+        solver.iterate(50)
     policy, other = by_hands.average_policy(), by_histories.average_policy()
     found = ms.nash_conv(name, policy, store="worlds")
     assert found == pytest.approx(ms.nash_conv(name, other), abs=1e-9)
