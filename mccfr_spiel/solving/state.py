@@ -43,7 +43,7 @@ from mccfr_spiel.solving.sharing import (
 )
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import held_step, reads
+from mccfr_spiel.tree.lock import reads, steps
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -403,7 +403,7 @@ class SolverState:
         if num_infosets > self._room[0] or num_sequences > self._room[1]:
             self._enlarge_tables(num_infosets, num_sequences)
 
-    @held_step
+    @steps
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
         # The frame would keep all the old tables alive until the next one is made.
         self._framed = ()
@@ -427,7 +427,7 @@ class SolverState:
         num_infosets = min(len(tables.paid), len(self.walk.met))
         self._room = num_infosets, len(tables.policy)
 
-    @held_step
+    @steps
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk

@@ -36,7 +36,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
-from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.tree.lock import steps
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 
 _FEW, _MANY = 2**10, 2**13
@@ -195,7 +195,7 @@ class Growth:
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
-    @held_step
+    @steps
     def _expand(self, tables: Tables, walk: Walk) -> None:
         tree, opens, marks = self._tree, self._open, walk.marks
         player, top = marks.item(layout.WALKER), marks.item(layout.TOP)
@@ -491,7 +491,7 @@ class RuleGrowth(Growth):
         self._measure(tables, walk)
         self._make_room(walk)
 
-    @held_step
+    @steps
     def _make_room(self, walk: Walk) -> None:
         tree = self._tree
         try:
