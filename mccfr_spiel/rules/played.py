@@ -145,7 +145,7 @@ class Known(NamedTuple):
     values: Annotated[np.ndarray, Entry(KEY, "[V]")]
     rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
     table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2]")]
 
 
 class Path(NamedTuple):

@@ -195,10 +195,9 @@ class SolverState:
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
-        self.path, self._node_arrays = None, {}
+        self.path = None
         if self.store is not None:
-            self.path = self.store.new_path()
-            self._node_arrays = self.store.node_arrays()
+            self.path, self._node = self.store.new_path(), self.store.tree_of_node()
 
     def _plan_passes(self, threads: int | None) -> None:
         """Lists what whole passes read, and chooses how many threads share them."""
@@ -475,8 +474,7 @@ class SolverState:
             arrays = layout.TreeArrays(*tree.storage)
             return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
         assert self.path is not None
-        records = task, tree.arrays, self.tables, self.walk
-        return store.frame_of(*records, self.path, self._node_arrays)
+        return store.frame_of(task, self._node, self.tables, self.walk, self.path)
 
     # --- saving --------------------------------------------------------------
 

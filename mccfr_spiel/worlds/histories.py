@@ -17,7 +17,7 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from tqdm import tqdm
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL, reserve
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
@@ -465,7 +465,7 @@ class SlicedPass:
         """
         self.store, self.path = store, store.new_path(is_counted=False)
         self.more = callable_world_rules(store.rules.description)
-        self.entries, self.budget, self._one = entries, budget, store.node_arrays()
+        self.entries, self.budget, self._one = entries, budget, store.tree_of_node()
         sizes |= {"C": entries, "I": 0, "H": store.longest + 1, "S": 0}
         self.walk = new_record(kind, (), n=store.rules.sizes.state, **sizes)
         self.walk.next_edge[0], self.walk.at[ROOM] = -1, entries
@@ -483,8 +483,7 @@ class SlicedPass:
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
         """A frame with the infosets met, one node, the walk, and other records."""
-        store, nodes = self.store, np.zeros(0, NODE)
-        tree = TreeArrays(nodes=nodes, infosets=store.infosets, **self._one)
+        store, tree = self.store, self._one._replace(infosets=self.store.infosets)
         others = self.path, self.walk, *records
         return layout.frame_of(tree, store.game, store.known, *others)
 
@@ -602,7 +601,7 @@ class HistoryPass(SlicedPass):
     def __init__(self, store: RuleStore) -> None:
         """Stands at the root."""
         sizes = {"D": store.longest + 2, "A": store.rules.sizes.max_children}
-        super().__init__(store, Pass, 0, None, NUM_AT=NUM_AT, _CACHED=_CACHED, **sizes)
+        super().__init__(store, Pass, 0, None, **sizes)
         self.found: Histories = new_record(Histories, P=store.rules.num_players)
         self.found.payoffs[:] = np.array([[np.inf], [-np.inf]])
 

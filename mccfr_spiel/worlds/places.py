@@ -86,7 +86,7 @@ class Places(NamedTuple):
     edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[R]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[P + 1]")]
     table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
