@@ -308,7 +308,7 @@ class PlaceWalk(SlicedPass):
         """Goes to at most `_PLACES_OF_SLICE` more worlds."""
         frame = self.frame_of(places.LAYOUT, self.worlds, self.found)
         most = int(self.walk.at[VISITED]) + _PLACES_OF_SLICE
-        status = places.follow_worlds(frame, self.store.called, self.more, most)
+        status = places.follow_worlds(frame, self.functions, most)
         self.found.counts[places.NUM_WORLDS] = self.walk.at[VISITED]
         return status
 
@@ -380,7 +380,7 @@ class LeafSearch(SlicedPass):
         """Finds at most `_LEAVES_OF_SLICE` more worlds."""
         frame = self.frame_of(search.LAYOUT, self.found)
         most = int(self.walk.at[VISITED]) + _LEAVES_OF_SLICE
-        return search.find(frame, self.store.called, self.more, most)
+        return search.find(frame, self.functions, most)
 
     def outlook(self, share: float) -> str:
         """What the end may be, which is no reason to refuse it: in liar's dice the
