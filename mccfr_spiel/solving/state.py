@@ -44,6 +44,7 @@ from mccfr_spiel.solving.sharing import (
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import reads, steps
+from mccfr_spiel.tree.whole import LEAST_WORK
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -201,8 +202,12 @@ class SolverState:
 
     def _plan_passes(self, threads: int | None) -> None:
         """Lists what whole passes read, and chooses how many threads share them."""
-        algorithm, passes = self.algorithm, full_pass(self.tree)
-        if algorithm.sampling.prunes_by_regret:
+        prunes = self.algorithm.sampling.prunes_by_regret
+        threads = threads if self._can_share and not prunes else 1
+        num_players = 1 if self.algorithm.alternating else None
+        how = {"least_work": LEAST_WORK, "num_players": num_players}
+        self.passes = passes = full_pass(self.tree, threads, **how)
+        if prunes:
             ceilings, walk = self.tree.list_ceilings(), self.walk
             stack = {
                 name: reserve(getattr(walk, name), int(ceilings.height[0]))
@@ -211,12 +216,9 @@ class SolverState:
             self.walk = walk._replace(**stack)
             more = (ceilings,)
         else:
-            if self._can_share:
-                passes = passes.shared(threads, alternating=algorithm.alternating)
             self.num_threads = passes.num_threads
             self._frame_of = passes.layout.frame_of
             more = ()
-        self.passes = passes
         self.whole = *passes.records(passes.plan(self.tables.policy)), *more
 
     def _can_share_walks(self) -> bool:
