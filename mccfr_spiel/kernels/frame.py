@@ -118,9 +118,8 @@ class Layout:
                 missing if compiled code does not look at them.
 
         Raises:
-            TypeError: a record is of another class, or one of its arrays is not what
-            its
-                entry says, or is not contiguous and aligned.
+            TypeError: a record is of another class, or one of its arrays does not match
+                its entry or is not contiguous and aligned.
         """
         slots = []
         for record, kind in zip(records, self.kinds, strict=False):
