@@ -30,13 +30,12 @@ import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import NODE
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
-from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.policies.policy import (
     Answers,
     PolicyBot,
@@ -360,9 +359,8 @@ def returns_by_rules(
     if rules is None:
         return None
     store = RuleStore(rules, Budget(_NO_LIMIT))
-    path = store.new_path()
+    path, tree = store.new_path(), store.tree_of_node()
     results = np.zeros((plays + SPARE, len(policies)))[:plays]
-    tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
     frame = LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW

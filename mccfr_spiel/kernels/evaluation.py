@@ -132,6 +132,13 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
         work.best[parent] += highest
 
 
+@jit(nogil=True)
+def respond(work: Evaluation) -> None:
+    """The pass up alone, for gradients at the leaves that are in `got` and `best`."""
+    for infoset in range(len(work.infosets) - 1, -1, -1):
+        _respond(work, infoset, False)
+
+
 @jit
 def pass_up(
     infosets: np.ndarray, policy: np.ndarray, is_fixed: np.ndarray, values: np.ndarray

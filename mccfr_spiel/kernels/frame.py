@@ -20,6 +20,7 @@ children are asked for before the draw is made, and arrive while it is.
 import ctypes
 import functools
 import math
+import sys
 import typing
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -64,24 +65,31 @@ def entries_of(kind: type) -> dict[str, Entry]:
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
 
-def new_record(kind: type, needed: Collection[str] = (), **sizes: int) -> Any:
+def new_record(
+    kind: type, needed: Collection[str] = (), *, spare: int = 0, **sizes: int
+) -> Any:
     """A record whose arrays hold zeros, with room as their entries say.
 
     Args:
         kind: the class of the record.
         needed: the names of optional arrays that are wanted; others have length 0.
-        sizes: what each letter in the shapes stands for.
+        spare: how many rows of zeros lie in memory behind each array.
+        sizes: what each letter in the shapes stands for. Names of constants stand for
+            those of the module that has the class.
     """
+    known = {**vars(sys.modules[kind.__module__]), **sizes}
+
+    def size_of(part: str) -> int:
+        product, _, more = part.partition("+")
+        return math.prod(int(known.get(k, k)) for k in product.split()) + int(more or 0)
+
     arrays = []
     for name, entry in entries_of(kind).items():
-        parts = entry.shape.strip("[]").split(",")
-        shape = [
-            math.prod(sizes[one] if one in sizes else int(one) for one in part.split())
-            for part in parts
-        ]
+        count, *others = map(size_of, entry.shape.strip("[]").split(","))
         if entry.is_optional and name not in needed:
-            shape[0] = 0
-        arrays.append(np.zeros(shape, entry.dtype))
+            count = 0
+        array = np.zeros((count + spare, *others), entry.dtype)
+        arrays.append(array[:count] if spare else array)
     return kind(*arrays)
 
 
@@ -110,9 +118,8 @@ class Layout:
                 missing if compiled code does not look at them.
 
         Raises:
-            TypeError: a record is of another class, or one of its arrays is not what
-            its
-                entry says, or is not contiguous and aligned.
+            TypeError: a record is of another class, or one of its arrays does not match
+                its entry or is not contiguous and aligned.
         """
         slots = []
         for record, kind in zip(records, self.kinds, strict=False):

@@ -88,7 +88,8 @@ class Cut(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block.
+    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each of the K
+    blocks.
 
     Attributes:
         node: as `Walk.node`, row by row.
@@ -112,7 +113,7 @@ class Slots(NamedTuple):
     leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES, C]")]
     fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES, C]")]
     order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
-    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES, E]")]
+    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES, K + 1]")]
 
 
 SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)

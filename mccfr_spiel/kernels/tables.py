@@ -341,9 +341,7 @@ def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> 
         needed: `note` if it takes notes for baselines, `visit` and `gain` if it is of
             players who forget.
     """
-    counts = {"MARKS_SIZE": MARKS_SIZE, "CURSOR_SIZE": CURSOR_SIZE}
-    sizes = counts | {"CLOCK_SIZE": CLOCK_SIZE, "I": num_infosets}
-    return new_record(Walk, needed, H=height, K=height, V=height, **sizes)
+    return new_record(Walk, needed, H=height, K=height, V=height, I=num_infosets)
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)

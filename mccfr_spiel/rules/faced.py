@@ -55,7 +55,7 @@ def ask_policy(
     if len(game.text) > 0:
         game.text[0] = acting
         spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
-        hashed = row_hash(game.text, 1 + call(rules[SPELL], SPELL, spelled))
+        hashed = row_hash(game.text, 1 + call(rules, SPELL, spelled))
     number = np.int64(np.searchsorted(game.hashes, hashed))
     is_known = number < len(game.hashes) and game.hashes[number] == hashed
     if is_known and game.counts[number] != count:

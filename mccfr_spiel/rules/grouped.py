@@ -101,10 +101,10 @@ NUM_GROUP_NOTES = 2
 
 
 class Groups(NamedTuple):
-    """What groups find: G = NUM_GROUPS rows of each array, one after another.
+    """What groups find: a row of each array for each of them.
 
-    A group has room for C infosets, and R is C + 1. The first six arrays are each
-    group's own store of infosets that were not known.
+    A group has room for C infosets. The first six arrays are each group's own store of
+    infosets that were not known.
 
     Attributes:
         infosets: see INFOSET.
@@ -119,16 +119,16 @@ class Groups(NamedTuple):
         counts: see NUM_COUNTS.
     """
 
-    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G, C]")]
-    actions: Annotated[np.ndarray, Entry(LONG, "[G, S]")]
-    values: Annotated[np.ndarray, Entry(KEY, "[G, V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[G, R]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[G, T]")]
-    sizes: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
-    final: Annotated[np.ndarray, Entry(LONG, "[G, C]")]
-    event: Annotated[np.ndarray, Entry(INT, "[G, C]")]
-    value: Annotated[np.ndarray, Entry(FLOAT, "[G, S]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[NUM_GROUPS, C]")]
+    actions: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[NUM_GROUPS, V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[NUM_GROUPS, C + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[NUM_GROUPS, T]")]
+    sizes: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
+    final: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, C]")]
+    event: Annotated[np.ndarray, Entry(INT, "[NUM_GROUPS, C]")]
+    value: Annotated[np.ndarray, Entry(FLOAT, "[NUM_GROUPS, S]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
 
 
 class Both(NamedTuple):

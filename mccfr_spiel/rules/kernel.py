@@ -44,7 +44,6 @@ from mccfr_spiel.rules.description import (
     SPELL_SIGNATURE,
     WORLD_SIGNATURES,
     BoundRules,
-    Description,
 )
 
 DONE = 0
@@ -254,27 +253,24 @@ SPELL = 7
 """The place of `BoundRules.spell` behind them."""
 
 WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
-"""The numbers of these functions of a Description for `call`."""
+"""The places of these functions of a Description behind that."""
 
 
-def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
+def callable_rules(rules: BoundRules, *, with_worlds: bool = False) -> tuple[Any, ...]:
     """The rules as compiled loops take them for `call`.
 
-    They are addresses, or, with the JIT off, the functions. The last of them spells
-    strings; for games without it, it is 0. Whoever uses them keeps the rules alive.
+    They are addresses, or, with the JIT off, the functions; 0 stands for each that is
+    missing. Behind the rules comes the function that spells strings and, if they are
+    wanted, those that tell of worlds. Whoever uses them keeps the rules alive.
 
     Raises:
         ValueError: a function is not `compiled`, or does not have the right type.
     """
-    functions = {**rules.description.rules._asdict(), "spell": rules.spell}
+    description = rules.description
+    functions = {**description.rules._asdict(), "spell": rules.spell}
+    if with_worlds:
+        functions |= {name: getattr(description, name) for name in WORLD_SIGNATURES}
     return tuple(address_of(*named) for named in functions.items())
-
-
-def callable_world_rules(description: Description) -> tuple[Any, ...]:
-    """The functions that tell of worlds in the same way, 0 for each that is missing."""
-    return tuple(
-        address_of(name, getattr(description, name)) for name in WORLD_SIGNATURES
-    )
 
 
 def address_of(name: str, function: Any) -> Any:
@@ -312,23 +308,24 @@ def address_of(name: str, function: Any) -> Any:
     return int(result.library.get_pointer_to_function(wrapper))
 
 
-def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
+def call(rules: Any, number: int, arguments: tuple[Any, ...]) -> Any:
     """Calls a rule.
 
     Args:
-        rule: its entry in what `callable_rules` gave.
-        number: its place in `Rules`; a constant.
+        rules: what `callable_rules` gave.
+        number: the rule's place there; a constant.
         arguments: its arguments.
     """
-    return rule(*arguments)
+    return rules[number](*arguments)
 
 
 @overload(call, prefer_literal=True, jit_options=PASTED)
-def _compiled_call(rule, number, arguments):
-    if isinstance(rule, types.Dispatcher):
-        return lambda rule, number, arguments: rule(*arguments)
-    emit: Any = _EMITTERS[number.literal_value]
-    return lambda rule, number, arguments: emit(rule, arguments)
+def _compiled_call(rules, number, arguments):
+    place = number.literal_value
+    if isinstance(rules.types[place], types.Dispatcher):
+        return lambda rules, number, arguments: rules[place](*arguments)
+    emit: Any = _EMITTERS[place]
+    return lambda rules, number, arguments: emit(rules[place], arguments)
 
 
 def _make_emitter(signature: Any) -> Any:
@@ -570,7 +567,7 @@ def _put_long(text, at, number):
 
 
 @jit
-def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
+def _spell_all(called, settings, values, rows, first, stop, key, text, ends):
     """Spells the strings of infosets first .. stop - 1, one behind the other."""
     at = 0
     for infoset in range(first, stop):
@@ -579,7 +576,7 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
         for k in range(length):
             key[k] = values[start + 1 + k]
         arguments = settings, np.int64(values[start]), key, length, text[at:]
-        at += call(spell, SPELL, arguments)
+        at += call(called, SPELL, arguments)
         ends[infoset - first] = at
 
 
@@ -591,8 +588,7 @@ def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
         keys: of the infosets, each with the player before it.
         count: how many.
     """
-    spell = callable_rules(rules)[SPELL]
-    size = len(rules.new_text())
+    called, size = callable_rules(rules), len(rules.new_text())
     key = np.zeros(len(rules.sizes.key) + SPARE, np.int64)
     # One pass spells a batch of strings, so that no more text is in memory.
     batch = max(_BATCH // size, 1)
@@ -601,7 +597,7 @@ def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
         text = np.zeros((stop - first) * size, np.uint8)
         ends = np.zeros(stop - first, np.int64)
         numbers = keys.values, keys.rows, first, stop, key
-        _spell_all(spell, rules.settings, *numbers, text, ends)
+        _spell_all(called, rules.settings, *numbers, text, ends)
         whole, start = text[: ends[-1]].tobytes().decode("ascii"), 0
         for end in ends.tolist():
             yield whole[start:end]

@@ -145,7 +145,7 @@ class Known(NamedTuple):
     values: Annotated[np.ndarray, Entry(KEY, "[V]")]
     rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
     table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2]")]
 
 
 class Path(NamedTuple):
@@ -238,7 +238,7 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 @inlined
 def who_acts(rules: Any, game: Game, path: Path) -> int:
     """The player who acts, or CHANCE_NODE or TERMINAL."""
-    return call(rules[ACTING], ACTING, (game.settings, path.state))
+    return call(rules, ACTING, (game.settings, path.state))
 
 
 @inlined
@@ -247,7 +247,7 @@ def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
     num_moves = path.position[NUM_MOVES]
     path.history[num_moves] = action
     path.position[NUM_MOVES] = num_moves + 1
-    call(rules[APPLY_ACTION], APPLY_ACTION, (game.settings, path.state, action))
+    call(rules, APPLY_ACTION, (game.settings, path.state, action))
 
 
 @inlined
@@ -274,7 +274,7 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
     low, high = game.returns[LOW], game.returns[HIGH]
     for p in range(len(path.last)):
         returns[p] = 0.0
-    call(rules[RETURNS], RETURNS, (game.settings, path.state, returns))
+    call(rules, RETURNS, (game.settings, path.state, returns))
     total = 0.0
     for p in range(len(path.last)):
         returns[p] += 0.0  # -0.0 becomes 0.0
@@ -292,7 +292,7 @@ def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
         return -1 - BAD_PLAYER
     arguments = game.settings, path.state, path.moves
-    count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
+    count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
         return -1 - NO_ACTIONS
     if count > len(path.moves):
@@ -314,7 +314,7 @@ def list_outcomes(
     probs = tree.chance_probs
     for k in range(count):
         probs[k] = 1.0 / count
-    call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
+    call(rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
     if not sum_up(probs, count, tree.chance_cdf):
@@ -337,7 +337,7 @@ def key_of(
     key = path.key
     key[0] = acting
     arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
+    length = 1 + call(rules, INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
         return np.int64(0), ROOT_PLACE
     hashed = row_hash(key, length)

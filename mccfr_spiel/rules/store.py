@@ -29,7 +29,7 @@ from mccfr_spiel.common.limits import (
     budget_full,
     too_many_nodes,
 )
-from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -119,15 +119,9 @@ class RuleStore:
         num_values = self._longest_key + _FEW
         self._take(np.array([room, num_sequences, num_values]))
         self.infosets = np.zeros(room, INFOSET)
-        actions = np.zeros(num_sequences, np.int64)
-        actions[: rules.num_players] = -1
-        self.known = played.Known(
-            actions=actions,
-            values=np.zeros(num_values, played.KEY),
-            rows=np.zeros(room + 1, kernel.ROW),
-            table=np.zeros(2 * room, kernel.SLOT),
-            counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
-        )
+        rows = {"I": room, "S": num_sequences, "V": num_values, "T": 2 * room}
+        self.known: played.Known = new_record(played.Known, (), **rows)
+        self.known.actions[: rules.num_players] = -1
         self.known.counts[kernel.SEQUENCES] = rules.num_players
         self._asked = np.zeros(3, np.int64)
 
@@ -313,23 +307,20 @@ class RuleStore:
     def frame_of(
         self,
         task: Task,
-        tree: TreeArrays,
+        node: TreeArrays,
         tables: Tables,
         walk: Walk,
         path: played.Path,
-        nodes: dict[str, Any],
     ) -> np.ndarray:
         """The frame of that loop.
 
         Args:
             task, tables, walk: a solver's.
-            tree: whose infosets and nodes are replaced.
+            node: what `tree_of_node` gave.
             path: where the walk is.
-            nodes: what `node_arrays` gave.
         """
-        tree = tree._replace(infosets=self.infosets, **nodes)
-        records = task, tree, tables, walk, self.game, self.known, path
-        return played.frame_of(*records)
+        tree = node._replace(infosets=self.infosets)
+        return played.frame_of(task, tree, tables, walk, self.game, self.known, path)
 
     def new_path(self, *, is_counted: bool = True) -> played.Path:
         """A path that stands at the root.
@@ -345,31 +336,18 @@ class RuleStore:
         if is_counted:
             size = 8 * depth * (sizes.state + most + players + 4)
             self._budget.hold(PATH, self._budget.held(PATH) + size)
-        path = played.Path(
-            state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
-            moves=np.zeros(most + SPARE, np.int64)[:most],
-            last=np.arange(players, dtype=np.int32),
-            uniform=np.zeros(most),
-            key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
-            history=np.zeros(depth, np.int64),
-            position=np.zeros(played.POSITION_SIZE, np.int64),
-            states=np.zeros((depth, sizes.state), np.int64),
-            choices=np.zeros((depth, most), np.int64),
-            lasts=np.zeros((depth, players), np.int32),
-            branches=np.zeros((depth, played.NUM_BRANCH), np.int64),
-        )
+        rows = {"n": sizes.state, "A": most, "K": len(sizes.key), "P": players}
+        path = new_record(played.Path, (), spare=SPARE, D=depth, **rows)
         path.states[0] = self.rules.start()
-        path.lasts[0] = path.last
+        path.last[:] = path.lasts[0] = np.arange(players)
         return path
 
-    def node_arrays(self) -> dict[str, Any]:
-        """What a walk knows of one node, as the tree's arrays of the same names."""
+    def tree_of_node(self) -> TreeArrays:
+        """What a walk knows of one node, and the infosets met."""
         most, players = self.rules.sizes.max_children, self.rules.num_players
-        return {
-            "chance_probs": np.zeros(most + SPARE)[:most],
-            "chance_cdf": np.zeros(most + SPARE)[:most],
-            "utilities": np.zeros((1 + SPARE, players))[:1],
-        }
+        sizes = {"N": 0, "I": 0, "C": most, "L": 1, "P": players}
+        node = new_record(TreeArrays, (), spare=SPARE, **sizes)
+        return node._replace(infosets=self.infosets)
 
     def raise_broken(self, status: int, path: played.Path) -> NoReturn:
         """Raises the GameError that says what the rules do wrong where a walk stands.
@@ -605,7 +583,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     # Of its own, so that an expansion that fails has taken nothing.
     own, name = Budget(max(budget.left, 1)), rules.description.short_name
     store = RuleStore(rules, own)
-    path, one = store.new_path(), store.node_arrays()
+    path, one = store.new_path(), store.tree_of_node()
     path.state[:] = rules.start()
     most, players = rules.sizes.max_children, rules.num_players
     nodes = np.zeros(min(_FEW_NODES + most, max_nodes), NODE)
@@ -616,7 +594,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     # One pass writes nodes as far as there is room, and makes room for one more.
     while True:
         whole = Whole(counts, trail, cdf, *chances, *outcomes)
-        tree = TreeArrays(nodes=nodes, infosets=store.infosets, **one)
+        tree = one._replace(nodes=nodes, infosets=store.infosets)
         frame = _LAYOUT.frame_of(tree, store.game, store.known, path, whole)
         status = expand(frame, store.called)
         if status not in (GROW, STACK_FULL):

@@ -222,16 +222,9 @@ def _walks_of_slice(batch: int, mean: float) -> int:
 
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:
     """Stacks and logs with room for the given numbers of nodes and entries."""
-    num_blocks, slices = len(cut.num_met), shared_walks.NUM_SLICES
-    return new_record(
-        shared_walks.Slots,
-        R=slices + num_blocks,
-        NUM_SLICES=slices,
-        NUM_COUNTS=shared_walks.NUM_COUNTS,
-        H=height,
-        C=room,
-        E=num_blocks + 1,
-    )
+    num_blocks = len(cut.num_met)
+    rows = shared_walks.NUM_SLICES + num_blocks
+    return new_record(shared_walks.Slots, R=rows, H=height, C=room, K=num_blocks)
 
 
 # --- batches of walks over rules, in groups -------------------------------------------
@@ -367,8 +360,7 @@ class GroupedWalks:
             )
             stack = layout.empty_walk(self._height, num_infosets)
             path = store.new_path(is_counted=False)
-            arrays, nodes = self._tree.arrays, store.node_arrays()
-            records = _NO_TASK, arrays, own, stack, path, nodes
+            records = _NO_TASK, store.tree_of_node(), own, stack, path
             frames.append(store.frame_of(*records))
             self._own += records
         # Last: Ctrl-C may come in between.
@@ -377,16 +369,9 @@ class GroupedWalks:
     def _new_groups(self) -> grouped.Groups:
         """Room for what groups find; raises MemoryBudgetError if it does not fit."""
         room, budget = self._room, self._tree.budget
-        groups = new_record(
-            grouped.Groups,
-            G=grouped.NUM_GROUPS,
-            C=room,
-            R=room + 1,
-            S=_SEQUENCES * room,
-            V=_VALUES * room,
-            T=2 * room,
-            NUM_COUNTS=grouped.NUM_COUNTS,
-        )  # zeros, which take memory when they are first written to
+        sizes = {"S": _SEQUENCES * room, "V": _VALUES * room, "T": 2 * room}
+        # Zeros, which take memory when they are first written to.
+        groups = new_record(grouped.Groups, (), C=room, **sizes)
         what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
         is_small = size - budget.held(what) <= budget.limit // _SMALL
         (budget.measured if is_small else budget.hold)(what, size)

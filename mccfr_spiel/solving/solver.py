@@ -46,7 +46,7 @@ from mccfr_spiel.solving.preparing import Locks, prepare_tree, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth, RuleGrowth
-from mccfr_spiel.tree.lock import held_step, reads, runs
+from mccfr_spiel.tree.lock import reads, runs, steps
 from mccfr_spiel.tree.whole import checked_threads
 
 
@@ -469,7 +469,7 @@ class Solver:
         self.state.check_own_rule()
         return status
 
-    @held_step
+    @steps
     def _interpret(self, kernel: Any, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""

@@ -43,7 +43,8 @@ from mccfr_spiel.solving.sharing import (
 )
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import held_step, reads
+from mccfr_spiel.tree.lock import reads, steps
+from mccfr_spiel.tree.whole import LEAST_WORK
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -195,15 +196,18 @@ class SolverState:
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
-        self.path, self._node_arrays = None, {}
+        self.path = None
         if self.store is not None:
-            self.path = self.store.new_path()
-            self._node_arrays = self.store.node_arrays()
+            self.path, self._node = self.store.new_path(), self.store.tree_of_node()
 
     def _plan_passes(self, threads: int | None) -> None:
         """Lists what whole passes read, and chooses how many threads share them."""
-        algorithm, passes = self.algorithm, full_pass(self.tree)
-        if algorithm.sampling.prunes_by_regret:
+        prunes = self.algorithm.sampling.prunes_by_regret
+        threads = threads if self._can_share and not prunes else 1
+        num_players = 1 if self.algorithm.alternating else None
+        how = {"least_work": LEAST_WORK, "num_players": num_players}
+        self.passes = passes = full_pass(self.tree, threads, **how)
+        if prunes:
             ceilings, walk = self.tree.list_ceilings(), self.walk
             stack = {
                 name: reserve(getattr(walk, name), int(ceilings.height[0]))
@@ -212,12 +216,9 @@ class SolverState:
             self.walk = walk._replace(**stack)
             more = (ceilings,)
         else:
-            if self._can_share:
-                passes = passes.shared(threads, alternating=algorithm.alternating)
             self.num_threads = passes.num_threads
             self._frame_of = passes.layout.frame_of
             more = ()
-        self.passes = passes
         self.whole = *passes.records(passes.plan(self.tables.policy)), *more
 
     def _can_share_walks(self) -> bool:
@@ -403,7 +404,7 @@ class SolverState:
         if num_infosets > self._room[0] or num_sequences > self._room[1]:
             self._enlarge_tables(num_infosets, num_sequences)
 
-    @held_step
+    @steps
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
         # The frame would keep all the old tables alive until the next one is made.
         self._framed = ()
@@ -427,7 +428,7 @@ class SolverState:
         num_infosets = min(len(tables.paid), len(self.walk.met))
         self._room = num_infosets, len(tables.policy)
 
-    @held_step
+    @steps
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk
@@ -475,8 +476,7 @@ class SolverState:
             arrays = layout.TreeArrays(*tree.storage)
             return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
         assert self.path is not None
-        records = task, tree.arrays, self.tables, self.walk
-        return store.frame_of(*records, self.path, self._node_arrays)
+        return store.frame_of(task, self._node, self.tables, self.walk, self.path)
 
     # --- saving --------------------------------------------------------------
 

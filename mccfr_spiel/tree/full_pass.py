@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common.arrays import INFOSET
 from mccfr_spiel.common.limits import in_words, num_cores
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up
+from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.passes import (
     NUM_NOTES,
@@ -26,7 +27,6 @@ from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes, 
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import (
-    LEAST_WORK,
     LEAST_WORK_AT_ONCE,
     checked_threads,
     cut_at,
@@ -35,16 +35,7 @@ from mccfr_spiel.tree.whole import (
     useful_threads,
 )
 from mccfr_spiel.worlds.hand_lists import sizes_of
-from mccfr_spiel.worlds.histories import Histories
-from mccfr_spiel.worlds.passes import (
-    GRADIENTS,
-    LAYOUTS,
-    AnyWorlds,
-    Hands,
-    make_world_iterate,
-    respond,
-)
-from mccfr_spiel.worlds.places import Places
+from mccfr_spiel.worlds.passes import GRADIENTS, LAYOUTS, Hands, make_world_iterate
 from mccfr_spiel.worlds.public_tree import has_public_tree, read_public_tree
 
 _NO_CHOICE = np.zeros(0, np.int32)
@@ -95,16 +86,6 @@ class FullPass:
     def layout(self) -> Layout:
         """Of the frame for `make_iterate`: a solver's records, and then `records`."""
         return LAYOUT
-
-    def shared(self, threads: int | None, *, alternating: bool) -> "FullPass":
-        """The same for iterations, in as many threads as gain something.
-
-        Args:
-            threads: the most threads to use; None for one for each core.
-            alternating: whether a pass is for one player.
-        """
-        del alternating  # pieces are those of any number of players
-        return FullPass(self.tree, useful_threads(threads, self.arrays, LEAST_WORK))
 
     def make_iterate(self, rule: str) -> Any:
         """The compiled loop over iterations of a local rule."""
@@ -195,9 +176,7 @@ class WorldPass(FullPass):
     @functools.cached_property
     def arrays(self) -> Passes:
         """The infosets by player, and no rows."""
-        members = members_of(self.tree.infosets, self.tree.num_players)
-        nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
-        return Passes(*nothing, *members)
+        return _without_rows(self.tree.infosets, self.tree.num_players)
 
     def _cut(self) -> Blocks:
         worlds = self.tree.worlds
@@ -209,12 +188,6 @@ class WorldPass(FullPass):
     def layout(self) -> Layout:
         """As in FullPass. Passes in slices only hand their gradients to the loop."""
         return LAYOUTS.get(type(self.tree.worlds), LAYOUT)
-
-    def shared(self, threads: int | None, *, alternating: bool) -> FullPass:
-        """As in FullPass."""
-        has_pieces = not alternating or blocks_of(self.tree.worlds) > 1
-        is_whole = self.tree.start_pass is None
-        return full_pass(self.tree, threads) if has_pieces and is_whole else self
 
     def make_iterate(self, rule: str) -> Any:
         """As in FullPass."""
@@ -239,7 +212,7 @@ class WorldPass(FullPass):
             return passing.finish("a pass over").walk.gradient
         worlds: Any = self.tree.worlds
         gradient, add = np.zeros_like(plan), GRADIENTS[type(worlds)]
-        each = blocks_of(worlds)
+        each = blocks_of(self.tree)
 
         def add_for(part: tuple[int, int]) -> None:
             for piece in range(each * player + part[0], each * player + part[1]):
@@ -256,16 +229,30 @@ class WorldPass(FullPass):
         got = self._gradients(plan, 0, self.tree.num_players)
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
-        respond(self.tree.infosets, policy, got, best, choice)
+        nothing = _without_rows(np.zeros(0, INFOSET), self.tree.num_players)
+        parts = self.tree.infosets, nothing, one_block(nothing)
+        policy = np.ascontiguousarray(policy, np.float64)
+        respond(Evaluation(*parts, policy, plan, got, best, choice))
         return best, got, best
 
 
-def blocks_of(worlds: AnyWorlds | Histories | Places | None) -> int:
-    """Into how many pieces the gradient of each player is cut."""
-    return worlds.num_blocks if isinstance(worlds, Hands) else 1
+def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:
+    nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
+    return Passes(*nothing, *members_of(infosets, num_players))
 
 
-def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
+def blocks_of(tree: GameTree) -> int:
+    """Into how many pieces each player's gradient over worlds is cut."""
+    return tree.worlds.num_blocks if isinstance(tree.worlds, Hands) else 1
+
+
+def full_pass(
+    tree: GameTree,
+    threads: int | None = 1,
+    *,
+    least_work: int = LEAST_WORK_AT_ONCE,
+    num_players: int | None = None,
+) -> FullPass:
     """The passes over a complete tree, which keeps the list of its leaves.
 
     The tree must not keep the FullPass itself: the two would hold each other, and only
@@ -276,6 +263,8 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
         threads: the most threads that share a pass; None for one for each core. The
             result is the same, bit for bit, with any number of them. A pass uses
             fewer where more would gain nothing.
+        least_work: of each thread, see `useful_threads`.
+        num_players: for how many players a pass is; None for all.
 
     Raises:
         MemoryBudgetError: the list does not fit the tree's `max_memory`.
@@ -283,10 +272,10 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """
     threads = checked_threads(threads)
     if tree.worlds is not None:
-        most = tree.num_players * blocks_of(tree.worlds)
-        return WorldPass(tree, min(threads or num_cores(), most))
-    passes = tree.list_leaves()
-    return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))
+        most = (num_players or tree.num_players) * blocks_of(tree)
+        is_sliced = tree.start_pass is not None  # which one thread makes
+        return WorldPass(tree, 1 if is_sliced else min(threads or num_cores(), most))
+    return FullPass(tree, useful_threads(threads, tree.list_leaves(), least_work))
 
 
 # --- what it takes to solve a game of cards by hands, known before that is made -------

@@ -108,8 +108,8 @@ class GameTree(ReadableTree):
 
     Attributes:
         twin: as given.
-        walk_limit: how many nodes the first walk of a solver may visit that keeps no
-            nodes, about; None for no limit.
+        walk_limit: about how many nodes the first walk may visit, for a solver that
+            walks over compiled rules and keeps no nodes; None for no limit.
     """
 
     walk_limit: int | None = None
@@ -139,11 +139,11 @@ class GameTree(ReadableTree):
             abstraction: (state of `self.game`, player) -> string. States with the same
                 string must have the same legal actions and must not lie on one history.
                 The function must read nothing that the player does not know.
-            twin: whether `expand_all` uses the game's compiled twin,
-                which makes the same tree in less time, and whether solvers walk over it
-                where they keep no nodes. By default both is so if the game has one and
-                the tree is so large that this saves time. True uses it for small trees,
-                too.
+            twin: whether `expand_all` uses the game's compiled twin, which makes the
+                same tree in less time, and whether solvers that keep no nodes walk over
+                the twin. By default both use it if the game has one and the tree is so
+                large that this saves time. True uses it for small trees, too, and False
+                for none.
 
         Raises:
             ValueError: `load_game` or `turn_based` refuse the game, or it has no
@@ -167,7 +167,8 @@ class GameTree(ReadableTree):
 
         Args:
             most: the number of nodes beyond which to stop with an error.
-            most_memory: the same limit in bytes, if pyspiel expands the tree.
+            most_memory: how many bytes the expansion may take before it stops with an
+                error. Compiled rules and twins ignore it.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -377,9 +378,10 @@ class GameTree(ReadableTree):
         """Has the tree know all infosets; returns the tree itself.
 
         Args:
-            store: "tree" expands all nodes, "worlds" finds the worlds, "none" the
-                infosets only, and "auto" expands the nodes if they fit and the game
-                does not declare worlds else.
+            store: "tree" expands all nodes, "worlds" finds the worlds, and "none" finds
+                the infosets only. "auto" finds the worlds of a game that declares them
+                if its nodes do not fit, or if it is always taken by hands of cards;
+                otherwise it expands the nodes.
 
         Raises:
             TreeFullError, MemoryBudgetError, ValueError: see `expand_all` and
@@ -479,7 +481,7 @@ class GameTree(ReadableTree):
 
     @steps
     def give_back(self) -> None:
-        """Frees the memory of dropped nodes, which the next nodes would get else."""
+        """Frees the memory of dropped nodes, which is otherwise kept for new nodes."""
         self.node_store.give_back()
 
     @steps

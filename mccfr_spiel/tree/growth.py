@@ -36,7 +36,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
 from mccfr_spiel.tree.infosets import no_recall
-from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.tree.lock import steps
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 
 _FEW, _MANY = 2**10, 2**13
@@ -88,7 +88,8 @@ class Growth:
         self.lock = tree.lock
         self.generation = tree.generation
         self._follows_one = sampled.draws_others and sampled.draws_one_action
-        # Of some walks, which of the updated player's actions they follow is drawn.
+        # Some walks follow only those of the updated player's actions that are drawn, or
+        # whose regrets are not too low; how many these are cannot be foreseen.
         self._is_choosy = sampled.picks_actions or sampled.skips
         # One that follows all of them, and one move of each other player and of chance,
         # meets each of that player's infosets at most once.
@@ -195,7 +196,7 @@ class Growth:
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
-    @held_step
+    @steps
     def _expand(self, tables: Tables, walk: Walk) -> None:
         tree, opens, marks = self._tree, self._open, walk.marks
         player, top = marks.item(layout.WALKER), marks.item(layout.TOP)
@@ -395,8 +396,8 @@ _LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
 that would take it days."""
 
 _SMALL_SHARE = 1 / 64
-"""Once what has been met takes this share of the memory that there is for it, the walk
-that has met most of it is looked at."""
+"""Once the infosets met take this share of the memory that they may take, the size of a
+walk is estimated, if that walk has met most of them."""
 
 
 class RuleGrowth(Growth):
@@ -491,7 +492,7 @@ class RuleGrowth(Growth):
         self._measure(tables, walk)
         self._make_room(walk)
 
-    @held_step
+    @steps
     def _make_room(self, walk: Walk) -> None:
         tree = self._tree
         try:

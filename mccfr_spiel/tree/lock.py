@@ -141,22 +141,6 @@ def steps(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     return _under_lock(method, STEPPING, STEPPING)
 
 
-def held_step(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A step of a method that already holds the lock, and so need not take it."""
-
-    @functools.wraps(method)
-    def stepping(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        lock = self.lock
-        before = lock.level
-        lock.level = before | STEPPING
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            lock.level = before
-
-    return stepping
-
-
 def changes(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A step that is refused wherever its own thread is inside already."""
     return _under_lock(method, READING, STEPPING)

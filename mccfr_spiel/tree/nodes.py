@@ -41,7 +41,8 @@ OUTCOMES = "the outcomes of chance at nodes with many"
 """Names under which a tree's budget holds bytes that are not those of infosets."""
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
-"""Each is kept once, as a tuple in a table and in the arrays that it is copied to."""
+"""The budget's name for chance distributions and vectors of returns, and the bytes that
+each of their numbers takes: in the tuple by which it is looked up, and in arrays."""
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from
@@ -173,7 +174,11 @@ class Nodes:
         budget.hold(NODES, needed)
 
     def full(self, what: str = "") -> MemoryBudgetError:
-        """The error for a tree that fills the budget, with `what` else does."""
+        """The error that says that the nodes and infosets fill the budget.
+
+        Args:
+            what: names what else takes bytes; it is put behind the nodes and infosets.
+        """
         counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
         return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
 
@@ -193,7 +198,7 @@ class Nodes:
         self.count = 1
 
     def give_back(self) -> None:
-        """Frees the memory of dropped nodes, which the next nodes would get else."""
+        """Frees the memory of dropped nodes, which is otherwise kept for new nodes."""
         if self.count > 1:
             return
         self._set(*_unexpanded(_FEW))

@@ -238,11 +238,8 @@ def _find_places(
         I=0,
         P=0,
         A=store.rules.sizes.num_actions,
-        NUM_PLACE=places.NUM_PLACE,
         V=0,
-        R=1,
         T=_FEW_SLOTS,
-        NUM_COUNTS=places.NUM_COUNTS,
     )
     # The arrays by infoset and sequence grow with those of the store.
     own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
@@ -291,9 +288,9 @@ class PlaceWalk(SlicedPass):
         self, store: RuleStore, kept: Places, entries: int, budget: Budget | None = None
     ) -> None:
         """Stands at the root; `kept` are the places, see `SlicedPass` for others."""
-        moves, at = store.rules.sizes.max_moves, places.SIZE_OF_AT
+        moves = store.rules.sizes.max_moves
         sizes = {"D": moves + 3, "M": moves + SPARE, "K": moves + 2 + SPARE}
-        super().__init__(store, Way, entries, budget, SIZE_OF_AT=at, **sizes)
+        super().__init__(store, Way, entries, budget, **sizes)
         self.found: Places = kept._replace(counts=np.zeros_like(kept.counts))
         self.found.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
         self.worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
@@ -311,7 +308,7 @@ class PlaceWalk(SlicedPass):
         """Goes to at most `_PLACES_OF_SLICE` more worlds."""
         frame = self.frame_of(places.LAYOUT, self.worlds, self.found)
         most = int(self.walk.at[VISITED]) + _PLACES_OF_SLICE
-        status = places.follow_worlds(frame, self.store.called, self.more, most)
+        status = places.follow_worlds(frame, self.functions, most)
         self.found.counts[places.NUM_WORLDS] = self.walk.at[VISITED]
         return status
 
@@ -370,7 +367,6 @@ class LeafSearch(SlicedPass):
             E=edges,
             K=sizes.max_moves + SPARE,
             M=moves,
-            SIZE_OF_AT=search.SIZE_OF_AT,
         )
         self.found: Leaves = new_record(Leaves, T=0, Z=0, R=0)
         walk: search.Search = self.walk
@@ -384,7 +380,7 @@ class LeafSearch(SlicedPass):
         """Finds at most `_LEAVES_OF_SLICE` more worlds."""
         frame = self.frame_of(search.LAYOUT, self.found)
         most = int(self.walk.at[VISITED]) + _LEAVES_OF_SLICE
-        return search.find(frame, self.store.called, self.more, most)
+        return search.find(frame, self.functions, most)
 
     def outlook(self, share: float) -> str:
         """What the end may be, which is no reason to refuse it: in liar's dice the

@@ -17,7 +17,7 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from tqdm import tqdm
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL, reserve
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
@@ -28,7 +28,7 @@ from mccfr_spiel.rules.kernel import (
     INFO_KEY,
     INFOSETS,
     call,
-    callable_world_rules,
+    callable_rules,
     find_key,
     row_hash,
 )
@@ -111,7 +111,6 @@ class Scene(NamedTuple):
 
     Attributes:
         rules: as `callable_rules` gives them.
-        more: as `callable_world_rules` does.
         tree, game, known, path: as in walks over rules.
         walk: where the walk is, by level. The next edge of a node or world is -1 until
             it has been entered.
@@ -120,7 +119,6 @@ class Scene(NamedTuple):
     """
 
     rules: Any
-    more: Any
     tree: TreeArrays
     game: played.Game
     known: played.Known
@@ -145,7 +143,7 @@ def _nothing(scene, level):
 def make_follow(
     layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = _nothing
 ) -> Any:
-    """Makes `follow(frame, rules, more, most)`, which goes on with a walk until it is
+    """Makes `follow(frame, rules, most)`, which goes on with a walk until it is
     over, or something stops it.
 
     Each turn of the loop enters the node or world where the walk is, unless it has done
@@ -159,21 +157,21 @@ def make_follow(
         come_back: (scene, level), which is -1 at the end.
 
     Returns:
-        A function of a frame, what `callable_rules` and `callable_world_rules` give,
-        and how many nodes or worlds there may be before the walk is `OUT_OF_TIME`. It
-        returns that, DONE, GROW if there must be more room first, another status of
-        this file, or BROKEN + one of rules/kernel.py.
+        A function of a frame, what `callable_rules` gives, and how many nodes or worlds
+        there may be before the walk is `OUT_OF_TIME`. It returns that, DONE, GROW if
+        there must be more room first, another status of this file, or BROKEN + one of
+        rules/kernel.py.
     """
     views = layout.viewer()
     walk_kind, listed_kind, kept_kind = *layout.kinds[4:6], layout.kinds[-1]
 
     @jit(nogil=True)
-    def follow(frame, rules, more, most):
+    def follow(frame, rules, most):
         tree, game = views(frame, TreeArrays), views(frame, played.Game)
         known, path = views(frame, played.Known), views(frame, played.Path)
         walk, listed = views(frame, walk_kind), views(frame, listed_kind)
         kept = views(frame, kept_kind)
-        scene = Scene(rules, more, tree, game, known, path, walk, listed, kept)
+        scene = Scene(rules, tree, game, known, path, walk, listed, kept)
         level, status = walk.at[LEVEL], np.int64(DONE)
         while level >= 0:
             walk.at[LEVEL] = level
@@ -333,7 +331,7 @@ def _known_infoset(scene, acting):
     key, last = path.key, path.last[acting]
     key[0] = acting
     arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(scene.rules[INFO_KEY], INFO_KEY, arguments)
+    length = 1 + call(scene.rules, INFO_KEY, arguments)
     slot = (last * 5 + key[length - 1] * 3 + length) & (len(cache) - 1)
     infoset = np.int64(cache[slot])
     start, k = known.rows[infoset]["start"], length
@@ -433,7 +431,7 @@ class SlicedPass:
     Attributes:
         store: the infosets.
         path: where the rules are asked.
-        more: the game's functions that tell of worlds.
+        functions: the game's, with those that tell of worlds, see `callable_rules`.
         walk: where the pass is; `walk.gradient` is what it makes. `walk.noted` has the
             histories of infosets, if they are wanted.
         found: what it finds besides the infosets.
@@ -464,8 +462,8 @@ class SlicedPass:
             sizes: of its arrays, as for `new_record`.
         """
         self.store, self.path = store, store.new_path(is_counted=False)
-        self.more = callable_world_rules(store.rules.description)
-        self.entries, self.budget, self._one = entries, budget, store.node_arrays()
+        self.functions = callable_rules(store.rules, with_worlds=True)
+        self.entries, self.budget, self._one = entries, budget, store.tree_of_node()
         sizes |= {"C": entries, "I": 0, "H": store.longest + 1, "S": 0}
         self.walk = new_record(kind, (), n=store.rules.sizes.state, **sizes)
         self.walk.next_edge[0], self.walk.at[ROOM] = -1, entries
@@ -483,8 +481,7 @@ class SlicedPass:
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
         """A frame with the infosets met, one node, the walk, and other records."""
-        store, nodes = self.store, np.zeros(0, NODE)
-        tree = TreeArrays(nodes=nodes, infosets=store.infosets, **self._one)
+        store, tree = self.store, self._one._replace(infosets=self.store.infosets)
         others = self.path, self.walk, *records
         return layout.frame_of(tree, store.game, store.known, *others)
 
@@ -602,7 +599,7 @@ class HistoryPass(SlicedPass):
     def __init__(self, store: RuleStore) -> None:
         """Stands at the root."""
         sizes = {"D": store.longest + 2, "A": store.rules.sizes.max_children}
-        super().__init__(store, Pass, 0, None, NUM_AT=NUM_AT, _CACHED=_CACHED, **sizes)
+        super().__init__(store, Pass, 0, None, **sizes)
         self.found: Histories = new_record(Histories, P=store.rules.num_players)
         self.found.payoffs[:] = np.array([[np.inf], [-np.inf]])
 
@@ -613,13 +610,13 @@ class HistoryPass(SlicedPass):
 
     def follow(self) -> int:
         """Visits at most SLICE more nodes."""
-        called = self.store.called
+        functions = self.functions
         if IS_COMPILED and self.num_nodes >= _WORTH_COMPILING:
-            called = *self.store.rules.description.rules, 0
+            functions = *self.store.rules.description.rules, 0
         frame = self.frame_of(_LAYOUT, self.found)
         with warnings.catch_warnings():  # of functions that are arguments
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             most = self.num_nodes + SLICE
-            status = follow_histories(frame, called, self.more, most)
+            status = follow_histories(frame, functions, most)
         self.found.size[0] = self.num_nodes
         return status

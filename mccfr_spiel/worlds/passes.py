@@ -505,36 +505,6 @@ GRADIENTS: dict[type, Any] = {
 """What adds a gradient, by what was found of a game."""
 
 
-@jit(nogil=True)
-def respond(
-    infosets: np.ndarray,
-    policy: np.ndarray,
-    got: np.ndarray,
-    best: np.ndarray,
-    choice: np.ndarray,
-) -> None:
-    """Turns gradients at the leaves into values, for both players.
-
-    Args:
-        infosets: `[I]`, ancestors first.
-        policy: `[S]` of both players.
-        got, best: `[S]` the gradients; each sequence gets what it brings its player by
-            the policy, and by a best response.
-        choice: as in `kernels.evaluation.Evaluation`.
-    """
-    for infoset in range(len(infosets) - 1, -1, -1):
-        start = infosets[infoset]["first_sequence"]
-        value, highest, chosen = 0.0, -np.inf, start
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            value += policy[s] * got[s]
-            if best[s] > highest:
-                highest, chosen = best[s], s
-        if len(choice) > 0:
-            choice[infoset] = chosen
-        got[infosets[infoset]["parent"]] += value
-        best[infosets[infoset]["parent"]] += highest
-
-
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
     """Makes the loop of `kernels.passes.make_loop` for passes over worlds, which

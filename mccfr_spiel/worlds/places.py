@@ -86,7 +86,7 @@ class Places(NamedTuple):
     edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[R]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[P + 1]")]
     table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
@@ -213,12 +213,12 @@ def _write_key(scene):
     have heard. Returns a status, and its length."""
     way, kept, game, state = scene.walk, scene.kept, scene.game, scene.path.state
     arguments = game.settings, state, way.key
-    length = np.int64(call(scene.more[3], POSITION_KEY, arguments))
+    length = np.int64(call(scene.rules, POSITION_KEY, arguments))
     if not 0 <= length <= len(way.key) - 2:
         return np.int64(NOT_SHARED), length
     status = np.int64(DONE)
     for player in range(2):
-        heard = call(scene.more[4], HEARD, (game.settings, state, player))
+        heard = call(scene.rules, HEARD, (game.settings, state, player))
         way.key[length + player] = heard
         if not 0 <= heard < kept.behind.shape[1]:
             status = np.int64(MANY_ANSWERS)

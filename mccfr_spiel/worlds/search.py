@@ -192,7 +192,7 @@ def _world_at(scene):
     """The world where the path is."""
     key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
-    return np.int64(row_hash(key, call(scene.more[0], WORLD_KEY, arguments)))
+    return np.int64(row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
 
 
 # --- deals ----------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def _list_leaf(scene, level):
     leaves, search, at = scene.listed, scene.walk, scene.walk.at
     settings, state = scene.game.settings, scene.path.state
     leaf = at[NUM_LEAVES]
-    has_classes = scene.more[1] != 0
+    has_classes = scene.rules[LEAF_CLASS] != 0
     for player in range(2):
         most = np.int64(0)
         for entry in range(search.counts[player, level]):
@@ -399,7 +399,7 @@ def _list_leaf(scene, level):
                 return NOT_SHARED
             its_class = np.int64(0)
             if has_classes:
-                its_class = call(scene.more[1], LEAF_CLASS, (settings, state, player))
+                its_class = call(scene.rules, LEAF_CLASS, (settings, state, player))
             if not 0 <= its_class < MOST_CLASSES:
                 return NOT_SHARED
             row, step = search.firsts[player, level] + entry, at[NUM_STEPS]
@@ -415,9 +415,9 @@ def _list_leaf(scene, level):
             pays = leaves.returns[at[NUM_RETURNS]]
             if has_classes:
                 arguments = settings, state, first, second, pays
-                call(scene.more[2], CLASS_RETURNS, arguments)
+                call(scene.rules, CLASS_RETURNS, arguments)
             else:
-                call(scene.rules[RETURNS], RETURNS, (settings, state, pays))
+                call(scene.rules, RETURNS, (settings, state, pays))
             at[NUM_RETURNS] += 1
     at[NUM_LEAVES] = leaf + 1
     return DONE

@@ -194,10 +194,10 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
     tree = GameTree(LARGER, max_memory="1GB")
     left = tree.budget.left
 
-    def stopped(frame, rules, world_key, most):
+    def stopped(frame, rules, most):
         if most == 30:
             raise KeyboardInterrupt
-        return follow(frame, rules, world_key, most)
+        return follow(frame, rules, most)
 
     monkeypatch.setattr(places, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
