@@ -220,8 +220,15 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     if isinstance(solver, Solver):
         found_by = solver
         if solver.tree.abstraction is None and solver.keeps_regrets:
-            known = solver.tree, solver.regret_vector()
-            regrets = functools.partial(_regrets_at, *known)
+            tree, vector = solver.tree, solver.regret_vector()
+
+            def regrets(state: pyspiel.State) -> list[float] | None:
+                """As they were: None at states that no walk had met by then."""
+                # Not by the string: the first search for one indexes millions.
+                infoset = tree.find_at(state, state.current_player())
+                known = part_at(tree, infoset, vector).tolist() if infoset >= 0 else []
+                return known or None
+
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
@@ -231,15 +238,6 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
         )
         for kind, policy in policies.items()
     ]
-
-
-def _regrets_at(
-    tree: GameTree, vector: np.ndarray, state: pyspiel.State
-) -> list[float] | None:
-    """Regrets as they were: None at states that no walk had met by then."""
-    # Not by the string: the first search for one indexes millions in large games.
-    infoset = tree.find_at(state, state.current_player())
-    return (part_at(tree, infoset, vector).tolist() if infoset >= 0 else []) or None
 
 
 def part_at(tree: GameTree, infoset: int, vector: np.ndarray) -> np.ndarray:
@@ -346,7 +344,8 @@ class Subject:
     """What a page looks at.
 
     Attributes:
-        source: the game as it was given; `game` is its turn-based form.
+        source: the game as it was given; `game` is its turn-based form, `title` its
+            name.
         candidates: the policies.
         folder: the first folder of results that was given, if any.
         history: the rows of a solver that was given, if any.
@@ -381,7 +380,7 @@ class Subject:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
         in_memory = [one.policy for one in self.candidates if one.read is None]
         self.source = load_game(self._game or _game_of(in_memory))
-        self.game = turn_based(self.source)
+        self.game, self.title = turn_based(self.source), title(self.source)
         for which, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(which)
@@ -509,11 +508,6 @@ class Subject:
                 "The policy is shown at each state; values, best responses and lists "
                 f"need the game's whole tree, which is not there. {error}"
             ) from error
-
-    @property
-    def title(self) -> str:
-        """The game's name."""
-        return title(self.source)
 
     def tree(self, seconds: float | None = 0.0) -> GameTree | None:
         """The whole tree of histories; None if it is not there after that time."""

@@ -49,15 +49,6 @@ _MOST_TEXT = 20_000
 # --- where histories and infosets are -------------------------------------------------
 
 
-def moves_of(state: pyspiel.State) -> list[int]:
-    """The actions at a state, or chance's outcomes, in the order of a tree's nodes."""
-    if state.is_terminal():
-        return []
-    if state.is_chance_node():
-        return [action for action, _ in state.chance_outcomes()]
-    return list(state.legal_actions())
-
-
 def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     """All moves at a state as people say them, or their numbers."""
     try:
@@ -68,7 +59,7 @@ def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
 
 def name_of(state: pyspiel.State, action: int) -> str:
     """A move as people say it, or its number."""
-    moves = moves_of(state)
+    moves = state.legal_actions()
     return names_of(state, moves)[moves.index(action)]
 
 
@@ -92,7 +83,7 @@ def follow(
     """
     state, node = game.new_initial_state(), 0
     for action in history:
-        moves = moves_of(state)
+        moves = state.legal_actions()
         if action not in moves:
             before = ", ".join(name for _, name in path_to(state)) or "the beginning"
             raise ValueError(
@@ -153,7 +144,7 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
 
 def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
     """Whether a player can tell a move from another one that is possible."""
-    other = next((move for move in moves_of(state) if move != action), None)
+    other = next((move for move in state.legal_actions() if move != action), None)
     if other is None:
         return True
     seen, unlike = (known_to(state.child(move), seat) for move in (action, other))
@@ -207,7 +198,7 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
-    moves = moves_of(state)
+    moves = state.legal_actions()
     pairs = zip(moves, names_of(state, moves), strict=True)
     return [
         {"action": move, "name": name, "probability": odds.get(move)}
@@ -227,7 +218,7 @@ def state_view(state: pyspiel.State) -> dict[str, Any]:
         "text": printed,
         "player": int(state.current_player()),
         "moves": moves_view(state),
-        "left_out": max(len(moves_of(state)) - MOST_MOVES, 0),
+        "left_out": max(len(state.legal_actions()) - MOST_MOVES, 0),
     }
     if state.is_terminal():
         view["returns"] = state.returns()
@@ -246,7 +237,7 @@ def infoset_view(
         infoset: its number in the tree, if there is a tree.
     """
     odds, player = candidate.probabilities(state), int(state.current_player())
-    actions = moves_of(state)[:MOST_MOVES]
+    actions = state.legal_actions()[:MOST_MOVES]
     view = {
         "number": infoset,
         **knowledge(state.get_game(), player, known_to(state, player)),
@@ -505,7 +496,7 @@ def grid(
         label = " ".join(sorted(cards))
         if state is None or state.current_player() != player or label in rows:
             continue
-        odds, moves, visits = ask(state), moves_of(state), None
+        odds, moves, visits = ask(state), state.legal_actions(), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
         probabilities = [odds.get(move, 0.0) for move in moves]
@@ -581,7 +572,7 @@ def word_of_deals(game: pyspiel.Game) -> str:
     state = game.new_initial_state()
     if not state.is_chance_node():
         return ""
-    name = name_of(state, moves_of(state)[0]).lower()
+    name = name_of(state, state.legal_actions()[0]).lower()
     words = {"roll": "Dice", "value": "Values"}
     return next((word for part, word in words.items() if part in name), "Cards")
 
@@ -593,7 +584,7 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """
     state, seers = game.new_initial_state(), []
     for action in history:
-        if not state.is_chance_node() or len(moves_of(state)) == 1:
+        if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
         players = range(game.num_players())
         seen = [player for player in players if is_seen(state, action, player)]
@@ -612,8 +603,8 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
     for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(at):
-            state.apply_action(moves_of(state)[way])
-        moves = moves_of(state)
+            state.apply_action(state.legal_actions()[way])
+        moves = state.legal_actions()
         for move, name in zip(moves, names_at(state, -1, moves), strict=True):
             found[move] = card_in(game, name)
     return dict(sorted(found.items()))
@@ -633,7 +624,7 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves, wanted = moves_of(state), [cards.get(at, action)]
+        moves, wanted = state.legal_actions(), [cards.get(at, action)]
         if at < num_deals and at not in cards:
             wanted = [move for move in (action, *moves) if move not in taken]
         action = next((move for move in wanted if move in moves), None)
