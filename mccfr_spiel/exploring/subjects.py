@@ -26,15 +26,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common import checkpoint, folders
 from mccfr_spiel.common.display import brief, title
-from mccfr_spiel.common.folders import (
-    CHECKPOINT,
-    LOCK,
-    RESULTS,
-    kept_policies,
-    read_table,
-)
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
@@ -216,7 +209,7 @@ class Candidate:
 
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
-    regrets, count, found_by = None, getattr(solver, "num_iterations", None), None
+    ask, count, found_by = None, getattr(solver, "num_iterations", None), None
     if isinstance(solver, Solver):
         found_by = solver
         if solver.tree.abstraction is None and solver.keeps_regrets:
@@ -229,12 +222,13 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
                 known = part_at(tree, infoset, vector).tolist() if infoset >= 0 else []
                 return known or None
 
+            ask = regrets
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
     return [
         Candidate(
-            f"{prefix}{kind}{ending}", policy, count, solver=found_by, regrets=regrets
+            f"{prefix}{kind}{ending}", policy, count, solver=found_by, regrets=ask
         )
         for kind, policy in policies.items()
     ]
@@ -415,7 +409,7 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        files = (path / (CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
+        files = (path / (folders.CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
         solvers = {
             one.num_iterations: one for one in map(self._small_solver, files) if one
         }
@@ -457,7 +451,7 @@ class Subject:
                 run=name,
                 read=functools.partial(self._load, path),
             )
-            for iteration, path in kept_policies(folder).items()
+            for iteration, path in folders.kept_policies(folder).items()
         ]
 
     def look_again(self) -> int:
@@ -568,10 +562,10 @@ class Subject:
         else in the solver's history."""
         rows, running = self.history, False
         if self.folder is not None:
-            rows, _ = read_table(self.folder / RESULTS)
+            rows, _ = folders.read_table(self.folder / folders.RESULTS)
             # A run that was killed leaves its lock behind. To try the lock would keep a
             # run from starting in that moment.
-            running = (self.folder / LOCK).exists()
+            running = (self.folder / folders.LOCK).exists()
         rows = rows[-_MOST_ROWS:]
         names = list(rows[0]) if rows else []
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}

@@ -26,15 +26,8 @@ from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.exploring.subjects import Candidate, Numbers, part_at
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import (
-    card_in,
-    names_anywhere,
-    names_at,
-    said,
-    said_at,
-    said_info_state,
-)
 from mccfr_spiel.tree.whole import TooManyError, levels
 
 MOST_MOVES = 2_000
@@ -52,7 +45,7 @@ _MOST_TEXT = 20_000
 def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     """All moves at a state as people say them, or their numbers."""
     try:
-        return said_at(state, int(state.current_player()), moves)
+        return loading.said_at(state, int(state.current_player()), moves)
     except Exception:  # games raise what they like
         return [*map(str, moves)]
 
@@ -183,7 +176,7 @@ def known_to(state: pyspiel.State, player: int) -> str:
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
     """An information state, as OpenSpiel has it and as people say it."""
-    words = said_info_state(game, player, info_state)
+    words = loading.said_info_state(game, player, info_state)
     return {"player": player, "info_state": info_state, "words": words}
 
 
@@ -192,7 +185,7 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
     game, known = state.get_game(), known_to(state, player)
     if not known and game.get_type().provides_observation_string:
         known = state.observation_string(player)
-    return said_info_state(game, player, known)
+    return loading.said_info_state(game, player, known)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
@@ -362,7 +355,7 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
         string, player = tree.info_state(at), int(tree.infosets[at]["player"])
-        words = said_info_state(tree.game, player, string)
+        words = loading.said_info_state(tree.game, player, string)
         if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
@@ -411,12 +404,12 @@ def row_of(
     often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = names_anywhere(tree.game, player, legal)
+    names = loading.names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         with contextlib.suppress(TooManyError):
             names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
-        names = said(tree.game, player, names)
+        names = loading.said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {
@@ -605,8 +598,8 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
         for _ in range(at):
             state.apply_action(state.legal_actions()[way])
         moves = state.legal_actions()
-        for move, name in zip(moves, names_at(state, -1, moves), strict=True):
-            found[move] = card_in(game, name)
+        for move, name in zip(moves, loading.names_at(state, -1, moves), strict=True):
+            found[move] = loading.card_in(game, name)
     return dict(sorted(found.items()))
 
 
