@@ -323,8 +323,12 @@ def _show_rows(
     """
     settings, solver, kept = recording.settings, recording.solver, recording.kept
     pot = pot_of(solver.tree.game)
-    hidden = {"% of the pot"} if not pot > 0 else set()
-    hidden |= set() if settings.evaluate_last else {"last NashConv"}
+    may = {"% of the pot": pot > 0, "last NashConv": settings.evaluate_last}
+    widths = {name: one for name, one in _WIDTHS.items() if may.get(name, True)}
+
+    def tell(words: Mapping[str, str]) -> None:
+        show(" ".join(f"{words[name]:>{width}}" for name, width in widths.items()))
+
     with tqdm(
         total=settings.last,
         disable=not has_bars(),
@@ -337,13 +341,13 @@ def _show_rows(
             bar.update(done - bar.n)
             return signals.received is not None
 
-        show(_in_columns({name: name for name in _WIDTHS if name not in hidden}))
+        tell({name: name for name in widths})
         for row in kept:
-            show(format_row(row, pot))
+            tell(words_of(row, pot))
         gap = kept[-1]["nash_conv"] if kept else None
         try:
             for row in recording.rows(watch):
-                show(format_row(row, pot))
+                tell(words_of(row, pot))
                 gap = row["nash_conv"]
                 if gap is not None:
                     bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
@@ -362,30 +366,21 @@ def _show_rows(
     return None
 
 
-def _in_columns(words: Mapping[str, str]) -> str:
-    return " ".join(f"{word:>{_WIDTHS[name]}}" for name, word in words.items())
-
-
-def format_row(row: dict[str, Any], pot: float) -> str:
-    """A row under the names of its columns; exploitability is NashConv / 2, also in %
-    of the pot if there is one."""
-
-    def measure(value: float | None) -> str:
-        return "-" if value is None else f"{value:.6g}"
-
-    gap, last = row["nash_conv"], row["last_nash_conv"]
-    words = {
+def words_of(row: dict[str, Any], pot: float) -> dict[str, str]:
+    """What a row has under the names of its columns; exploitability is NashConv / 2,
+    also in % of the pot if there is one."""
+    gap = row["nash_conv"]
+    measured = {
+        "NashConv": gap,
+        "exploitability": row["exploitability"],
+        "% of the pot": 50 * gap / pot if pot > 0 and gap is not None else None,
+        "last NashConv": row["last_nash_conv"],
+    }
+    return {
         "iteration": f"{row['iteration']:,}",
         "nodes touched": f"{row['nodes_touched']:,}",
         "seconds": f"{row['seconds']:.3f}",
-        "NashConv": measure(gap),
-        "exploitability": measure(row["exploitability"]),
-    }
-    if pot > 0:
-        words["% of the pot"] = measure(None if gap is None else 50 * gap / pot)
-    if last is not None:
-        words["last NashConv"] = measure(last)
-    return _in_columns(words)
+    } | {k: "-" if v is None else f"{v:.6g}" for k, v in measured.items()}
 
 
 # --- a single run: its end --------------------------------------------------------
