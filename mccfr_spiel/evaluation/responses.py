@@ -25,7 +25,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief, counted, line, never_raises
@@ -292,22 +292,20 @@ def _learn(
         seed: of the walks.
     """
     with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
-        return _run(algorithms.EXTERNAL, faced(), until, seed)
+        return _run(EXTERNAL, faced(), until, seed)
     # Not in an `except`, since there the error would keep the first tree alive.
-    return _run(algorithms.OUTCOME, faced(), until, seed)
+    return _run(OUTCOME, faced(), until, seed)
 
 
 def _run(
-    sampling: algorithms.Sampling,
+    sampling: Sampling,
     tree: _ResponseTree,
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
     """Runs a solver for some iterations or seconds, or until memory is full."""
     iterations, seconds = until
-    algorithm = algorithms.Algorithm(
-        sampling, algorithms.regret_matching_plus(), algorithms.LINEAR
-    )
+    algorithm = CFR_PLUS._replace(sampling=sampling)
     store = "tree" if tree.rules is None else "none"
     solver = Solver(tree, algorithm, seed=seed, store=store)
     with contextlib.suppress(MemoryBudgetError):
