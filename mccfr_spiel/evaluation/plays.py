@@ -474,15 +474,16 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
         if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
             raise ValueError(f"{given!r} is no list of two bots, one for each seat.")
         return given
-    if given == "uniform":
-        given = UniformRandomPolicy(game)
-    elif isinstance(given, str) and given in ("call", "raise"):
-        given = _Always(given)
-    elif isinstance(given, str | os.PathLike):
-        if not os.path.exists(given):
+    if isinstance(given, str | os.PathLike):
+        if given == "uniform":
+            given = UniformRandomPolicy(game)
+        elif given in ("call", "raise"):
+            given = _Always(str(given))
+        elif os.path.exists(given):
+            given = load_policy(given)
+        else:
             known = "uniform, call and raise"
             raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
-        given = load_policy(given)
     its_game = given.game if isinstance(given, SequencePolicy) else game
     if not loading.same_name(its_game, game):
         raise ValueError(
