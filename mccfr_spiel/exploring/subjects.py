@@ -567,7 +567,7 @@ class Subject:
             # run from starting in that moment.
             running = (self.folder / folders.LOCK).exists()
         rows = rows[-_MOST_ROWS:]
-        names = list(rows[0]) if rows else []
+        names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
         columns = {k: v for k, v in columns.items() if v.count(None) < len(rows)}
         return {"columns": columns, "running": running}
