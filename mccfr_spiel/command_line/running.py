@@ -25,12 +25,9 @@ from tqdm import tqdm
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
-from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.evaluation.metrics import known_value
-from mccfr_spiel.evaluation.responses import evaluated_by_play
+from mccfr_spiel.evaluation import exact, metrics, responses
 from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
@@ -43,7 +40,6 @@ from mccfr_spiel.experiments.settings import (
     measure,
     named_settings,
 )
-from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
@@ -108,7 +104,7 @@ def solve(signals: Signals) -> int:
     else:
         fresh = not (overwrite or resume)
         folder = runs.default_folder(named_settings(**told), fresh=fresh)
-    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + PREVIOUS
+    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + folders.PREVIOUS
     goes_on = resume and any((folder / name).exists() for name in names)
     if goes_on:
         given = {name: one for name, one in told.items() if FLAGS[name].present}
@@ -195,7 +191,7 @@ def _recording(
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
             show("There is no checkpoint yet: the run begins anew.")
-        except DamagedError as error:
+        except folders.DamagedError as error:
             raise ValueError(
                 f"{error} There is nothing left to resume from; use --overwrite to "
                 "begin again."
@@ -305,7 +301,7 @@ def _described(solver: GameSolver, settings: Settings) -> str:
     method = settings.algorithm
     words = f"{name_of(method)}: {method!r}, seed={settings.seed}"
     lines = [", ".join(parts), words]
-    if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
+    if settings.evaluate == "exact" and not exact.is_two_player_constant_sum(tree.game):
         lines.append(
             "Not a two-player zero-sum game: there is no exploitability, and NashConv "
             "may not approach 0."
@@ -395,7 +391,7 @@ def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
-        value = known_value(solver.tree, vector, threads=threads)
+        value = metrics.known_value(solver.tree, vector, threads=threads)
         if value is not None:
             show(f"Value for player 0: {value}")
     elif settings.evaluate == "sampled":
@@ -413,7 +409,7 @@ def _evaluate_by_play(
     # quarter that it was not given.
     budget = solver.tree.budget
     try:
-        result = evaluated_by_play(
+        result = responses.evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,
@@ -483,7 +479,7 @@ def run_experiment(name: str) -> int:
             table,
             folder,
             executor(FLAGS)
-            or functools.partial(local, workers=workers, run_main=False),
+            or functools.partial(sweeps.local, workers=workers, run_main=False),
             lambda share: bar.update(100 * share - bar.n),
             imports=imports,
             trees=trees,
@@ -502,8 +498,10 @@ def run_experiment(name: str) -> int:
     return 1 if failures else 0
 
 
-def executor(values: flags.FlagValues) -> Executor | None:
+def executor(values: flags.FlagValues) -> sweeps.Executor | None:
     """A Ray cluster for the runs, or None for the processes of this machine."""
     if values.executor == "local":
         return None
-    return functools.partial(on_ray, workers=values.workers, address=values.ray_address)
+    return functools.partial(
+        sweeps.on_ray, workers=values.workers, address=values.ray_address
+    )

@@ -138,24 +138,21 @@ def _means(
     column = measure(curve.settings)
     reached = [table[column] for table in tables]
     for due, at in aligned(reached, row_dues(curve.settings)):
-        rows = [
-            {name: values[i] for name, values in table.items()}
-            for table, i in zip(tables, at, strict=True)
-            if i < len(table[column])
-        ]
-        if not rows:
+        pairs = zip(tables, at, strict=True)
+        here = [(table, i) for table, i in pairs if i < len(table[column])]
+        if not here:
             return
         means = {
-            name: np.mean([row.get(name, math.nan) for row in rows])
+            name: np.mean([t[name][i] if name in t else math.nan for t, i in here])
             for name in COLUMNS
             if name not in ("due", "exploitability")
         }
-        gaps = [row["nash_conv"] for row in rows]
+        gaps = [table["nash_conv"][i] for table, i in here]
         yield {
             "panel": panel.title,
             "curve": curve.label,
             "family": curve.family,
-            "seeds": len(rows),
+            "seeds": len(here),
             "due": due,
             "gradient_evaluations": means["nodes_touched"] / panel.num_nodes,
             "nash_conv_std": np.std(gaps, ddof=1) if len(gaps) > 1 else 0.0,
