@@ -277,8 +277,7 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     else:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
     if error is not None:
-        known = ValueError, OSError, MemoryError, pyspiel.SpielError
-        if not isinstance(error, known):  # a bug, as a rule in the code of a game
+        if not isinstance(error, runs.IN_WORDS):  # a bug, mostly in a game's code
             traceback.print_exception(error)
         done = f"{solver.num_iterations:,} iterations"
         warn(f"Error after {done}: {words_of_error(error)}")

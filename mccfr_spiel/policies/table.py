@@ -6,7 +6,7 @@ import importlib
 import itertools
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -425,13 +425,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
     def __contains__(self, key: object) -> bool:
         return key in self.state_lookup
 
-    def keys(self) -> Iterable[str]:
-        """The keys of `state_lookup`."""
-        return self.state_lookup.keys()
-
-    def items(self) -> Iterator[tuple[str, Row]]:
-        """Each key with its (action, probability) pairs."""
-        return ((key, self[key]) for key in self.state_lookup)
+    keys, items = Mapping.keys, Mapping.items
 
 
 def _acting(state: pyspiel.State) -> Iterable[int]:
