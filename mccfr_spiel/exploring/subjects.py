@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common import checkpoint, folders
+from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import uniform_vector
@@ -409,7 +409,7 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        files = (path / (folders.CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
+        files = (path / (folders.CHECKPOINT + end) for end in (folders.PREVIOUS, ""))
         solvers = {
             one.num_iterations: one for one in map(self._small_solver, files) if one
         }
@@ -478,8 +478,7 @@ class Subject:
         ):
             raise ValueError(
                 f"{candidate.label} is a policy for {own}, not for "
-                f"{brief(self.source)}: one "
-                "page shows policies for one game."
+                f"{brief(self.source)}: one page shows policies for one game."
             )
         return candidate
 
