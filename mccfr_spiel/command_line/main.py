@@ -238,8 +238,7 @@ def _width() -> int:
 
 
 def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
-    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(str(flag.help).split()))
-    text = re.sub(r"\s*\(a comma separated list\)$", "", text)
+    text = " ".join(str(flag.help).split())
     choices = getattr(flag.parser, "enum_values", None)
     if choices:
         text = f"{text if full else _first_sentence(text)} One of {', '.join(choices)}."

@@ -25,12 +25,9 @@ from tqdm import tqdm
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
-from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.evaluation.metrics import known_value
-from mccfr_spiel.evaluation.responses import evaluated_by_play
+from mccfr_spiel.evaluation import exact, metrics, responses
 from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
@@ -43,7 +40,6 @@ from mccfr_spiel.experiments.settings import (
     measure,
     named_settings,
 )
-from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
@@ -108,7 +104,7 @@ def solve(signals: Signals) -> int:
     else:
         fresh = not (overwrite or resume)
         folder = runs.default_folder(named_settings(**told), fresh=fresh)
-    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + PREVIOUS
+    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + folders.PREVIOUS
     goes_on = resume and any((folder / name).exists() for name in names)
     if goes_on:
         given = {name: one for name, one in told.items() if FLAGS[name].present}
@@ -195,7 +191,7 @@ def _recording(
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
             show("There is no checkpoint yet: the run begins anew.")
-        except DamagedError as error:
+        except folders.DamagedError as error:
             raise ValueError(
                 f"{error} There is nothing left to resume from; use --overwrite to "
                 "begin again."
@@ -281,8 +277,7 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     else:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
     if error is not None:
-        known = ValueError, OSError, MemoryError, pyspiel.SpielError
-        if not isinstance(error, known):  # a bug, as a rule in the code of a game
+        if not isinstance(error, runs.IN_WORDS):  # a bug, mostly in a game's code
             traceback.print_exception(error)
         done = f"{solver.num_iterations:,} iterations"
         warn(f"Error after {done}: {words_of_error(error)}")
@@ -305,7 +300,7 @@ def _described(solver: GameSolver, settings: Settings) -> str:
     method = settings.algorithm
     words = f"{name_of(method)}: {method!r}, seed={settings.seed}"
     lines = [", ".join(parts), words]
-    if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
+    if settings.evaluate == "exact" and not exact.is_two_player_constant_sum(tree.game):
         lines.append(
             "Not a two-player zero-sum game: there is no exploitability, and NashConv "
             "may not approach 0."
@@ -323,8 +318,12 @@ def _show_rows(
     """
     settings, solver, kept = recording.settings, recording.solver, recording.kept
     pot = pot_of(solver.tree.game)
-    hidden = {"% of the pot"} if not pot > 0 else set()
-    hidden |= set() if settings.evaluate_last else {"last NashConv"}
+    may = {"% of the pot": pot > 0, "last NashConv": settings.evaluate_last}
+    widths = {name: one for name, one in _WIDTHS.items() if may.get(name, True)}
+
+    def tell(words: Mapping[str, str]) -> None:
+        show(" ".join(f"{words[name]:>{width}}" for name, width in widths.items()))
+
     with tqdm(
         total=settings.last,
         disable=not has_bars(),
@@ -337,13 +336,13 @@ def _show_rows(
             bar.update(done - bar.n)
             return signals.received is not None
 
-        show(_in_columns({name: name for name in _WIDTHS if name not in hidden}))
+        tell({name: name for name in widths})
         for row in kept:
-            show(format_row(row, pot))
+            tell(words_of(row, pot))
         gap = kept[-1]["nash_conv"] if kept else None
         try:
             for row in recording.rows(watch):
-                show(format_row(row, pot))
+                tell(words_of(row, pot))
                 gap = row["nash_conv"]
                 if gap is not None:
                     bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
@@ -362,30 +361,21 @@ def _show_rows(
     return None
 
 
-def _in_columns(words: Mapping[str, str]) -> str:
-    return " ".join(f"{word:>{_WIDTHS[name]}}" for name, word in words.items())
-
-
-def format_row(row: dict[str, Any], pot: float) -> str:
-    """A row under the names of its columns; exploitability is NashConv / 2, also in %
-    of the pot if there is one."""
-
-    def measure(value: float | None) -> str:
-        return "-" if value is None else f"{value:.6g}"
-
-    gap, last = row["nash_conv"], row["last_nash_conv"]
-    words = {
+def words_of(row: dict[str, Any], pot: float) -> dict[str, str]:
+    """What a row has under the names of its columns; exploitability is NashConv / 2,
+    also in % of the pot if there is one."""
+    gap = row["nash_conv"]
+    measured = {
+        "NashConv": gap,
+        "exploitability": row["exploitability"],
+        "% of the pot": 50 * gap / pot if pot > 0 and gap is not None else None,
+        "last NashConv": row["last_nash_conv"],
+    }
+    return {
         "iteration": f"{row['iteration']:,}",
         "nodes touched": f"{row['nodes_touched']:,}",
         "seconds": f"{row['seconds']:.3f}",
-        "NashConv": measure(gap),
-        "exploitability": measure(row["exploitability"]),
-    }
-    if pot > 0:
-        words["% of the pot"] = measure(None if gap is None else 50 * gap / pot)
-    if last is not None:
-        words["last NashConv"] = measure(last)
-    return _in_columns(words)
+    } | {k: "-" if v is None else f"{v:.6g}" for k, v in measured.items()}
 
 
 # --- a single run: its end --------------------------------------------------------
@@ -400,7 +390,7 @@ def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
-        value = known_value(solver.tree, vector, threads=threads)
+        value = metrics.known_value(solver.tree, vector, threads=threads)
         if value is not None:
             show(f"Value for player 0: {value}")
     elif settings.evaluate == "sampled":
@@ -418,7 +408,7 @@ def _evaluate_by_play(
     # quarter that it was not given.
     budget = solver.tree.budget
     try:
-        result = evaluated_by_play(
+        result = responses.evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,
@@ -488,7 +478,7 @@ def run_experiment(name: str) -> int:
             table,
             folder,
             executor(FLAGS)
-            or functools.partial(local, workers=workers, run_main=False),
+            or functools.partial(sweeps.local, workers=workers, run_main=False),
             lambda share: bar.update(100 * share - bar.n),
             imports=imports,
             trees=trees,
@@ -507,8 +497,10 @@ def run_experiment(name: str) -> int:
     return 1 if failures else 0
 
 
-def executor(values: flags.FlagValues) -> Executor | None:
+def executor(values: flags.FlagValues) -> sweeps.Executor | None:
     """A Ray cluster for the runs, or None for the processes of this machine."""
     if values.executor == "local":
         return None
-    return functools.partial(on_ray, workers=values.workers, address=values.ray_address)
+    return functools.partial(
+        sweeps.on_ray, workers=values.workers, address=values.ray_address
+    )

@@ -43,29 +43,13 @@ from mccfr_spiel.policies.policy import (
     is_one_for_each,
     of_each_player,
 )
-from mccfr_spiel.rules.description import (
-    SPARE,
-    BoundRules,
-    Declared,
-    GameError,
-    check_returns,
-    declared_by,
-    returns_of,
-    rules_of,
-    tell_history,
-)
+from mccfr_spiel.rules import description
 from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import (
-    check_length,
-    load_game,
-    same_game,
-    same_name,
-    turn_based,
-)
 from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
 
 CONFIDENCE = 0.95
@@ -143,17 +127,17 @@ def sampled_returns(
             `twin` is True and the game has none.
         GameError: returns are not as the game declares.
     """
-    loaded = load_game(game)
+    loaded = loading.load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    declared, each = declared_by(loaded), [one.policy for one in asked]
+    declared, each = description.declared_by(loaded), [one.policy for one in asked]
     returns = returns_by_rules(loaded, each, plays, seed, twin)
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
-            check_returns(declared, row)
-    except GameError:  # below it is told with its history
+            description.check_returns(declared, row)
+    except description.GameError:  # below it is told with its history
         returns = None
     if returns is None:
         generator = np.random.Generator(np.random.PCG64(seed))
@@ -209,7 +193,7 @@ class ChanceMoves:
 
 def _play(
     game: pyspiel.Game,
-    declared: Declared,
+    declared: description.Declared,
     chance: ChanceMoves,
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
@@ -224,15 +208,15 @@ def _play(
     state = game.new_initial_state()
     try:
         while not state.is_terminal():
-            check_length(game, state.move_number())
+            loading.check_length(game, state.move_number())
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
             else:
                 act(state)
-        returns = returns_of(state)
-        check_returns(declared, returns)
+        returns = description.returns_of(state)
+        description.check_returns(declared, returns)
     except Exception as error:
-        tell_history(error, state)
+        description.tell_history(error, state)
         raise
     return returns
 
@@ -297,7 +281,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     tree = policy.tree
     if not isinstance(tree, GameTree) or tree.abstraction is not None:
         return None
-    if not (tree.source is game or same_game(tree.source, game)):
+    if not (tree.source is game or loading.same_game(tree.source, game)):
         return None
     hashes = hashes_of(tree, policy.num_infosets)
     if hashes is None:
@@ -312,7 +296,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
 def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:
     """`[count]` the hashes by which plays find the first infosets of a tree; None if
     there are none: the game has no twin, or the tree does not use the game's rules."""
-    if rules_of(tree.game) is not None:
+    if description.rules_of(tree.game) is not None:
         return None if tree.rules is None else tree.infosets["place"][:count]
     if known_twin(tree.game) is None:
         return None
@@ -360,7 +344,7 @@ def returns_by_rules(
         return None
     store = RuleStore(rules, Budget(_NO_LIMIT))
     path, tree = store.new_path(), store.tree_of_node()
-    results = np.zeros((plays + SPARE, len(policies)))[:plays]
+    results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
     frame = LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
@@ -375,7 +359,7 @@ def returns_by_rules(
 
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
-) -> BoundRules | None:
+) -> description.BoundRules | None:
     """The rules of the game that a player faces while the others follow policies.
 
     Args:
@@ -449,13 +433,14 @@ def duplicate_returns(
         ValueError: an argument is out of range; the game has not two players; a policy
             is of another game, or is none.
     """
-    source = load_game(game)
+    source = loading.load_game(game)
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
     _check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
-    loaded = turn_based(source)
+    loaded = loading.turn_based(source)
     bots = [bots_of(one, source, seed) for one in (first, second)]
-    declared, means, chance = declared_by(loaded), np.zeros(deals), ChanceMoves()
+    declared = description.declared_by(loaded)
+    means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
         for seat in range(2):
             seats = [bots[(seat + player) % 2][player] for player in range(2)]
@@ -487,17 +472,18 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
         if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
             raise ValueError(f"{given!r} is no list of two bots, one for each seat.")
         return given
-    if given == "uniform":
-        given = UniformRandomPolicy(game)
-    elif isinstance(given, str) and given in ("call", "raise"):
-        given = _Always(given)
-    elif isinstance(given, str | os.PathLike):
-        if not os.path.exists(given):
+    if isinstance(given, str | os.PathLike):
+        if given == "uniform":
+            given = UniformRandomPolicy(game)
+        elif given in ("call", "raise"):
+            given = _Always(str(given))
+        elif os.path.exists(given):
+            given = load_policy(given)
+        else:
             known = "uniform, call and raise"
             raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
-        given = load_policy(given)
     its_game = given.game if isinstance(given, SequencePolicy) else game
-    if not same_name(its_game, game):
+    if not loading.same_name(its_game, game):
         raise ValueError(
             f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
             "played."

@@ -25,14 +25,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.algorithms import (
-    EXTERNAL,
-    LINEAR,
-    OUTCOME,
-    Algorithm,
-    Sampling,
-    regret_matching_plus,
-)
+from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief, counted, line, never_raises
@@ -312,7 +305,7 @@ def _run(
 ) -> Solver:
     """Runs a solver for some iterations or seconds, or until memory is full."""
     iterations, seconds = until
-    algorithm = Algorithm(sampling, regret_matching_plus(), LINEAR)
+    algorithm = CFR_PLUS._replace(sampling=sampling)
     store = "tree" if tree.rules is None else "none"
     solver = Solver(tree, algorithm, seed=seed, store=store)
     with contextlib.suppress(MemoryBudgetError):

@@ -24,20 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.algorithms import (
-    BALANCED_OUTCOME,
-    CFR,
-    CFR_PLUS,
-    EXTERNAL,
-    EXTERNAL_SAMPLING,
-    OUTCOME_SAMPLING,
-    PRUNED_CFR,
-    Algorithm,
-    Sampling,
-    ftrl,
-    omd,
-    regret_matching,
-)
+from mccfr_spiel import algorithms
 from mccfr_spiel.common.folders import Table, read_table, write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.algorithm_names import import_module
@@ -151,24 +138,21 @@ def _means(
     column = measure(curve.settings)
     reached = [table[column] for table in tables]
     for due, at in aligned(reached, row_dues(curve.settings)):
-        rows = [
-            {name: values[i] for name, values in table.items()}
-            for table, i in zip(tables, at, strict=True)
-            if i < len(table[column])
-        ]
-        if not rows:
+        pairs = zip(tables, at, strict=True)
+        here = [(table, i) for table, i in pairs if i < len(table[column])]
+        if not here:
             return
         means = {
-            name: np.mean([row.get(name, math.nan) for row in rows])
+            name: np.mean([t[name][i] if name in t else math.nan for t, i in here])
             for name in COLUMNS
             if name not in ("due", "exploitability")
         }
-        gaps = [row["nash_conv"] for row in rows]
+        gaps = [table["nash_conv"][i] for table, i in here]
         yield {
             "panel": panel.title,
             "curve": curve.label,
             "family": curve.family,
-            "seeds": len(rows),
+            "seeds": len(here),
             "due": due,
             "gradient_evaluations": means["nodes_touched"] / panel.num_nodes,
             "nash_conv_std": np.std(gaps, ddof=1) if len(gaps) > 1 else 0.0,
@@ -279,10 +263,10 @@ LANCTOT_2009 = {
 """The games, the number of their nodes, and the right edge of their panel."""
 
 _FAMILY_OF_2009 = {
-    "CFR": CFR,
-    "CFR with pruning": PRUNED_CFR,
-    "outcome sampling": OUTCOME_SAMPLING,
-    "external sampling": EXTERNAL_SAMPLING,
+    "CFR": algorithms.CFR,
+    "CFR with pruning": algorithms.PRUNED_CFR,
+    "outcome sampling": algorithms.OUTCOME_SAMPLING,
+    "external sampling": algorithms.EXTERNAL_SAMPLING,
 }
 """The curves of each panel."""
 
@@ -332,17 +316,19 @@ _TRAVERSALS = 50
 """The budget of each run, in traversals of the whole tree."""
 
 
-def _farina2020(sampling: Sampling, game: str, num_nodes: int) -> Iterator[Curve]:
+def _farina2020(
+    sampling: algorithms.Sampling, game: str, num_nodes: int
+) -> Iterator[Curve]:
     base = Settings(
         game,
-        Algorithm(sampling, regret_matching()),
+        algorithms.Algorithm(sampling, algorithms.regret_matching()),
         until_nodes_touched=_TRAVERSALS * num_nodes,
         print_freq=num_nodes,
     )
     yield Curve("MCCFR", base)
-    for rule, make in (("FTRL", ftrl), ("OMD", omd)):
+    for rule, make in (("FTRL", algorithms.ftrl), ("OMD", algorithms.omd)):
         for step in STEP_SIZES:
-            algorithm = Algorithm(sampling, make(step, weights="kroer"))
+            algorithm = algorithms.Algorithm(sampling, make(step, weights="kroer"))
             label = f"{rule}, step size {step:g}"
             yield Curve(label, base._replace(algorithm=algorithm), rule)
 
@@ -350,8 +336,8 @@ def _farina2020(sampling: Sampling, game: str, num_nodes: int) -> Iterator[Curve
 # --- beside each other -------------------------------------------------------------
 
 _OFFLINE = {
-    "CFR": (CFR, 10_000),
-    "CFR+": (CFR_PLUS, 10_000),
+    "CFR": (algorithms.CFR, 10_000),
+    "CFR+": (algorithms.CFR_PLUS, 10_000),
     "EGT": (EGT, 3_000),
     "practical EGT": (PRACTICAL_EGT, 3_000),
     "mirror prox": (MIRROR_PROX, 3_000),
@@ -379,9 +365,9 @@ _BOUNDED = {
 def _bounds(game: str, _: int) -> Iterator[Curve]:
     """The theorems are about simultaneous updates, so those are run."""
     for label, algorithm, iterations in (
-        ("CFR", CFR, 10_000),
-        ("external sampling", EXTERNAL_SAMPLING, 1_000_000),
-        ("outcome sampling", OUTCOME_SAMPLING, 10_000_000),
+        ("CFR", algorithms.CFR, 10_000),
+        ("external sampling", algorithms.EXTERNAL_SAMPLING, 1_000_000),
+        ("outcome sampling", algorithms.OUTCOME_SAMPLING, 10_000_000),
     ):
         method = algorithm._replace(alternating=False)
         settings = Settings(game, method, iterations=iterations, bounds=True)
@@ -394,8 +380,8 @@ _FARINA = {
         _FARINA_2020, functools.partial(_farina2020, sampling), (_BY_NODES,), seeds=50
     )
     for name, sampling in (
-        ("farina2020_figure3", EXTERNAL),
-        ("farina2020_figure4", BALANCED_OUTCOME),
+        ("farina2020_figure3", algorithms.EXTERNAL),
+        ("farina2020_figure4", algorithms.BALANCED_OUTCOME),
     )
 }
 
@@ -425,7 +411,11 @@ PAPER = {
 """The rows of the paper's Table 1: |H|, |I|, l, M1 / M2 as cells, and the seconds per
 iteration of vanilla CFR, outcome sampling and external sampling."""
 
-_TIMED = {"cfr": CFR, "outcome": OUTCOME_SAMPLING, "external": EXTERNAL_SAMPLING}
+_TIMED = {
+    "cfr": algorithms.CFR,
+    "outcome": algorithms.OUTCOME_SAMPLING,
+    "external": algorithms.EXTERNAL_SAMPLING,
+}
 _TIMED_SECONDS = 5.0
 
 

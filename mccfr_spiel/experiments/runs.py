@@ -28,7 +28,6 @@ import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
@@ -380,7 +379,7 @@ def read_rows(
     try:
         found = [_row(line, metrics) for line in folders.read_table(path).rows]
     except (ValueError, KeyError) as error:
-        raise DamagedError(
+        raise folders.DamagedError(
             f"{path} is damaged ({error}). Delete it, and the run goes on without its "
             "earlier rows; or begin again."
         ) from error

@@ -39,7 +39,6 @@ from tqdm import tqdm
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import folders, refusals
-from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments import runs
@@ -150,7 +149,7 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     if settings.is_resumable:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.
-        with contextlib.suppress(FileNotFoundError, DamagedError):
+        with contextlib.suppress(FileNotFoundError, folders.DamagedError):
             solver = runs.load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
             kept, is_missing = runs.read_rows(path, settings, solver, labels)

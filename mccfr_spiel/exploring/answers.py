@@ -109,7 +109,7 @@ class Hand:
         Raises:
             ValueError: the move is not possible now.
         """
-        if action not in views.moves_of(self.state):
+        if action not in self.state.legal_actions():
             raise ValueError(f"The move {action} is not possible now.")
         self._play(action)
         self._go_on()

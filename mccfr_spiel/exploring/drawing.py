@@ -17,17 +17,8 @@ from xml.etree import ElementTree
 import pyspiel
 from open_spiel.python.policy import Policy
 
-from mccfr_spiel.common import refusals
+from mccfr_spiel.common import display, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.display import (
-    brief,
-    counted,
-    line,
-    never_raises,
-    one_line,
-    one_lines,
-    title,
-)
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
@@ -114,9 +105,9 @@ class TreeDrawing:
         self.svg = svg
         self._words = words
 
-    @never_raises
+    @display.never_raises
     def __repr__(self) -> str:
-        return line(self, self._words)
+        return display.line(self, self._words)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -173,7 +164,7 @@ def draw_tree(
     tree = GameTree(source)
     if isinstance(game, GameTree) and game.abstraction is None:
         tree = game
-    state, moves, most, name = tree.new_state(), [], None, title(tree.source)
+    state, moves, most, name = tree.new_state(), [], None, display.title(tree.source)
     if around is not None:
         most, moves = refusals.integer(depth, "depth", 0), _moves_in(around)
         name += f", after {', '.join(map(str, moves))}" if moves else ""
@@ -194,7 +185,7 @@ def draw_tree(
         tree = complete_tree(tree)
         policy = SequencePolicy(tree, policy_vector(tree, policy))
     spots = spots_of(state, policy, most)
-    words = f"{name}, {counted(len(spots), 'node')}"
+    words = f"{name}, {display.counted(len(spots), 'node')}"
     return TreeDrawing(picture(spots, tree.num_players, name), words)
 
 
@@ -223,13 +214,13 @@ def _check_size(
             stack += [(state.child(move), level + 1) for move in state.legal_actions()]
     if count > max_nodes:
         there = "" if depth is None else " there"
-        nodes = counted(count, "node")
+        nodes = display.counted(count, "node")
         if count > most:
             nodes = f"more than {most:,} nodes{there}"
         raise ValueError(
-            f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} "
-            "cannot be read. Draw a part (around=[], depth=2), or look at "
-            "policy.table(); max_nodes allows more."
+            f"{display.brief(game)} has {nodes}, and a drawing of more than "
+            f"{max_nodes:,} cannot be read. Draw a part (around=[], depth=2), or look "
+            "at policy.table(); max_nodes allows more."
         )
 
 
@@ -310,7 +301,7 @@ def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]
         actions = state.legal_actions() if player >= 0 else list(odds)
         for action, name in zip(actions, said_at(state, player, actions), strict=True):
             one = Spot(state.child(action), spot, spot.level + 1)
-            one.label = one_line(name, _MOST_OF_NAME)
+            one.label = display.one_line(name, _MOST_OF_NAME)
             if odds:
                 odd = odds.get(action, 0.0)
                 one.label += f" {odd:.2f}"
@@ -403,7 +394,7 @@ def picture(spots: Sequence[Spot], num_players: int, name: str) -> str:
     _child(root, "title").text = f"The tree of {name}"
     _child(root, "style").text = _style()
     _child(root, "rect", "paper", width="100%", height="100%")
-    _text(root, _MARGIN, _LINE + 6, one_line(name), "title")
+    _text(root, _MARGIN, _LINE + 6, display.one_line(name), "title")
     _text(root, _MARGIN, 2 * _LINE + 6, words, "faint")
     root.extend((group, legend))
     return ElementTree.tostring(root, encoding="unicode")
@@ -450,7 +441,7 @@ def _draw_node(group: ElementTree.Element, spot: Spot) -> None:
     elif player != TERMINAL:
         kind = f"fill{player % _PLAYERS}"
         shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{_RADIUS:g}")
-        _child(shape, "title").text = f"player {player}: {one_line(spot.known)}"
+        _child(shape, "title").text = f"player {player}: {display.one_line(spot.known)}"
         _text(group, x, y + 4, str(spot.number), "number")
 
 
@@ -462,7 +453,7 @@ def _draw_legend(
     x, rows = _MARGIN, 0
     for player in range(num_players):
         known = {spot.number: spot.known for spot in spots if spot.player == player}
-        names = one_lines([*known.values()], _MOST_OF_STRING)
+        names = display.one_lines([*known.values()], _MOST_OF_STRING)
         lines = [f"player {player}"]
         lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
         for row, words in enumerate(lines):

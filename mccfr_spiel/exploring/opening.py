@@ -186,7 +186,7 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
         state, infoset = views.follow(tree.game, tree, history)
         states[key] = views.state_view(state) | _for_play(state, strings)
         del states[key]["history"]
-        stack += [[*history, move] for move in views.moves_of(state)]
+        stack += [[*history, move] for move in state.legal_actions()]
         if infoset is None:
             continue
         infoset_of[key] = infoset
@@ -264,7 +264,7 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
     players = range(state.num_players())
     seen = [
         sum(views.is_seen(state, move, player) << player for player in players)
-        for move in views.moves_of(state)
+        for move in state.legal_actions()
     ]
     knows = [views.words_known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]

@@ -26,15 +26,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import brief, title
-from mccfr_spiel.common.folders import (
-    CHECKPOINT,
-    LOCK,
-    RESULTS,
-    kept_policies,
-    read_table,
-)
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
@@ -216,30 +209,29 @@ class Candidate:
 
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
-    regrets, count, found_by = None, getattr(solver, "num_iterations", None), None
+    ask, count, found_by = None, getattr(solver, "num_iterations", None), None
     if isinstance(solver, Solver):
         found_by = solver
         if solver.tree.abstraction is None and solver.keeps_regrets:
-            known = solver.tree, solver.regret_vector()
-            regrets = functools.partial(_regrets_at, *known)
+            tree, vector = solver.tree, solver.regret_vector()
+
+            def regrets(state: pyspiel.State) -> list[float] | None:
+                """As they were: None at states that no walk had met by then."""
+                # Not by the string: the first search for one indexes millions.
+                infoset = tree.find_at(state, state.current_player())
+                known = part_at(tree, infoset, vector).tolist() if infoset >= 0 else []
+                return known or None
+
+            ask = regrets
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
     return [
         Candidate(
-            f"{prefix}{kind}{ending}", policy, count, solver=found_by, regrets=regrets
+            f"{prefix}{kind}{ending}", policy, count, solver=found_by, regrets=ask
         )
         for kind, policy in policies.items()
     ]
-
-
-def _regrets_at(
-    tree: GameTree, vector: np.ndarray, state: pyspiel.State
-) -> list[float] | None:
-    """Regrets as they were: None at states that no walk had met by then."""
-    # Not by the string: the first search for one indexes millions in large games.
-    infoset = tree.find_at(state, state.current_player())
-    return (part_at(tree, infoset, vector).tolist() if infoset >= 0 else []) or None
 
 
 def part_at(tree: GameTree, infoset: int, vector: np.ndarray) -> np.ndarray:
@@ -346,7 +338,8 @@ class Subject:
     """What a page looks at.
 
     Attributes:
-        source: the game as it was given; `game` is its turn-based form.
+        source: the game as it was given; `game` is its turn-based form, `title` its
+            name.
         candidates: the policies.
         folder: the first folder of results that was given, if any.
         history: the rows of a solver that was given, if any.
@@ -381,7 +374,7 @@ class Subject:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
         in_memory = [one.policy for one in self.candidates if one.read is None]
         self.source = load_game(self._game or _game_of(in_memory))
-        self.game = turn_based(self.source)
+        self.game, self.title = turn_based(self.source), title(self.source)
         for which, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(which)
@@ -416,7 +409,7 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        files = (path / (CHECKPOINT + end) for end in (checkpoint.PREVIOUS, ""))
+        files = (path / (folders.CHECKPOINT + end) for end in (folders.PREVIOUS, ""))
         solvers = {
             one.num_iterations: one for one in map(self._small_solver, files) if one
         }
@@ -458,7 +451,7 @@ class Subject:
                 run=name,
                 read=functools.partial(self._load, path),
             )
-            for iteration, path in kept_policies(folder).items()
+            for iteration, path in folders.kept_policies(folder).items()
         ]
 
     def look_again(self) -> int:
@@ -485,8 +478,7 @@ class Subject:
         ):
             raise ValueError(
                 f"{candidate.label} is a policy for {own}, not for "
-                f"{brief(self.source)}: one "
-                "page shows policies for one game."
+                f"{brief(self.source)}: one page shows policies for one game."
             )
         return candidate
 
@@ -509,11 +501,6 @@ class Subject:
                 "The policy is shown at each state; values, best responses and lists "
                 f"need the game's whole tree, which is not there. {error}"
             ) from error
-
-    @property
-    def title(self) -> str:
-        """The game's name."""
-        return title(self.source)
 
     def tree(self, seconds: float | None = 0.0) -> GameTree | None:
         """The whole tree of histories; None if it is not there after that time."""
@@ -574,12 +561,12 @@ class Subject:
         else in the solver's history."""
         rows, running = self.history, False
         if self.folder is not None:
-            rows, _ = read_table(self.folder / RESULTS)
+            rows, _ = folders.read_table(self.folder / folders.RESULTS)
             # A run that was killed leaves its lock behind. To try the lock would keep a
             # run from starting in that moment.
-            running = (self.folder / LOCK).exists()
+            running = (self.folder / folders.LOCK).exists()
         rows = rows[-_MOST_ROWS:]
-        names = list(rows[0]) if rows else []
+        names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
         columns = {k: v for k, v in columns.items() if v.count(None) < len(rows)}
         return {"columns": columns, "running": running}

@@ -26,15 +26,8 @@ from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.exploring.subjects import Candidate, Numbers, part_at
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import (
-    card_in,
-    names_anywhere,
-    names_at,
-    said,
-    said_at,
-    said_info_state,
-)
 from mccfr_spiel.tree.whole import TooManyError, levels
 
 MOST_MOVES = 2_000
@@ -49,26 +42,17 @@ _MOST_TEXT = 20_000
 # --- where histories and infosets are -------------------------------------------------
 
 
-def moves_of(state: pyspiel.State) -> list[int]:
-    """The actions at a state, or chance's outcomes, in the order of a tree's nodes."""
-    if state.is_terminal():
-        return []
-    if state.is_chance_node():
-        return [action for action, _ in state.chance_outcomes()]
-    return list(state.legal_actions())
-
-
 def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     """All moves at a state as people say them, or their numbers."""
     try:
-        return said_at(state, int(state.current_player()), moves)
+        return loading.said_at(state, int(state.current_player()), moves)
     except Exception:  # games raise what they like
         return [*map(str, moves)]
 
 
 def name_of(state: pyspiel.State, action: int) -> str:
     """A move as people say it, or its number."""
-    moves = moves_of(state)
+    moves = state.legal_actions()
     return names_of(state, moves)[moves.index(action)]
 
 
@@ -92,7 +76,7 @@ def follow(
     """
     state, node = game.new_initial_state(), 0
     for action in history:
-        moves = moves_of(state)
+        moves = state.legal_actions()
         if action not in moves:
             before = ", ".join(name for _, name in path_to(state)) or "the beginning"
             raise ValueError(
@@ -153,7 +137,7 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
 
 def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
     """Whether a player can tell a move from another one that is possible."""
-    other = next((move for move in moves_of(state) if move != action), None)
+    other = next((move for move in state.legal_actions() if move != action), None)
     if other is None:
         return True
     seen, unlike = (known_to(state.child(move), seat) for move in (action, other))
@@ -192,7 +176,7 @@ def known_to(state: pyspiel.State, player: int) -> str:
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
     """An information state, as OpenSpiel has it and as people say it."""
-    words = said_info_state(game, player, info_state)
+    words = loading.said_info_state(game, player, info_state)
     return {"player": player, "info_state": info_state, "words": words}
 
 
@@ -201,13 +185,13 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
     game, known = state.get_game(), known_to(state, player)
     if not known and game.get_type().provides_observation_string:
         known = state.observation_string(player)
-    return said_info_state(game, player, known)
+    return loading.said_info_state(game, player, known)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
-    moves = moves_of(state)
+    moves = state.legal_actions()
     pairs = zip(moves, names_of(state, moves), strict=True)
     return [
         {"action": move, "name": name, "probability": odds.get(move)}
@@ -227,7 +211,7 @@ def state_view(state: pyspiel.State) -> dict[str, Any]:
         "text": printed,
         "player": int(state.current_player()),
         "moves": moves_view(state),
-        "left_out": max(len(moves_of(state)) - MOST_MOVES, 0),
+        "left_out": max(len(state.legal_actions()) - MOST_MOVES, 0),
     }
     if state.is_terminal():
         view["returns"] = state.returns()
@@ -246,7 +230,7 @@ def infoset_view(
         infoset: its number in the tree, if there is a tree.
     """
     odds, player = candidate.probabilities(state), int(state.current_player())
-    actions = moves_of(state)[:MOST_MOVES]
+    actions = state.legal_actions()[:MOST_MOVES]
     view = {
         "number": infoset,
         **knowledge(state.get_game(), player, known_to(state, player)),
@@ -371,7 +355,7 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
         string, player = tree.info_state(at), int(tree.infosets[at]["player"])
-        words = said_info_state(tree.game, player, string)
+        words = loading.said_info_state(tree.game, player, string)
         if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
@@ -420,12 +404,12 @@ def row_of(
     often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = names_anywhere(tree.game, player, legal)
+    names = loading.names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         with contextlib.suppress(TooManyError):
             names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
-        names = said(tree.game, player, names)
+        names = loading.said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {
@@ -505,7 +489,7 @@ def grid(
         label = " ".join(sorted(cards))
         if state is None or state.current_player() != player or label in rows:
             continue
-        odds, moves, visits = ask(state), moves_of(state), None
+        odds, moves, visits = ask(state), state.legal_actions(), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
         probabilities = [odds.get(move, 0.0) for move in moves]
@@ -581,7 +565,7 @@ def word_of_deals(game: pyspiel.Game) -> str:
     state = game.new_initial_state()
     if not state.is_chance_node():
         return ""
-    name = name_of(state, moves_of(state)[0]).lower()
+    name = name_of(state, state.legal_actions()[0]).lower()
     words = {"roll": "Dice", "value": "Values"}
     return next((word for part, word in words.items() if part in name), "Cards")
 
@@ -593,7 +577,7 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """
     state, seers = game.new_initial_state(), []
     for action in history:
-        if not state.is_chance_node() or len(moves_of(state)) == 1:
+        if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
         players = range(game.num_players())
         seen = [player for player in players if is_seen(state, action, player)]
@@ -612,10 +596,10 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
     for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(at):
-            state.apply_action(moves_of(state)[way])
-        moves = moves_of(state)
-        for move, name in zip(moves, names_at(state, -1, moves), strict=True):
-            found[move] = card_in(game, name)
+            state.apply_action(state.legal_actions()[way])
+        moves = state.legal_actions()
+        for move, name in zip(moves, loading.names_at(state, -1, moves), strict=True):
+            found[move] = loading.card_in(game, name)
     return dict(sorted(found.items()))
 
 
@@ -633,7 +617,7 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves, wanted = moves_of(state), [cards.get(at, action)]
+        moves, wanted = state.legal_actions(), [cards.get(at, action)]
         if at < num_deals and at not in cards:
             wanted = [move for move in (action, *moves) if move not in taken]
         action = next((move for move in wanted if move in moves), None)

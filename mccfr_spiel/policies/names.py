@@ -23,15 +23,9 @@ from mccfr_spiel.common.checkpoint import (
     saved_abstraction,
 )
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.tree.game_tree import (
-    Abstraction,
-    GameTree,
-    load_game,
-    saved_game,
-    turn_based,
-)
+from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import TextNames
-from mccfr_spiel.tree.loading import has_name
+from mccfr_spiel.tree.loading import has_name, load_game, saved_game, turn_based
 
 _ARRAYS = {
     "infosets": INFOSET,

@@ -4,10 +4,9 @@ OpenSpiel's, extended for shared strings and for use from C++."""
 import functools
 import importlib
 import itertools
-import math
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -152,17 +151,10 @@ class PolicyTable(Sequence[PolicyRow]):
                 "A DataFrame needs pandas, which is not installed (pip install "
                 "pandas). The rows themselves are there: table.rows."
             ) from error
-        return pandas.DataFrame(
-            [
-                (row.info_state, row.player, action, name, probability, reach)
-                for row in self.rows
-                for reach in (math.nan if row.reach is None else row.reach,)
-                for action, name, probability in zip(
-                    row.actions, row.names, row.probabilities, strict=True
-                )
-            ],
-            columns=["info_state", "player", "action", "name", "probability", "reach"],
-        )
+        lists = {"actions": "action", "names": "name", "probabilities": "probability"}
+        frame = pandas.DataFrame(self.rows, columns=[*PolicyRow._fields])
+        frame = frame.explode([*lists], ignore_index=True).rename(columns=lists)
+        return frame.astype({"action": int, "probability": float, "reach": float})
 
 
 def more_rows(number: int) -> str:
@@ -433,13 +425,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
     def __contains__(self, key: object) -> bool:
         return key in self.state_lookup
 
-    def keys(self) -> Iterable[str]:
-        """The keys of `state_lookup`."""
-        return self.state_lookup.keys()
-
-    def items(self) -> Iterator[tuple[str, Row]]:
-        """Each key with its (action, probability) pairs."""
-        return ((key, self[key]) for key in self.state_lookup)
+    keys, items = Mapping.keys, Mapping.items
 
 
 def _acting(state: pyspiel.State) -> Iterable[int]:

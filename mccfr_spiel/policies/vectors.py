@@ -235,21 +235,12 @@ def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
 
 
 def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
-    """States made one by one from the history that was noted for each infoset.
-
-    The histories come depth first, so one of them shares most of its moves with the one
-    before. `states` has the states on the way to the present one.
-    """
-    states, moves = [tree.game.new_initial_state()], []
-    for length, *row in map(np.ndarray.tolist, tree.histories_of_infosets()):
-        history, same = row[:length], 0
-        while same < min(len(moves), length) and moves[same] == history[same]:
-            same += 1
-        del states[same + 1 :]
-        for move in history[same:]:
-            states.append(states[-1].child(move))
-        moves = history
-        yield states[-1]
+    """States made one by one from the history that was noted for each infoset."""
+    for length, *moves in map(np.ndarray.tolist, tree.histories_of_infosets()):
+        state = tree.game.new_initial_state()
+        for move in moves[:length]:
+            state.apply_action(move)
+        yield state
 
 
 # --- the tree to evaluate a policy on -------------------------------------------------

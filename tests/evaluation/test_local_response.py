@@ -183,6 +183,7 @@ def test_what_cannot_be_played_is_refused_in_words():
         ({"game": "tic_tac_toe"}, "name of poker"),
         ({"second": [UniformRandomPolicy(LEDUC)] * 2}, "no list of two bots"),
         ({"second": "fold"}, "'fold' is no file, and none of uniform"),
+        ({"second": ms.Solver(LEDUC).average_vector()}, "vector over the sequences"),
     ):
         how = {"game": LEDUC, "first": "call", "second": "call", **given}
         with pytest.raises(ValueError, match=words):

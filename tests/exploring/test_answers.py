@@ -382,6 +382,15 @@ def test_a_port_in_use_is_told_in_words(capsys, tmp_path):
         ms.explore(solved("kuhn_poker"), port=70_000)
 
 
+def test_the_rows_have_a_column_for_a_metric_that_the_first_of_them_lacks():
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.run(2, metrics=[])
+    solver.run(2, metrics=[ms.metrics.nash_conv])
+    found = Page(solver).ask("rows")["columns"]["nash_conv"]
+    assert found[0] is None
+    assert found[-1] > 0
+
+
 @pytest.fixture
 def results(tmp_path, capsys):
     """The folder of a run of Kuhn poker."""
