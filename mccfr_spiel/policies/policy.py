@@ -98,7 +98,12 @@ class SequencePolicy(openspiel_policy.Policy):
             tree: where the names of infosets and actions come from; it may go on
                 growing.
             vector: `[S]` the probability of each sequence's action at its infoset.
+
+        Raises:
+            ValueError: this is no tree, or no vector over its sequences.
         """
+        if not isinstance(tree, GameTree | Names):
+            raise ValueError(f"tree={tree!r} is no GameTree; give ms.GameTree(game).")
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
         self.vector = refusals.numbers(vector, "vector")
