@@ -1056,10 +1056,9 @@ async function begin() {
     $("policy").addEventListener("change", () => { basePolicy(); show(true); drawPanel(); });
     $("other").addEventListener("change", () => { show(true); drawPanel(); });
     window.addEventListener("hashchange", fromHash);
-    drawTabs();
+    drawTabs(); drawPanel();
     await fromHash();
     document.documentElement.dataset.ready = "1";
-    await drawPanel();
   });
 }
 
