@@ -97,7 +97,7 @@ class Betting(NamedTuple):
         stake = self.pot / 2 + min(paid)
         share, most = self.rake
         rake = min(share * 2 * stake, most)
-        return stake - rake, -stake, -rake / 2
+        return stake - rake, -stake, 0.0 - rake / 2  # a tie of 0, not of -0
 
 
 class Node(NamedTuple):
