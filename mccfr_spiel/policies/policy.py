@@ -386,6 +386,9 @@ class SequencePolicy(openspiel_policy.Policy):
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
         """The policy for C++: a table of the states met, uniform at all others.
 
+        C++ can answer uniformly for a state, not for its string alone:
+        `pyspiel.nash_conv(game, policy, True)` asks by states.
+
         If the game has simultaneous moves, the table has both the game's strings and
         those of its turn-based form.
 
