@@ -194,6 +194,14 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     assert not tab.complaints()
 
 
+def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
+    with ms.explore({"0": {0: 1.0, 1: 0.0}}, "kuhn_poker") as page:
+        tab = Tab(browser, page.url, 0, 1)
+        tab.click("#tab-whole")
+        tab.until(lambda: "lacks the state" in tab.text("#error"))
+        tab.until(lambda: "Computing" not in tab.text("main"))
+
+
 def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
     policy = solved("kuhn_poker").average_policy().to_dict()
     answer, was_shown = Answers.answer, asking.held_tree(monkeypatch)
