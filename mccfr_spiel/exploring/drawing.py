@@ -156,7 +156,7 @@ def draw_tree(
     Args:
         game: a game, its load string, or its tree. Simultaneous moves become turns.
         policy: any policy, or a list with one for each player, see `expected_returns`.
-            With `around` or `depth`, an OpenSpiel policy, such as all that solvers give.
+            For a part, an OpenSpiel policy, such as all that solvers give.
         around: the moves from the root to the node where the drawing begins, as
             OpenSpiel's actions or its string of a history, such as "0, 3"; None for the
             root.
