@@ -575,7 +575,7 @@ def _is_several(given: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
 
 
-def _numbers(values: float | Sequence[float]) -> Sequence[float]:
+def _numbers(values: Any) -> Sequence[float]:
     if _is_several(values):
         if len(values) != 2:
             raise ValueError(f"stacks={values!r}: give one number, or two.")
