@@ -205,6 +205,7 @@ CALLS = {
         UNIFORM.action_probabilities,
         [None, "0", LEDUC.new_initial_state().child(0).child(1)],
     ),
+    "tree of a policy": (lambda t: ms.SequencePolicy(t, UNIFORM.vector), ODD_GAMES),
     "vector": (
         lambda v: ms.SequencePolicy(TREE, v),
         [np.ones(3), None, "uniform", np.ones((TREE.num_sequences, 2))],

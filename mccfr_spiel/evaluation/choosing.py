@@ -130,11 +130,21 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
     try:
         tree.expand_all(most=MOST_NODES)
     except (TreeFullError, MemoryBudgetError):
+        size = (
+            f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
+            "memory, "
+        )
+        if tree.declares_worlds:
+            return Recommendation(
+                "dcfr",
+                algorithms.DCFR,
+                f"{size}but it is solved and evaluated world by world: give Solver "
+                "store='worlds', if its worlds are not too many for that, too.",
+            )
         return Recommendation(
             "external_sampling",
             algorithms.EXTERNAL_SAMPLING,
-            f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
-            "memory, so passes over the whole tree are out of the question, and so is "
+            f"{size}so passes over the whole tree are out of the question, and so is "
             "NashConv. External sampling needs little of the tree at a time, and no "
             "tuning; if a player has so many actions that following all of them is too "
             "slow, take outcome sampling.",

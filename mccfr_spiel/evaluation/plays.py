@@ -468,6 +468,7 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
             f"{brief(game)} has {game.num_players()} players; in duplicate play two "
             "swap seats."
         )
+    given = [given] if isinstance(given, pyspiel.Bot) else given
     if is_one_for_each(given):
         if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
             raise ValueError(f"{given!r} is no list of two bots, one for each seat.")

@@ -133,7 +133,7 @@ def draw_tree(
     policy: Any = None,
     *,
     around: Sequence[int] | str | None = None,
-    depth: int = 3,
+    depth: int | None = None,
     max_nodes: int = MOST_NODES,
 ) -> TreeDrawing:
     """Draws the whole tree of a small game, such as Kuhn poker, or a part of any.
@@ -147,12 +147,12 @@ def draw_tree(
     Args:
         game: a game, its load string, or its tree. Simultaneous moves become turns.
         policy: any policy, or a list with one for each player, see `expected_returns`.
-            With `around`, an OpenSpiel policy, such as all that solvers give.
+            For a part, an OpenSpiel policy, such as all that solvers give.
         around: the moves from the root to the node where the drawing begins, as
             OpenSpiel's actions or its string of a history, such as "0, 3"; None for the
-            whole tree.
-        depth: how many moves further the drawing goes, with `around`. Dots stand where
-            the tree goes on.
+            root.
+        depth: how many moves further the drawing goes; by default 3 with `around`, and
+            without it to the ends. Dots stand where the tree goes on.
         max_nodes: more nodes are refused.
 
     Raises:
@@ -165,8 +165,11 @@ def draw_tree(
     if isinstance(game, GameTree) and game.abstraction is None:
         tree = game
     state, moves, most, name = tree.new_state(), [], None, display.title(tree.source)
+    if depth is not None and around is None:
+        around = ()
     if around is not None:
-        most, moves = refusals.integer(depth, "depth", 0), _moves_in(around)
+        most = refusals.integer(3 if depth is None else depth, "depth", 0)
+        moves = _moves_in(around)
         name += f", after {', '.join(map(str, moves))}" if moves else ""
         if not isinstance(policy, Policy | pyspiel.Policy | None):
             raise ValueError(

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.poker.cards import (
     DECK,
@@ -122,6 +123,11 @@ class Study:
         self._public, self._listed = names.public, names.found
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
+
+    @never_raises
+    def __repr__(self) -> str:
+        first, second = map(short, self.evs.tolist())
+        return line(self, self.subgame.board_text, f"EVs {first} and {second}")
 
     def _values(self) -> np.ndarray:
         """A hand's value is that of its first infosets, of which it meets one."""
@@ -282,8 +288,8 @@ def _lines(one: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
     hands = np.stack((weights, equities, one.evs, shares), axis=1).tolist()
     policies, evs = one.frequencies.tolist(), one.action_evs.tolist()
     for hand, row, policy, ev in zip(one.hands, hands, policies, evs, strict=True):
-        for line in zip(one.actions, policy, ev, strict=True):
-            yield one.words, one.player, HAND_NAMES[hand], *row, *line
+        for action in zip(one.actions, policy, ev, strict=True):
+            yield one.words, one.player, HAND_NAMES[hand], *row, *action
 
 
 COLUMNS = (

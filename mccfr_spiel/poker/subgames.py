@@ -15,7 +15,7 @@ import os
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pyspiel
@@ -97,7 +97,7 @@ class Betting(NamedTuple):
         stake = self.pot / 2 + min(paid)
         share, most = self.rake
         rake = min(share * 2 * stake, most)
-        return stake - rake, -stake, -rake / 2
+        return stake - rake, -stake, 0.0 - rake / 2  # a tie of 0, not of -0
 
 
 class Node(NamedTuple):
@@ -539,8 +539,8 @@ def subgame(
     Raises:
         ValueError: an argument is not allowed; the message names it.
     """
-    if len(ranges) != 2:
-        raise ValueError(f"ranges= has {len(ranges)} ranges; give one for each player.")
+    if not _is_several(ranges) or len(ranges) != 2:
+        raise ValueError("ranges= is no pair: give one range for each player.")
     amounts = [pot, min(_numbers(stacks)), min_bet]
     parameters: dict[str, Any] = {
         "board": board,
@@ -571,8 +571,12 @@ def subgame(
     return pyspiel.load_game(GAME, parameters)
 
 
-def _numbers(values: float | Sequence[float]) -> Sequence[float]:
-    if isinstance(values, Sequence | np.ndarray):
+def _is_several(given: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+
+
+def _numbers(values: Any) -> Sequence[float]:
+    if _is_several(values):
         if len(values) != 2:
             raise ValueError(f"stacks={values!r}: give one number, or two.")
         return [_amount(value, "stacks") for value in values]
@@ -581,8 +585,7 @@ def _numbers(values: float | Sequence[float]) -> Sequence[float]:
 
 def _pair_text(given: Text, name: str) -> str:
     """One text for OpenSpiel: "|" between players, no commas."""
-    is_several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    texts: list[Any] = [*given] if is_several else [given]
+    texts: list[Any] = [*given] if _is_several(given) else [given]
     if not 1 <= len(texts) <= 2 or not all(isinstance(one, str) for one in texts):
         raise ValueError(f"{name}={given!r} is neither a text nor one for each player.")
     text = "|".join(re.sub(r"\s", "", one).replace(",", ";") for one in texts)

@@ -98,7 +98,12 @@ class SequencePolicy(openspiel_policy.Policy):
             tree: where the names of infosets and actions come from; it may go on
                 growing.
             vector: `[S]` the probability of each sequence's action at its infoset.
+
+        Raises:
+            ValueError: this is no tree, or no vector over its sequences.
         """
+        if not isinstance(tree, GameTree | Names):
+            raise ValueError(f"tree={tree!r} is no GameTree; give ms.GameTree(game).")
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
         self.vector = refusals.numbers(vector, "vector")
@@ -380,6 +385,9 @@ class SequencePolicy(openspiel_policy.Policy):
 
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
         """The policy for C++: a table of the states met, uniform at all others.
+
+        C++ can answer uniformly for a state, not for its string alone:
+        `pyspiel.nash_conv(game, policy, True)` asks by states.
 
         If the game has simultaneous moves, the table has both the game's strings and
         those of its turn-based form.

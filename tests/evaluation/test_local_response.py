@@ -182,6 +182,7 @@ def test_what_cannot_be_played_is_refused_in_words():
         ({"game": "kuhn_poker(players=3)"}, "3 players"),
         ({"game": "tic_tac_toe"}, "name of poker"),
         ({"second": [UniformRandomPolicy(LEDUC)] * 2}, "no list of two bots"),
+        ({"second": ms.bot(UniformRandomPolicy(LEDUC), 1)}, "no list of two bots"),
         ({"second": "fold"}, "'fold' is no file, and none of uniform"),
         ({"second": ms.Solver(LEDUC).average_vector()}, "vector over the sequences"),
     ):

@@ -239,15 +239,14 @@ def test_what_is_recommended_gets_there_as_the_reason_says(target):
 
 def test_kind_and_size_decide():
     assert "Kuhn (58 nodes)" in recommend("matrix_rps", 0.1).reason
-    assert recommend("leduc_poker", 1e-2).reason.startswith(
-        "Leduc (9,457 nodes) is the"
-    )
+    assert "Leduc (9,457 nodes) is the" in recommend("leduc_poker", 1e-2).reason
     three = recommend("kuhn_poker(players=3)", 0.1).reason
     assert three.startswith("Kuhn, three players")
     assert "need not fall to 0" in three
     large = recommend("chess", 0.1)
     assert large.algorithm == ms.EXTERNAL_SAMPLING
     assert "Chess has more than 2,000,000 nodes" in large.reason
+    assert "store='worlds'" in recommend("phantom_ttt", 0.1).reason
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0, math.nan])

@@ -174,11 +174,12 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
 def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     _, page = leduc
     answer, asked = Answers.answer, set()
+    before = {"belief": "list", "grid": "grid", "search": "search"}
 
     def slow(answers, name, query):
-        is_first = name in ("belief", "grid", "search") and name not in asked
+        is_early = name in before and before[name] not in asked
         asked.add(name)
-        return WORKING if is_first else answer(answers, name, query)
+        return WORKING if is_early else answer(answers, name, query)
 
     monkeypatch.setattr(Answers, "answer", slow)
     tab = Tab(browser, page.url, 0, 2)
@@ -189,8 +190,16 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     tab.until(lambda: "[Private: 3]" in tab.content("#info-state"))
     tab.click("#tab-cards")
     tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
-    assert asked >= {"belief", "grid", "search"}
+    assert asked >= before.keys()
     assert not tab.complaints()
+
+
+def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
+    with ms.explore({"0": {0: 1.0, 1: 0.0}}, "kuhn_poker") as page:
+        tab = Tab(browser, page.url, 0, 1)
+        tab.click("#tab-whole")
+        tab.until(lambda: "lacks the state" in tab.text("#error"))
+        tab.until(lambda: "Computing" not in tab.text("main"))
 
 
 def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):

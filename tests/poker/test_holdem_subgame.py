@@ -141,6 +141,7 @@ def test_the_string_of_a_game_loads_the_same_game(more):
     ("more", "message"),
     [
         ({"board": "9s8h"}, "has 2 cards"),
+        ({"ranges": None}, "ranges= is no pair"),
         ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
         ({"ranges": ("AhKh", "AhQh,KhQh")}, "ranges block each other"),
         ({"ranges": ("AA,K", "AA")}, "range0: 'K' is no hand"),

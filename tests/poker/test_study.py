@@ -219,6 +219,7 @@ def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
 def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
     game = river()
     study = ms.poker.Study(game, UniformRandomPolicy(game))
+    assert repr(study) == "<Study: 2s3h4d6c7c, EVs 11.2 and 8.75>"
     path = tmp_path / "river.csv"
     study.write_csv(path)
     with path.open(newline="") as file:

@@ -147,11 +147,11 @@ function fromHash() {
   return show();
 }
 
-// A link with impossible moves: it is said, and Start is here.
+// A link with impossible moves, or a policy that lacks a state: it is said, and Start is here.
 function lost(error) {
   shown = null;
   fill("path", h("button", { type: "button", onclick: () => go([]) }, "Start"));
-  $("where").textContent = "This link leads nowhere. " + error.message;
+  $("where").textContent = "Nothing can be shown here. " + error.message;
   $("text").textContent = "";
   $("printed").hidden = true;
   for (const id of ["moves", "near", "infoset", "belief"]) fill(id);
@@ -182,10 +182,10 @@ async function show(keepFocus) {
       shown = answer;
       draw(answer, true);
       drawNear(answer, still);
-      $("working").hidden = true;
       hasBelief = hasBelief || await showBelief(answer, still);  // the tree may be new
     }
   });
+  if (still()) $("working").hidden = true;
   if (still() && (tab === "cards" || (tab === "change" && numberShown() !== changeAt))) drawPanel();
   if (still() && tab === "curve") guarded(drawCourse);
 }
@@ -428,14 +428,18 @@ function tabKeys(event) {
 function openTab(name) { tab = name; drawTabs(); drawPanel(); }
 
 let panelTicket = 0;
-function drawPanel() {
+async function drawPanel() {
   const mine = ++panelTicket;
   const still = () => mine === panelTicket;
-  return guarded(() => ({ find: drawFind, whole: drawWhole, cards: drawCards, curve: drawCurve,
+  await guarded(() => ({ find: drawFind, whole: drawWhole, cards: drawCards, curve: drawCurve,
     change: drawChange, play: drawPlay })[tab](still));
+  if (still()) noWaitingLine("panel");
 }
 
-const waitingLine = () => h("p", { class: "soft", role: "status" }, "Computing\u2026");
+const waitingLine = () => h("p", { class: "soft waiting", role: "status" }, "Computing\u2026");
+
+// After an error nothing else takes it away.
+const noWaitingLine = (id) => $(id).querySelectorAll(".waiting").forEach((line) => line.remove());
 
 // Finding.
 
@@ -481,7 +485,7 @@ async function showList(results, still) {
     results.replaceChildren(answer.rows.length ? foundList(answer.rows, list)
       : h("p", { class: "soft" }, "There are none."));
   });
-  if (still()) results.querySelectorAll("[role=status]").forEach((line) => line.remove());
+  if (still()) noWaitingLine("results");
 }
 
 function foundList(rows, kind) {
@@ -1056,10 +1060,9 @@ async function begin() {
     $("policy").addEventListener("change", () => { basePolicy(); show(true); drawPanel(); });
     $("other").addEventListener("change", () => { show(true); drawPanel(); });
     window.addEventListener("hashchange", fromHash);
-    drawTabs();
+    drawTabs(); drawPanel();
     await fromHash();
     document.documentElement.dataset.ready = "1";
-    await drawPanel();
   });
 }
 
