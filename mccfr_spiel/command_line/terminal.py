@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from absl import flags
 from tqdm import tqdm
 
+from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.experiments import panels
 from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
@@ -197,8 +198,7 @@ ways out on the command line."""
 
 def has_bars() -> bool:
     """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return is_terminal and not flags.FLAGS.quiet
+    return not (hides_bar() or flags.FLAGS.quiet)
 
 
 def show(text: str) -> None:
@@ -250,8 +250,11 @@ class Signals:
         if not self.wait or self.received is not None:
             raise Stopped(number)
         self.received = number
+        if sys.__stderr__ is None:  # closed: 2 may be the number of the rows' file
+            return
         # Not by print, which may be what the signal came into.
-        os.write(2, b"\nEnding in order. A second signal ends at once.\n")
+        with contextlib.suppress(OSError):
+            os.write(2, b"\nEnding in order. A second signal ends at once.\n")
 
 
 def guarded(command: Callable[[Signals], int]) -> int:

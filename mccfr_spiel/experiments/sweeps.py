@@ -40,6 +40,7 @@ from tqdm import tqdm
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import folders, refusals
 from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments import runs
@@ -614,8 +615,7 @@ def compare(
                 prefix="mccfr_spiel-", ignore_cleanup_errors=True
             )
             folder = stack.enter_context(scratch)
-        hidden = None if progress is None else not progress
-        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
+        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hides_bar(progress)))
         failures = run_sweep(
             table,
             pathlib.Path(folder),

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import html_table, text_table
+from mccfr_spiel.common.display import hides_bar, html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
@@ -112,7 +112,7 @@ def run(
     dues = log_spaced(start + 1, last, rows_per_decade)
     with tqdm(
         total=last - start,
-        disable=None if progress is None else not progress,
+        disable=hides_bar(progress),
         unit_scale=True,
         unit=f" {column}",
     ) as bar:

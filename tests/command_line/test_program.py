@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import signal
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import commands, running
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.command_line.terminal import WholeNumberParser
+from mccfr_spiel.command_line.terminal import Signals, WholeNumberParser
 
 
 @pytest.fixture
@@ -136,6 +137,15 @@ def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["play", "leduc_poker", "--iterations=1"]) == 0  # You know: J\u2660
         assert main(["solve", "kuhn_poker", "--iterations=2"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "__stderr__", None)
+        patch.delattr("os.write")  # into 2, which may be any file's
+        handlers = Signals()
+        handlers.wait = True
+        signal.raise_signal(signal.SIGINT)
+    assert handlers.received == signal.SIGINT
+    sys.stderr.close()
+    ms.Solver("kuhn_poker").run(1)  # whose bar has no place
 
 
 def test_compare_leaves_figures_and_the_table(program, tmp_path):
