@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import math
 import operator
 import os
 import pathlib
@@ -156,20 +157,27 @@ class Setting(NamedTuple):
     choices: Collection[str] = ()
     path: str = ""
 
-    @property
-    def words(self) -> str:
-        """Which values there are, in words."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return getattr(self.kind, "__name__", str(self.kind))
-
-    def admits(self, value: Any) -> bool:
-        """Whether a JSON value fits; floats may be whole, bools are no numbers."""
-        if value is None or self.choices:
-            return value is None or value in self.choices or ":" in str(value)
-        kind = int | float if self.kind is float else self.kind
-        is_bool = isinstance(value, bool)
-        return isinstance(value, kind) and is_bool == (self.kind is bool)
+    def checked(self, value: Any) -> Any:
+        """The value, a whole number as an int; raises ValueError if it cannot be."""
+        name = self.name
+        if value is None and self.default is None:
+            return None
+        if self.kind is int:
+            return refusals.integer(value, name, self.least)
+        if self.kind is float:
+            least = -math.inf if self.least is None else self.least
+            return refusals.number(value, name, least, math.inf)
+        if self.kind is bool:
+            return refusals.flag(value, name)
+        if self.kind is str and not isinstance(value, str):
+            raise ValueError(f"{name}={value!r} is not a string.")
+        is_own = name in OWN_KINDS and ":" in str(value)
+        if self.choices and value not in self.choices and not is_own:
+            hint = refusals.near(str(value), self.choices)
+            raise ValueError(
+                f"{name}={value!r} is none of {', '.join(self.choices)}.{hint}"
+            )
+        return value
 
 
 def table_of(fields: type) -> dict[str, Setting]:

@@ -615,7 +615,9 @@ def compare(
                 prefix="mccfr_spiel-", ignore_cleanup_errors=True
             )
             folder = stack.enter_context(scratch)
-        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hides_bar(progress)))
+        bar = stack.enter_context(
+            tqdm(total=100.0, bar_format=BAR, disable=hides_bar(progress))
+        )
         failures = run_sweep(
             table,
             pathlib.Path(folder),
