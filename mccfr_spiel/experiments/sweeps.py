@@ -686,15 +686,14 @@ def _limit(
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}
-    if nodes is None or isinstance(nodes, str) or not 1 <= nodes <= 2**62:
-        raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
+    most = refusals.integer(refusals.count(nodes, "nodes"), "nodes", 1)
     offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
     if offline:
         raise ValueError(
             f"{', '.join(offline)} and other offline methods count iterations, no "
             "nodes; say in iterations how long all runs are, such as iterations=1000."
         )
-    return {"until_nodes_touched": int(nodes)}
+    return {"until_nodes_touched": most}
 
 
 def _draws(method: Method) -> bool:

@@ -89,12 +89,7 @@ def load_policy(
     if kind is checkpoint.SOLVER:
         solver = Solver.load(path, game, abstraction=abstraction, max_memory=max_memory)
         return solver.average_policy()
-    if kind is checkpoint.BOT:
-        raise checkpoint.CheckpointError(
-            f"{path} is {checkpoint.BOT.words}, which learns while it plays. It is no "
-            "policy; read it with ms.OnlineOutcomeSamplingBot.load."
-        )
-    if kind is checkpoint.POLICY:
+    if kind is not None:
         return SequencePolicy.load(path, game, abstraction=abstraction)
     return _from_json_file(path, game)
 

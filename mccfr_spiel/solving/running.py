@@ -8,6 +8,7 @@ be seen.
 several, updates whose gradients a user's own estimator gives, or passes over histories.
 """
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -241,7 +242,7 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     for label, given in pairs:
         metric: Any
         metric = names.get(given) if isinstance(given, str) else given
-        if not callable(metric):
+        if not _takes_one(metric):
             known = f", or one of {', '.join(names)}"
             known = known if names else ", such as ms.metrics.nash_conv"
             raise ValueError(
@@ -259,6 +260,17 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
             )
         found[label] = metric
     return found
+
+
+def _takes_one(function: Any) -> bool:
+    """Whether a function can be called with one argument, such as a solver."""
+    try:
+        inspect.signature(function).bind(None)
+    except ValueError:  # it is built in, and does not say
+        return True
+    except TypeError:  # or it is no function
+        return False
+    return True
 
 
 def _name_of(metric: str | Metric) -> str:
