@@ -70,12 +70,31 @@ class _NumberOrWordParser(WholeNumberParser):
         return super().parse(argument)
 
 
+class _TextParser(flags.ArgumentParser):
+    """Reads a text; `~` at its beginning, as in --output_dir=~/x, is the user's home:
+    shells leave it so behind an equals sign."""
+
+    def parse(self, argument: str) -> str:
+        """The text."""
+        return os.path.expanduser(argument)
+
+
+class _ListParser(flags.ListParser):
+    """Reads words with commas between them, each as `_TextParser` does."""
+
+    def parse(self, argument: str | list[str]) -> list[str]:
+        """The words."""
+        return [*map(os.path.expanduser, super().parse(argument))]
+
+
 class _ChoiceParser(flags.EnumParser):
     """Reads one of some words, or what MODULE:NAME names, where that can be."""
 
     def parse(self, argument: str) -> str:
         """The word; raises ValueError."""
-        return argument if ":" in argument else super().parse(argument)
+        return (
+            os.path.expanduser(argument) if ":" in argument else super().parse(argument)
+        )
 
 
 def _are_of(choices: set[str], given: list[str] | None) -> bool:
@@ -86,13 +105,13 @@ def _are_of(choices: set[str], given: list[str] | None) -> bool:
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
     """Defines a flag for each line of a table."""
     for name, kind, default, words, least, choices, _ in table:
-        parser: Any = flags.ArgumentParser()
+        parser: Any = _TextParser()
         writer: Any = flags.ArgumentSerializer()
         if kind is bool:
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
         if kind is list:
-            parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
+            parser, writer = _ListParser(), flags.CsvListSerializer(",")
         elif choices:
             parser = _ChoiceParser([*choices])
         elif kind is float:
@@ -185,7 +204,8 @@ class _Program:
 
 _WAYS_OUT = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
-    "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
+    "saw, or give solve --allow_imperfect_recall to try it all the same "
+    "(docs/choosing.md).",
     STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
     "(state, player) -> string of yours (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "

@@ -84,7 +84,14 @@ def load_policy(
     """
     path = pathlib.Path(path)
     if path.is_dir():
-        path = _file_in(path)
+        found = policy_file_in(path)
+        if found is None:
+            raise ValueError(
+                f"{path} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
+                f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has "
+                "no policy."
+            )
+        path = found
     kind = checkpoint.kind_of(path)
     if kind is checkpoint.SOLVER:
         solver = Solver.load(path, game, abstraction=abstraction, max_memory=max_memory)
@@ -94,8 +101,8 @@ def load_policy(
     return _from_json_file(path, game)
 
 
-def _file_in(folder: pathlib.Path) -> pathlib.Path:
-    """The file in a folder of results that has its policy.
+def policy_file_in(folder: pathlib.Path) -> pathlib.Path | None:
+    """The file in a folder of results that has its policy; None in another folder.
 
     That is the newer one if there are two; and the checkpoint if there is none, because
     a run was killed before it wrote its policy.
@@ -105,11 +112,7 @@ def _file_in(folder: pathlib.Path) -> pathlib.Path:
         found = [folder / name for name in names if (folder / name).exists()]
         if found:
             return max(found, key=lambda path: path.stat().st_mtime_ns)
-    raise ValueError(
-        f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
-        f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
-        "policy."
-    )
+    return None
 
 
 def _from_json_file(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import pathlib
 import re
 import signal
 import sys
@@ -124,6 +125,7 @@ def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
 
 def test_play_tells_what_is_seen_without_strings(program, monkeypatch, tmp_path):
     (tmp_path / "by.py").write_text("def past(state, _): return state.history_str()")
+    (tmp_path / "pig").mkdir()  # which has no policy: the game is meant
     monkeypatch.setattr("builtins.input", lambda prompt: "q")
     more = "--abstraction=by:past", "--algorithm=outcome_sampling", "--iterations=9"
     assert "You know: Scores: 0 0, Turn" in program("play", "pig", *more)[1]
@@ -207,8 +209,11 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
         raise ValueError("enough")
 
     monkeypatch.setattr(commands, "compare", noted)
-    program("compare", "kuhn_poker", "--notwin", "--threads=3", "--max_memory=1GiB")
-    assert given.items() >= {"twin": False, "threads": 3, "max_memory": "1GiB"}.items()
+    more = "--notwin", "--threads=3", "--max_memory=1GiB", "--output_dir=~/a"
+    program("compare", "kuhn_poker", *more)
+    expected = {"twin": False, "threads": 3, "max_memory": "1GiB"}
+    folder = pathlib.Path.home() / "a" / "runs"
+    assert given.items() >= (expected | {"folder": folder}).items()
 
 
 def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
