@@ -79,22 +79,12 @@ class _TextParser(flags.ArgumentParser):
         return os.path.expanduser(argument)
 
 
-class _ListParser(flags.ListParser):
-    """Reads words with commas between them, each as `_TextParser` does."""
-
-    def parse(self, argument: str | list[str]) -> list[str]:
-        """The words."""
-        return [*map(os.path.expanduser, super().parse(argument))]
-
-
 class _ChoiceParser(flags.EnumParser):
     """Reads one of some words, or what MODULE:NAME names, where that can be."""
 
     def parse(self, argument: str) -> str:
         """The word; raises ValueError."""
-        return (
-            os.path.expanduser(argument) if ":" in argument else super().parse(argument)
-        )
+        return argument if ":" in argument else super().parse(argument)
 
 
 def _are_of(choices: set[str], given: list[str] | None) -> bool:
@@ -111,7 +101,7 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
         if kind is list:
-            parser, writer = _ListParser(), flags.CsvListSerializer(",")
+            parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
         elif choices:
             parser = _ChoiceParser([*choices])
         elif kind is float:

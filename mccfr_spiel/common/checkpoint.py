@@ -75,22 +75,17 @@ class Kind(NamedTuple):
     magic: bytes
     words: str
     reader: str
-    keeps_previous: bool
+    keeps_previous: bool = True
     version: int = 1
 
 
 SOLVER = Kind(
-    MAGIC,
-    "a checkpoint of a mccfr_spiel solver",
-    "ms.Solver.load",
-    keeps_previous=True,
-    version=2,
+    MAGIC, "a checkpoint of a mccfr_spiel solver", "ms.Solver.load", version=2
 )
 BOT = Kind(
     b"mccfr_spiel bot   \n",
     "a bot that mccfr_spiel saved",
     "ms.OnlineOutcomeSamplingBot.load",
-    keeps_previous=True,
 )
 POLICY = Kind(
     b"mccfr_spiel policy\n",

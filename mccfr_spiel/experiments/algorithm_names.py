@@ -67,7 +67,8 @@ def import_games(modules: Iterable[str]) -> list[str]:
     importlib.import_module(GAMES)
     found = [GAMES]
     for name in modules:
-        name = os.path.abspath(name) if name.endswith(".py") else name
+        if name.endswith(".py"):
+            name = os.path.abspath(os.path.expanduser(name))
         try:
             import_module(name)
         except ImportError as error:
@@ -94,7 +95,7 @@ def import_module(name: str) -> ModuleType:
     Raises:
         ImportError: there is no such module or file, or another module has its name.
     """
-    path, folder = pathlib.Path(name).absolute(), os.getcwd()
+    path, folder = pathlib.Path(name).expanduser().absolute(), os.getcwd()
     is_file = name.endswith(".py")
     if is_file:
         if not path.is_file():
@@ -421,18 +422,11 @@ def _choices(flag: str, names: Iterable[str]) -> str:
 
 
 def named(kind: str, name: str, values: Mapping[str, T]) -> T:
-    """The value of a name, or the own rule or estimator of a user's MODULE:FUNCTION.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The value of a name, or the own rule or estimator of a user's MODULE:FUNCTION."""
     if ":" in name and kind in OWN_KINDS:
         found, own = value_of(name), OWN_KINDS[kind]
         made: Any = found if isinstance(found, Part) else own(**{own.key: found})
         return made
-    if name not in values:
-        hint = refusals.near(name, values)
-        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.{hint}")
     return values[name]
 
 

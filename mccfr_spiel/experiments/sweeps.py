@@ -416,7 +416,7 @@ def run_sweep(
     """
     folder = pathlib.Path(folder)
     for name, one in settings.items():
-        if pathlib.PurePath(name).name != name or name.startswith("."):
+        if pathlib.PurePath(name).name != name or name[:1] in ("", "."):
             raise ValueError(f"{name!r} names no file; choose another key.")
         try:
             check(one)
@@ -615,9 +615,8 @@ def compare(
                 prefix="mccfr_spiel-", ignore_cleanup_errors=True
             )
             folder = stack.enter_context(scratch)
-        bar = stack.enter_context(
-            tqdm(total=100.0, bar_format=BAR, disable=hides_bar(progress))
-        )
+        hidden = hides_bar(progress)
+        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
         failures = run_sweep(
             table,
             pathlib.Path(folder),
@@ -686,14 +685,14 @@ def _limit(
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}
-    most = refusals.integer(refusals.count(nodes, "nodes"), "nodes", 1)
     offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
     if offline:
         raise ValueError(
             f"{', '.join(offline)} and other offline methods count iterations, no "
             "nodes; say in iterations how long all runs are, such as iterations=1000."
         )
-    return {"until_nodes_touched": most}
+    most = refusals.count(nodes, "nodes")
+    return {"until_nodes_touched": refusals.integer(most, "nodes", 1)}
 
 
 def _draws(method: Method) -> bool:

@@ -9,12 +9,7 @@ import pyspiel
 
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import (
-    BINARY_POLICY,
-    CHECKPOINT,
-    POLICY,
-    write_json,
-)
+from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json

@@ -161,10 +161,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),
         ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True cannot.*Theorems 3"),
         ({"bounds": True, "sampling": "chance"}, "bounds=True.*Proposition 2"),
-        (
-            {"game": "kuhn_poker(players=2)", "players": 3},
-            r"players=3.*r\(players=2\);",
-        ),
+        ({"game": "kuhn_poker(players=2)", "players": 3}, r"s=3.*r\(players=2\);"),
         ({"game": "nosuch"}, "import the module that registers it first"),
     ],
     ids=str,
