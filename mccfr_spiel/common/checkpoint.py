@@ -67,14 +67,14 @@ class Kind(NamedTuple):
     Attributes:
         magic: the bytes that it begins with, as many for every kind.
         words: what messages call it.
-        reader: the function that reads it.
+        loader: the function that reads it.
         keeps_previous: whether the file that a new one replaces is kept beside it.
         version: of what is in it; others are refused.
     """
 
     magic: bytes
     words: str
-    reader: str
+    loader: str
     keeps_previous: bool = True
     version: int = 1
 
@@ -167,9 +167,9 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
     magic = file.read(len(kind.magic))
     if magic != kind.magic:
         found = [other for other in (SOLVER, POLICY, BOT) if other.magic == magic]
-        hint = "".join(f", but {one.words}: {one.reader} reads it" for one in found)
+        hint = "".join(f", but {one.words}: {one.loader} reads it" for one in found)
         if magic.lstrip().startswith(b"{"):
-            hint = f". A policy.json is read by {POLICY.reader}"
+            hint = f". A policy.json is read by {POLICY.loader}"
         raise DamagedError(f"{name} is not {kind.words}{hint}.")
     try:
         arrays = _arrays(file)
@@ -228,7 +228,7 @@ def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
     if (path := pathlib.Path(path)).is_dir():
         raise CheckpointError(
             f"{path} is a folder, not {kind.words}. A run keeps its solver in "
-            f"{path / CHECKPOINT}, and {POLICY.reader} reads its policy."
+            f"{path / CHECKPOINT}, and {POLICY.loader} reads its policy."
         )
     with path.open("rb") as file:
         return read(file, str(path), kind)
