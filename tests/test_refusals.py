@@ -187,6 +187,7 @@ CALLS = {
         lambda a: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, ms.regret_matching(), a)),
         [None, 1.0, "linear"],
     ),
+    "horizon": (ms.hs_dcfr, [0, NAN, "1", HUGE]),
     "polynomial": (ms.polynomial, [-1, NAN, INF, 200, "1", None, HUGE]),
     "ftrl": (ms.ftrl, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
     "prediction": (ms.predictive_regret_matching_plus, [-1, NAN, "1", None, HUGE]),

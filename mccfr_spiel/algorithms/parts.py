@@ -58,6 +58,7 @@ def written(value: Any) -> str:
 def checked_horizon(value: Any, *changes: float) -> int:
     """The horizon of parameters that change by so much, which then is at least 1."""
     horizon = refusals.integer(value, "horizon", 0)
+    refusals.number(horizon, "horizon", 0, 2**62)
     if any(changes) and not horizon:
         raise ValueError(
             f"horizon={horizon} is not at least 1. A parameter that changes needs a "

@@ -46,7 +46,7 @@ from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solving.preparing import needs_whole_tree
-from mccfr_spiel.solving.reading import load_policy
+from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.cache import cached_tree
@@ -366,7 +366,7 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * unit:
             count = seconds / (1.0 if name == "s" else unit)
             return f"{count:,.0f} {name}" if count >= 100 else f"{count:.3g} {name}"
-    return f"{seconds * 1e9:.3g} ns"
+    return f"{seconds * 1e9:,.0f} ns"
 
 
 # --- play -----------------------------------------------------------------------------
@@ -400,7 +400,7 @@ class OfPlay:
 
 def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     """Takes a word that is a file or a folder as --policy; returns the other words."""
-    paths = [word for word in words if pathlib.Path(word).exists()]
+    paths = [word for word in words if _is_policy(word)]
     for word in words:
         is_path = "(" not in word and pathlib.Path(word).name != word
         if word not in paths and (is_path or word.endswith((".json", ".bin"))):
@@ -409,6 +409,14 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
         values.policy = paths[0]
         return [word for word in words if word not in paths]
     return words
+
+
+def _is_policy(word: str) -> bool:
+    """Whether a word is a file or a folder, and not a game whose name a folder has."""
+    path = pathlib.Path(word)
+    if path.is_dir() and word in pyspiel.registered_names():
+        return policy_file_in(path) is not None
+    return path.exists()
 
 
 def _given_game(values: flags.FlagValues) -> str | None:

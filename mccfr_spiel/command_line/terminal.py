@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from absl import flags
 from tqdm import tqdm
 
+from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.experiments import panels
 from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
@@ -69,6 +70,15 @@ class _NumberOrWordParser(WholeNumberParser):
         return super().parse(argument)
 
 
+class _TextParser(flags.ArgumentParser):
+    """Reads a text; `~` at its beginning, as in --output_dir=~/x, is the user's home:
+    shells leave it so behind an equals sign."""
+
+    def parse(self, argument: str) -> str:
+        """The text."""
+        return os.path.expanduser(argument)
+
+
 class _ChoiceParser(flags.EnumParser):
     """Reads one of some words, or what MODULE:NAME names, where that can be."""
 
@@ -85,7 +95,7 @@ def _are_of(choices: set[str], given: list[str] | None) -> bool:
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
     """Defines a flag for each line of a table."""
     for name, kind, default, words, least, choices, _ in table:
-        parser: Any = flags.ArgumentParser()
+        parser: Any = _TextParser()
         writer: Any = flags.ArgumentSerializer()
         if kind is bool:
             flags.DEFINE_boolean(name, default, words, flag_values=values)
@@ -184,7 +194,8 @@ class _Program:
 
 _WAYS_OUT = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
-    "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
+    "saw, or give solve --allow_imperfect_recall to try it all the same "
+    "(docs/choosing.md).",
     STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
     "(state, player) -> string of yours (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
@@ -197,8 +208,7 @@ ways out on the command line."""
 
 def has_bars() -> bool:
     """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return is_terminal and not flags.FLAGS.quiet
+    return not (hides_bar() or flags.FLAGS.quiet)
 
 
 def show(text: str) -> None:
@@ -250,8 +260,11 @@ class Signals:
         if not self.wait or self.received is not None:
             raise Stopped(number)
         self.received = number
+        if sys.__stderr__ is None:  # closed: 2 may be the number of the rows' file
+            return
         # Not by print, which may be what the signal came into.
-        os.write(2, b"\nEnding in order. A second signal ends at once.\n")
+        with contextlib.suppress(OSError):
+            os.write(2, b"\nEnding in order. A second signal ends at once.\n")
 
 
 def guarded(command: Callable[[Signals], int]) -> int:

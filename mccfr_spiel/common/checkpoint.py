@@ -26,6 +26,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.folders import (
+    CHECKPOINT,
     DAMAGED,
     PREVIOUS,
     CheckpointError,
@@ -66,22 +67,31 @@ class Kind(NamedTuple):
     Attributes:
         magic: the bytes that it begins with, as many for every kind.
         words: what messages call it.
+        loader: the function that reads it.
         keeps_previous: whether the file that a new one replaces is kept beside it.
         version: of what is in it; others are refused.
     """
 
     magic: bytes
     words: str
-    keeps_previous: bool
+    loader: str
+    keeps_previous: bool = True
     version: int = 1
 
 
 SOLVER = Kind(
-    MAGIC, "a checkpoint of a mccfr_spiel solver", keeps_previous=True, version=2
+    MAGIC, "a checkpoint of a mccfr_spiel solver", "ms.Solver.load", version=2
 )
-BOT = Kind(b"mccfr_spiel bot   \n", "a bot that mccfr_spiel saved", keeps_previous=True)
+BOT = Kind(
+    b"mccfr_spiel bot   \n",
+    "a bot that mccfr_spiel saved",
+    "ms.OnlineOutcomeSamplingBot.load",
+)
 POLICY = Kind(
-    b"mccfr_spiel policy\n", "a policy that mccfr_spiel saved", keeps_previous=False
+    b"mccfr_spiel policy\n",
+    "a policy that mccfr_spiel saved",
+    "ms.load_policy",
+    keeps_previous=False,
 )
 
 
@@ -156,10 +166,10 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
     """
     magic = file.read(len(kind.magic))
     if magic != kind.magic:
-        found = [other.words for other in (SOLVER, POLICY, BOT) if other.magic == magic]
-        hint = f", but {found[0]}" if found else ""
-        if kind is POLICY and magic.lstrip().startswith(b"{"):
-            hint = "; a policy.json is read by mccfr_spiel.load_policy"
+        found = [other for other in (SOLVER, POLICY, BOT) if other.magic == magic]
+        hint = "".join(f", but {one.words}: {one.loader} reads it" for one in found)
+        if magic.lstrip().startswith(b"{"):
+            hint = f". A policy.json is read by {POLICY.loader}"
         raise DamagedError(f"{name} is not {kind.words}{hint}.")
     try:
         arrays = _arrays(file)
@@ -215,7 +225,12 @@ def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
         CheckpointError: see `read`.
         OSError: it cannot be read.
     """
-    with pathlib.Path(path).open("rb") as file:
+    if (path := pathlib.Path(path)).is_dir():
+        raise CheckpointError(
+            f"{path} is a folder, not {kind.words}. A run keeps its solver in "
+            f"{path / CHECKPOINT}, and {POLICY.loader} reads its policy."
+        )
+    with path.open("rb") as file:
         return read(file, str(path), kind)
 
 

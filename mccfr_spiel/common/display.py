@@ -7,6 +7,7 @@ time, also on an object that is being made or that another thread is using.
 import functools
 import html
 import math
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
@@ -41,6 +42,14 @@ def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
             return f"<{type(self).__name__} at {id(self):#x}>"
 
     return shown
+
+
+def hides_bar(shown: bool | None = None) -> bool:
+    """Whether tqdm is not to show a bar, which by default is for terminals only, and
+    which a standard error that is closed cannot show."""
+    if getattr(sys.stderr, "closed", sys.stderr is None):
+        return True
+    return not (sys.stderr.isatty() if shown is None else shown)
 
 
 def counted(number: int, word: str) -> str:

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import math
 import operator
 import os
 import pathlib
@@ -66,7 +67,8 @@ def import_games(modules: Iterable[str]) -> list[str]:
     importlib.import_module(GAMES)
     found = [GAMES]
     for name in modules:
-        name = os.path.abspath(name) if name.endswith(".py") else name
+        if name.endswith(".py"):
+            name = os.path.abspath(os.path.expanduser(name))
         try:
             import_module(name)
         except ImportError as error:
@@ -93,7 +95,7 @@ def import_module(name: str) -> ModuleType:
     Raises:
         ImportError: there is no such module or file, or another module has its name.
     """
-    path, folder = pathlib.Path(name).absolute(), os.getcwd()
+    path, folder = pathlib.Path(name).expanduser().absolute(), os.getcwd()
     is_file = name.endswith(".py")
     if is_file:
         if not path.is_file():
@@ -156,20 +158,27 @@ class Setting(NamedTuple):
     choices: Collection[str] = ()
     path: str = ""
 
-    @property
-    def words(self) -> str:
-        """Which values there are, in words."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return getattr(self.kind, "__name__", str(self.kind))
-
-    def admits(self, value: Any) -> bool:
-        """Whether a JSON value fits; floats may be whole, bools are no numbers."""
-        if value is None or self.choices:
-            return value is None or value in self.choices or ":" in str(value)
-        kind = int | float if self.kind is float else self.kind
-        is_bool = isinstance(value, bool)
-        return isinstance(value, kind) and is_bool == (self.kind is bool)
+    def checked(self, value: Any) -> Any:
+        """The value, a whole number as an int; raises ValueError if it cannot be."""
+        name = self.name
+        if value is None and self.default is None:
+            return None
+        if self.kind is int:
+            return refusals.integer(value, name, self.least)
+        if self.kind is float:
+            least = -math.inf if self.least is None else self.least
+            return refusals.number(value, name, least, math.inf)
+        if self.kind is bool:
+            return refusals.flag(value, name)
+        if self.kind is str and not isinstance(value, str):
+            raise ValueError(f"{name}={value!r} is not a string.")
+        is_own = name in OWN_KINDS and ":" in str(value)
+        if self.choices and value not in self.choices and not is_own:
+            hint = refusals.near(str(value), self.choices)
+            raise ValueError(
+                f"{name}={value!r} is none of {', '.join(self.choices)}.{hint}"
+            )
+        return value
 
 
 def table_of(fields: type) -> dict[str, Setting]:
@@ -413,18 +422,11 @@ def _choices(flag: str, names: Iterable[str]) -> str:
 
 
 def named(kind: str, name: str, values: Mapping[str, T]) -> T:
-    """The value of a name, or the own rule or estimator of a user's MODULE:FUNCTION.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The value of a name, or the own rule or estimator of a user's MODULE:FUNCTION."""
     if ":" in name and kind in OWN_KINDS:
         found, own = value_of(name), OWN_KINDS[kind]
         made: Any = found if isinstance(found, Part) else own(**{own.key: found})
         return made
-    if name not in values:
-        hint = refusals.near(name, values)
-        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.{hint}")
     return values[name]
 
 

@@ -72,10 +72,7 @@ NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 
 
 def make_solver(
-    settings: Settings,
-    tree: GameTree | None = None,
-    *,
-    cluster: Cluster | None = None,
+    settings: Settings, tree: GameTree | None = None, *, cluster: Cluster | None = None
 ) -> GameSolver:
     """The solver that the settings describe; its tree is whole for exact evaluation,
     unless that takes worlds, or the solver goes over histories.

@@ -13,7 +13,6 @@ Names become values here and nowhere else. The command line, settings.json and u
 
 import dataclasses
 import importlib.metadata
-import itertools
 import json
 import os
 import pathlib
@@ -130,8 +129,8 @@ class Settings:
     seed: int = 0
     iterations: Count = 20_000_000
     until_nodes_touched: Count | None = None
-    until_nash_conv: float | None = None
-    until_pot_percent: float | None = None
+    until_nash_conv: Annotated[float, 0] | None = None
+    until_pot_percent: Annotated[float, 0] | None = None
     print_freq: Count | None = None
     rows_per_decade: Count = 5
     rows_from: Count = 1
@@ -148,6 +147,9 @@ class Settings:
     threads: Count | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        for setting in FIELDS.values():
+            value = setting.checked(getattr(self, setting.name))
+            object.__setattr__(self, setting.name, value)
         object.__setattr__(self, "game", load_string(self.game))
         method: Any = self.algorithm
         if isinstance(method, str) and method in SCHEDULES:
@@ -155,25 +157,13 @@ class Settings:
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             limits.parse_bytes(self.max_memory)
-        for words in itertools.chain(self._wrong_values(), self._contradictions()):
+        for words in self._contradictions():
             raise ValueError(words)
 
     @property
     def forgets(self) -> bool:
         """Whether players may forget what they did or saw."""
         return self.allow_imperfect_recall or self.abstraction is not None
-
-    def _wrong_values(self) -> Iterator[str]:
-        """What is wrong with a setting by itself, in words."""
-        for setting in FIELDS.values():
-            name, value = setting.name, getattr(self, setting.name)
-            if value is not None and setting.least and value < setting.least:
-                yield f"{name}={value} is not at least {setting.least}."
-            if setting.choices and value not in setting.choices:
-                yield f"{name}={value!r} is none of {', '.join(setting.choices)}."
-        for name in ("until_nash_conv", "until_pot_percent"):
-            if (target := getattr(self, name)) is not None and not target >= 0:
-                yield f"{name}={target} is not at least 0."
 
     def _contradictions(self) -> Iterator[str]:
         """Which settings cannot be together, in words."""
@@ -424,10 +414,12 @@ def named_settings(**given: Any) -> Settings:
         ValueError: a name is unknown, a number is out of range, or a parameter is given
             that the method does not have.
     """
-    for name in given:
+    for name, value in given.items():
         if name not in SETTINGS:
             raise ValueError(f"{name}= is none of the settings {', '.join(SETTINGS)}.")
-    fields = {name: given[name] for name in FIELDS if name in given}
+        if value is not None:
+            SETTINGS[name].checked(value)
+    fields = {name: given[name] for name in FIELDS if given.get(name) is not None}
     fields["game"] = load_string(
         given.get("game") or DEFAULT["game"], given.get("players")
     )
@@ -517,18 +509,7 @@ def settings_from(flags: Any, where: str) -> Settings:
     """
     if not isinstance(flags, dict):
         raise ValueError(f"{where} is damaged: {flags!r} are no settings.")
-    for name, value in flags.items():
-        if name not in SETTINGS:
-            raise ValueError(
-                f"{where} has the setting {name!r}, which is none of "
-                f"{', '.join(SETTINGS)}."
-            )
-        if not SETTINGS[name].admits(value):
-            raise ValueError(
-                f"{where} has {name}={value!r}, which is not {SETTINGS[name].words}."
-            )
     try:
-        given = {name: value for name, value in flags.items() if value is not None}
-        return named_settings(**given)
+        return named_settings(**flags)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error

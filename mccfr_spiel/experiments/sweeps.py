@@ -39,6 +39,7 @@ from tqdm import tqdm
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import folders, refusals
+from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments import runs
@@ -414,7 +415,7 @@ def run_sweep(
     """
     folder = pathlib.Path(folder)
     for name, one in settings.items():
-        if pathlib.PurePath(name).name != name or name.startswith("."):
+        if pathlib.PurePath(name).name != name or name[:1] in ("", "."):
             raise ValueError(f"{name!r} names no file; choose another key.")
         try:
             check(one)
@@ -613,7 +614,7 @@ def compare(
                 prefix="mccfr_spiel-", ignore_cleanup_errors=True
             )
             folder = stack.enter_context(scratch)
-        hidden = None if progress is None else not progress
+        hidden = hides_bar(progress)
         bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
         failures = run_sweep(
             table,
@@ -683,15 +684,14 @@ def _limit(
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}
-    if nodes is None or isinstance(nodes, str) or not 1 <= nodes <= 2**62:
-        raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
     offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
     if offline:
         raise ValueError(
             f"{', '.join(offline)} and other offline methods count iterations, no "
             "nodes; say in iterations how long all runs are, such as iterations=1000."
         )
-    return {"until_nodes_touched": int(nodes)}
+    most = refusals.count(nodes, "nodes")
+    return {"until_nodes_touched": refusals.integer(most, "nodes", 1)}
 
 
 def _draws(method: Method) -> bool:

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    OWN_KINDS,
-    Algorithm,
-    OwnPart,
-    Part,
-    value_in,
-)
+from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief

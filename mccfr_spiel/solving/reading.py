@@ -9,12 +9,7 @@ import pyspiel
 
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import (
-    BINARY_POLICY,
-    CHECKPOINT,
-    POLICY,
-    write_json,
-)
+from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
@@ -84,23 +79,25 @@ def load_policy(
     """
     path = pathlib.Path(path)
     if path.is_dir():
-        path = _file_in(path)
+        found = policy_file_in(path)
+        if found is None:
+            raise ValueError(
+                f"{path} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
+                f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has "
+                "no policy."
+            )
+        path = found
     kind = checkpoint.kind_of(path)
     if kind is checkpoint.SOLVER:
         solver = Solver.load(path, game, abstraction=abstraction, max_memory=max_memory)
         return solver.average_policy()
-    if kind is checkpoint.BOT:
-        raise checkpoint.CheckpointError(
-            f"{path} is {checkpoint.BOT.words}, which learns while it plays. It is no "
-            "policy; read it with ms.OnlineOutcomeSamplingBot.load."
-        )
-    if kind is checkpoint.POLICY:
+    if kind is not None:
         return SequencePolicy.load(path, game, abstraction=abstraction)
     return _from_json_file(path, game)
 
 
-def _file_in(folder: pathlib.Path) -> pathlib.Path:
-    """The file in a folder of results that has its policy.
+def policy_file_in(folder: pathlib.Path) -> pathlib.Path | None:
+    """The file in a folder of results that has its policy; None in another folder.
 
     That is the newer one if there are two; and the checkpoint if there is none, because
     a run was killed before it wrote its policy.
@@ -110,11 +107,7 @@ def _file_in(folder: pathlib.Path) -> pathlib.Path:
         found = [folder / name for name in names if (folder / name).exists()]
         if found:
             return max(found, key=lambda path: path.stat().st_mtime_ns)
-    raise ValueError(
-        f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
-        f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
-        "policy."
-    )
+    return None
 
 
 def _from_json_file(

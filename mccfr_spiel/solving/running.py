@@ -8,6 +8,7 @@ be seen.
 several, updates whose gradients a user's own estimator gives, or passes over histories.
 """
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from tqdm import tqdm
 
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import html_table, text_table
+from mccfr_spiel.common.display import hides_bar, html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
@@ -112,7 +113,7 @@ def run(
     dues = log_spaced(start + 1, last, rows_per_decade)
     with tqdm(
         total=last - start,
-        disable=None if progress is None else not progress,
+        disable=hides_bar(progress),
         unit_scale=True,
         unit=f" {column}",
     ) as bar:
@@ -241,7 +242,7 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     for label, given in pairs:
         metric: Any
         metric = names.get(given) if isinstance(given, str) else given
-        if not callable(metric):
+        if not _takes_one(metric):
             known = f", or one of {', '.join(names)}"
             known = known if names else ", such as ms.metrics.nash_conv"
             raise ValueError(
@@ -259,6 +260,17 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
             )
         found[label] = metric
     return found
+
+
+def _takes_one(function: Any) -> bool:
+    """Whether a function can be called with one argument, such as a solver."""
+    try:
+        inspect.signature(function).bind(None)
+    except ValueError:  # it is built in, and does not say
+        return True
+    except TypeError:  # or it is no function
+        return False
+    return True
 
 
 def _name_of(metric: str | Metric) -> str:

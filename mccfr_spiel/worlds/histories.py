@@ -18,6 +18,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from tqdm import tqdm
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
+from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
@@ -582,7 +583,7 @@ class SlicedPass:
             desc=f"{what} {self.store.rules.description.short_name}",
             total=1.0,
             delay=2,
-            disable=None,
+            disable=hides_bar(),
             leave=False,
             bar_format=_BAR,
         )

@@ -2,7 +2,9 @@
 
 import io
 import json
+import pathlib
 import re
+import signal
 import sys
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import commands, running
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.command_line.terminal import WholeNumberParser
+from mccfr_spiel.command_line.terminal import Signals, WholeNumberParser
 
 
 @pytest.fixture
@@ -87,17 +89,13 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
     assert "Traceback" not in message
 
 
-@pytest.mark.parametrize(
-    ("text", "number"), [("1e6", 10**6), ("2.5E3", 2500), ("7.0", 7)]
-)
-def test_whole_numbers_may_be_written_with_an_exponent(text, number):
-    assert repr(WholeNumberParser().parse(text)) == repr(number)
-
-
-@pytest.mark.parametrize("text", ["1.5", "nan", "three", "1e999999999"])
-def test_other_numbers_are_not_whole(text):
-    with pytest.raises(ValueError, match="is not a whole number"):
-        WholeNumberParser().parse(text)
+def test_whole_numbers_may_be_written_with_an_exponent_and_others_are_not_whole():
+    parse = WholeNumberParser().parse
+    assert [repr(parse(text)) for text in ("1e6", "7.0")] == ["1000000", "7"]
+    assert repr(parse("2.5E3")) == "2500"
+    for text in ("1.5", "nan", "three", "1e999999999"):
+        with pytest.raises(ValueError, match="is not a whole number"):
+            parse(text)
 
 
 def test_info_counts_small_games(program):
@@ -123,6 +121,7 @@ def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
 
 def test_play_tells_what_is_seen_without_strings(program, monkeypatch, tmp_path):
     (tmp_path / "by.py").write_text("def past(state, _): return state.history_str()")
+    (tmp_path / "pig").mkdir()  # which has no policy: the game is meant
     monkeypatch.setattr("builtins.input", lambda prompt: "q")
     more = "--abstraction=by:past", "--algorithm=outcome_sampling", "--iterations=9"
     assert "You know: Scores: 0 0, Turn" in program("play", "pig", *more)[1]
@@ -136,6 +135,15 @@ def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["play", "leduc_poker", "--iterations=1"]) == 0  # You know: J\u2660
         assert main(["solve", "kuhn_poker", "--iterations=2"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "__stderr__", None)
+        patch.delattr("os.write")  # into 2, which may be any file's
+        handlers = Signals()
+        handlers.wait = True
+        signal.raise_signal(signal.SIGINT)
+    assert handlers.received == signal.SIGINT
+    sys.stderr.close()
+    ms.Solver("kuhn_poker").run(1)  # whose bar has no place
 
 
 def test_compare_leaves_figures_and_the_table(program, tmp_path):
@@ -197,8 +205,11 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
         raise ValueError("enough")
 
     monkeypatch.setattr(commands, "compare", noted)
-    program("compare", "kuhn_poker", "--notwin", "--threads=3", "--max_memory=1GiB")
-    assert given.items() >= {"twin": False, "threads": 3, "max_memory": "1GiB"}.items()
+    more = "--notwin", "--threads=3", "--max_memory=1GiB", "--output_dir=~/a"
+    program("compare", "kuhn_poker", *more)
+    folder = pathlib.Path.home() / "a" / "runs"
+    told = {"twin": False, "threads": 3, "max_memory": "1GiB", "folder": folder}
+    assert given.items() >= told.items()
 
 
 def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):

@@ -304,7 +304,7 @@ def test_files_of_something_else_are_refused_in_words(saved):
     other.write_bytes(b"{}")
     with pytest.raises(CheckpointError, match="other is not a checkpoint"):
         Solver.load(other)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(CheckpointError, match=r"a folder, .*in .*/solver.checkpoint"):
         Solver.load(saved.parent)
 
 

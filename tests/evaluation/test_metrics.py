@@ -56,6 +56,7 @@ def test_head_to_head_is_the_mean_of_openspiels_values_over_seats(players, is_un
     [
         ("nash_konv", "'nash_konv' is no metric"),
         (3, "3 is no metric"),
+        (ms.nash_conv, "is no metric: give a function of the solver"),
         ({"a,b": len}, "cannot name a column"),
         (["nash_conv", "nash_conv"], "Two metrics are called 'nash_conv'"),
     ],

@@ -360,7 +360,7 @@ def forget(folder, iterations, *flags):
 def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
     assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
-    assert "add --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert "give solve --allow_imperfect_recall to try it" in capsys.readouterr().err
     assert forget(tmp_path / "run", 2000) == 0
     assert "No response was learned" in capsys.readouterr().out
     solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)

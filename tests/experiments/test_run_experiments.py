@@ -133,9 +133,8 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     common = ["--game=leduc_poker", "--sampling=outcome", "--seed=5"]
     assert run(*common, "--iterations=700", f"--output_dir={long}").returncode == 0
     for iterations in (50, 300, 700):
-        result = run(
-            *common, f"--iterations={iterations}", f"--output_dir={short}", "--resume"
-        )
+        more = f"--iterations={iterations}", f"--output_dir={short}"
+        result = run(*common, *more, "--resume")
         assert result.returncode == 0, result.stderr
     assert "Resumed after 300 iterations" in result.stdout
     assert_same_results(short, long)
@@ -151,12 +150,8 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
     common = ["--game=leduc_poker", "--rows_per_decade=4", "--rows_from=100"]
     for folder, chosen in ((short, ("20000", "50000")), (long, ("50000",))):
         for budget in chosen:
-            result = run(
-                *common,
-                f"--until_nodes_touched={budget}",
-                f"--output_dir={folder}",
-                "--resume",
-            )
+            more = f"--until_nodes_touched={budget}", f"--output_dir={folder}"
+            result = run(*common, *more, "--resume")
             assert result.returncode == 0, result.stderr
     assert_same_results(short, long)
     for flag in ("--until_nodes_touched=20000", "--iterations=9"):
@@ -173,9 +168,8 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
             solver.iteration()
         expected.append(solver.nodes_touched)
     assert nodes == expected
-    assert "goes by iterations" in refused(
-        "--algorithm=egt", "--until_nodes_touched=5", f"--output_dir={tmp_path / 'egt'}"
-    )
+    words = refused("--algorithm=egt", "--until_nodes_touched=5")
+    assert "goes by iterations" in words
 
 
 # --- experiments -----------------------------------------------------------------
@@ -228,9 +222,8 @@ def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algo
     assert "Value for player 0: -0.0555555555556" in result.stdout
     (row,) = read_rows(folder)
     assert float(row["nash_conv"]) < 1e-12
-    assert json.loads((folder / "solution.json").read_text())["value"] == pytest.approx(
-        VALUE, abs=1e-12
-    )
+    value = json.loads((folder / "solution.json").read_text())["value"]
+    assert value == pytest.approx(VALUE, abs=1e-12)
     players = json.loads((folder / "policy.json").read_text())["players"]
     assert [len(player) for player in players] == [6, 6]
 
