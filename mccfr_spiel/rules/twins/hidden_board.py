@@ -124,8 +124,8 @@ def world_of(settings, state, key, shows_tries):
 
 @compiled
 def _world_key(settings, state, key):
-    shows = settings[_IS_ABRUPT] != 0.0 or settings[_SHOWS_TURNS] != 0.0
-    return world_of(settings, state, key, shows)
+    shows = settings[_IS_HEX] != 0.0 or settings[_SHOWS_TURNS] != 0.0
+    return world_of(settings, state, key, shows or settings[_IS_ABRUPT] != 0.0)
 
 
 @compiled
