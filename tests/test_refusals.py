@@ -94,10 +94,7 @@ CALLS = {
         lambda p: ms.sampled_returns(KUHN, p, plays=2),
         [None, "uniform", 3, {}, np.ones(3), [], [UNIFORM], [None, None]],
     ),
-    "best response of": (
-        lambda i: ms.best_response_policy(TREE, UNIFORM, i),
-        ODD_PLAYERS,
-    ),
+    "best response": (lambda i: ms.best_response_policy(TREE, UNIFORM, i), ODD_PLAYERS),
     "bot's seat": (lambda i: bot(player_id=i), ODD_PLAYERS),
     "policy of": (
         lambda i: UNIFORM.action_probabilities(STATE, i),
@@ -136,10 +133,7 @@ CALLS = {
         lambda c: ms.sampled_returns(KUHN, UNIFORM, plays=2, confidence=c),
         [*ODD_RATES, 0, 1],
     ),
-    "p of nash_conv_bound": (
-        lambda p: ms.nash_conv_bound(TREE, ms.CFR, p),
-        [*ODD_RATES, 0],
-    ),
+    "p of a bound": (lambda p: ms.nash_conv_bound(TREE, ms.CFR, p), [*ODD_RATES, 0]),
     "T of a bound": (lambda t: ms.cfr_regret_bound(THEORY[0], t), [0, -1, NAN, None]),
     "delta": (
         lambda d: ms.outcome_sampling_regret_bound(THEORY[0], 10, 0.5, d),
@@ -217,10 +211,7 @@ CALLS = {
         lambda a: ms.Solver(KUHN, abstraction=a).iterate(1),
         ["string", 3, lambda state, player: 3, lambda state: "x"],
     ),
-    "time limit of solve_lp": (
-        lambda t: ms.solve_lp(KUHN, time_limit=t),
-        [NAN, -1, "1"],
-    ),
+    "time limit": (lambda t: ms.solve_lp(KUHN, time_limit=t), [NAN, -1, "1"]),
     "method of solve_lp": (lambda m: ms.solve_lp(KUHN, method=m), ["other", 3]),
 }
 

@@ -163,15 +163,16 @@ class Setting(NamedTuple):
         name = self.name
         if value is None and self.default is None:
             return None
+        if self.kind is bool:
+            return refusals.flag(value, name)
+        if isinstance(value, bool) or (self.kind is str and not isinstance(value, str)):
+            kind = "string" if self.kind is str else "number"
+            raise ValueError(f"{name}={value!r} is not a {kind}.")
         if self.kind is int:
             return refusals.integer(value, name, self.least)
         if self.kind is float:
             least = -math.inf if self.least is None else self.least
             return refusals.number(value, name, least, math.inf)
-        if self.kind is bool:
-            return refusals.flag(value, name)
-        if self.kind is str and not isinstance(value, str):
-            raise ValueError(f"{name}={value!r} is not a string.")
         is_own = name in OWN_KINDS and ":" in str(value)
         if self.choices and value not in self.choices and not is_own:
             hint = refusals.near(str(value), self.choices)

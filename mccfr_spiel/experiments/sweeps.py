@@ -413,7 +413,7 @@ def run_sweep(
         ValueError: the folder holds another sweep or is in use, a setting is wrong, or
             a key cannot name files.
     """
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).expanduser()
     for name, one in settings.items():
         if pathlib.PurePath(name).name != name or name[:1] in ("", "."):
             raise ValueError(f"{name!r} names no file; choose another key.")
@@ -631,7 +631,7 @@ def compare(
                 f"{kept}"
             )
         finished = [
-            (*which, pathlib.Path(folder, key(*which) + FINISHED))
+            (*which, pathlib.Path(folder, key(*which) + FINISHED).expanduser())
             for which in [(game, name, one.seed) for game, name, one in parts]
         ]
         return tables.read_comparison(finished, list(measures))

@@ -83,8 +83,9 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
     assert (edges.min(), edges.max()) == (2, 6)
 
 
-def test_a_folder_is_gone_on_with(tmp_path):
-    settings = {"folder": tmp_path, "iterations": 5}
+def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    settings = {"folder": f"~/{tmp_path.name}", "iterations": 5}
     first = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 2, **settings)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
     more = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 3, **settings)

@@ -168,8 +168,7 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
             solver.iteration()
         expected.append(solver.nodes_touched)
     assert nodes == expected
-    words = refused("--algorithm=egt", "--until_nodes_touched=5")
-    assert "goes by iterations" in words
+    assert "goes by it" in refused("--algorithm=egt", "--until_nodes_touched=5")
 
 
 # --- experiments -----------------------------------------------------------------

@@ -146,8 +146,8 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         (
-            {"algorithm": "hs_pcfr_plus", "until_nodes_touched": 99},
-            "hs_pcfr_plus with until_nodes_touched=99 needs a horizon",
+            {"algorithm": "hs_dcfr", "until_nodes_touched": 9},
+            "hs_dcfr with.*=9 needs a",
         ),
         ({"sampling": "none"}, "sampling='none' is none of full, chance"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
@@ -178,6 +178,7 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
         ("[1]", "lacks the settings"),
         ('{"settings": {"itertions": 3}}', "itertions= is none of"),
         ('{"settings": {"iterations": "3"}}', "iterations='3' is not an int"),
+        ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
         ('{"settings": {"batch": 0.5}}', "batch=0.5 is not an integer"),
     ],
 )
