@@ -88,8 +88,8 @@ class Growth:
         self.lock = tree.lock
         self.generation = tree.generation
         self._follows_one = sampled.draws_others and sampled.draws_one_action
-        # Some walks follow only those of the updated player's actions that are drawn, or
-        # whose regrets are not too low; how many these are cannot be foreseen.
+        # Some walks follow only those of the updated player's actions that are drawn,
+        # or whose regrets are not too low; how many these are cannot be foreseen.
         self._is_choosy = sampled.picks_actions or sampled.skips
         # One that follows all of them, and one move of each other player and of chance,
         # meets each of that player's infosets at most once.
