@@ -44,7 +44,6 @@ from mccfr_spiel.solving.sharing import (
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import reads, steps
-from mccfr_spiel.tree.whole import LEAST_WORK
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -204,9 +203,8 @@ class SolverState:
         """Lists what whole passes read, and chooses how many threads share them."""
         prunes = self.algorithm.sampling.prunes_by_regret
         threads = threads if self._can_share and not prunes else 1
-        num_players = 1 if self.algorithm.alternating else None
-        how = {"least_work": LEAST_WORK, "num_players": num_players}
-        self.passes = passes = full_pass(self.tree, threads, **how)
+        updated = 1 if self.algorithm.alternating else self.tree.num_players
+        self.passes = passes = full_pass(self.tree, threads, updated=updated)
         if prunes:
             ceilings, walk = self.tree.list_ceilings(), self.walk
             stack = {

@@ -27,6 +27,7 @@ from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes, 
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import (
+    LEAST_WORK,
     LEAST_WORK_AT_ONCE,
     checked_threads,
     cut_at,
@@ -247,11 +248,7 @@ def blocks_of(tree: GameTree) -> int:
 
 
 def full_pass(
-    tree: GameTree,
-    threads: int | None = 1,
-    *,
-    least_work: int = LEAST_WORK_AT_ONCE,
-    num_players: int | None = None,
+    tree: GameTree, threads: int | None = 1, *, updated: int | None = None
 ) -> FullPass:
     """The passes over a complete tree, which keeps the list of its leaves.
 
@@ -263,8 +260,8 @@ def full_pass(
         threads: the most threads that share a pass; None for one for each core. The
             result is the same, bit for bit, with any number of them. A pass uses
             fewer where more would gain nothing.
-        least_work: of each thread, see `useful_threads`.
-        num_players: for how many players a pass is; None for all.
+        updated: the players whom each pass of a solver updates; None for single
+            passes, each of which is for all players.
 
     Raises:
         MemoryBudgetError: the list does not fit the tree's `max_memory`.
@@ -272,9 +269,10 @@ def full_pass(
     """
     threads = checked_threads(threads)
     if tree.worlds is not None:
-        most = (num_players or tree.num_players) * blocks_of(tree)
+        most = (updated or tree.num_players) * blocks_of(tree)
         is_sliced = tree.start_pass is not None  # which one thread makes
         return WorldPass(tree, 1 if is_sliced else min(threads or num_cores(), most))
+    least_work = LEAST_WORK_AT_ONCE if updated is None else LEAST_WORK
     return FullPass(tree, useful_threads(threads, tree.list_leaves(), least_work))
 
 
