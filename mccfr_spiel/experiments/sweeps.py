@@ -35,11 +35,10 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyspiel
-from tqdm import tqdm
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import folders, refusals
-from mccfr_spiel.common.display import hides_bar
+from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments import runs
@@ -617,7 +616,7 @@ def compare(
             )
             folder = stack.enter_context(scratch)
         hidden = hides_bar(progress)
-        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
+        bar = stack.enter_context(Bar(total=100.0, bar_format=BAR, disable=hidden))
         failures = run_sweep(
             table,
             pathlib.Path(folder),
