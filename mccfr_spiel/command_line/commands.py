@@ -476,13 +476,13 @@ def run_play(values: flags.FlagValues, game: str) -> int:
             words = f"Against {name}: "
         show(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
         return 0
-    generator = random.Random(values.seed)
-    print(f"You are player {seat} of {players}. Answer with a move's number or name,")
-    print("? to see what the policy would do, or q to leave.")
-    total, count = 0.0, 0
-    for result in _games(loaded, policy, seat, generator):
-        count, total = count + 1, total + result
-        print(f"You got {result:+g}; {total:+g} in {count} games.\n")
+    results, total = _games(loaded, policy, seat, random.Random(values.seed)), 0.0
+    with contextlib.suppress(BrokenPipeError):  # nobody reads on, as behind `| head`
+        print(f"You are player {seat} of {players}. Answer with a move's number or")
+        print("name, ? to see what the policy would do, or q to leave.")
+        for count, result in enumerate(results, 1):
+            total += result
+            print(f"You got {result:+g}; {total:+g} in {count} games.\n")
     return 0
 
 

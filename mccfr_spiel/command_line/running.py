@@ -20,12 +20,11 @@ from typing import Any
 
 import pyspiel
 from absl import flags
-from tqdm import tqdm
 
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.display import brief, counted, plus_minus
+from mccfr_spiel.common.display import Bar, brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation import exact, metrics, responses
 from mccfr_spiel.experiments import panels, runs, sweeps
@@ -324,7 +323,7 @@ def _show_rows(
     def tell(words: Mapping[str, str]) -> None:
         show(" ".join(f"{words[name]:>{width}}" for name, width in widths.items()))
 
-    with tqdm(
+    with Bar(
         total=settings.last,
         disable=not has_bars(),
         unit="it" if settings.until_nodes_touched is None else "nodes",
@@ -473,7 +472,7 @@ def run_experiment(name: str) -> int:
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
     show(f"{name}: {len(table)} settings, {todo} to run, in {folder}")
     workers = FLAGS.workers or os.cpu_count() or 1
-    with tqdm(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
+    with Bar(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
         failures = sweeps.run_sweep(
             table,
             folder,

@@ -4,14 +4,16 @@ A repr must be cheap and must never raise, since debuggers and notebooks call it
 time, also on an object that is being made or that another thread is using.
 """
 
+import contextlib
 import functools
 import html
 import math
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyspiel
+from tqdm import tqdm
 
 _Self = TypeVar("_Self")
 
@@ -50,6 +52,19 @@ def hides_bar(shown: bool | None = None) -> bool:
     if getattr(sys.stderr, "closed", sys.stderr is None):
         return True
     return not (sys.stderr.isatty() if shown is None else shown)
+
+
+class Bar(tqdm):
+    """A bar of tqdm. Where standard error cannot be written, as on a full disk, the
+    bar is lost and the work goes on."""
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> Any:
+        with contextlib.suppress(OSError):
+            return super().display(msg, pos)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 def counted(number: int, word: str) -> str:

@@ -153,7 +153,7 @@ class Settings:
         object.__setattr__(self, "game", load_string(self.game))
         method: Any = self.algorithm
         if isinstance(method, str) and method in SCHEDULES:
-            method = SCHEDULES[method](self.iterations)
+            method = SCHEDULES[method](with_horizon(vars(self))["horizon"])
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             limits.parse_bytes(self.max_memory)
@@ -445,7 +445,7 @@ def with_horizon(flags: Flags) -> Flags:
         raise ValueError(
             f"algorithm={name} with until_nodes_touched={nodes} needs a horizon: the "
             "number of iterations in the course of which its parameters change, such "
-            "as horizon=1000."
+            f"as horizon=1000, or in Python ms.{name}(1000)."
         )
     return {**flags, "horizon": flags.get("iterations") or DEFAULT["iterations"]}
 

@@ -35,11 +35,10 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyspiel
-from tqdm import tqdm
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common import folders, refusals
-from mccfr_spiel.common.display import hides_bar
+from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments import runs
@@ -219,10 +218,9 @@ def local(
                     del left[outcome.key]
                     yield outcome
     for key in left:
-        yield Outcome(
-            key,
-            "Workers were killed again and again; is there enough memory for as many?",
-        )
+        why = 'are the script\'s calls below `if __name__ == "__main__"`, and '
+        why = f"{why * run_main}is there enough memory for as many?"
+        yield Outcome(key, f"Workers ended again and again; {why}")
 
 
 def _pickled(task: Task) -> bytes:
@@ -415,8 +413,11 @@ def run_sweep(
     """
     folder = pathlib.Path(folder).expanduser()
     for name, one in settings.items():
-        if pathlib.PurePath(name).name != name or name[:1] in ("", "."):
+        own_name = isinstance(name, str) and pathlib.PurePath(name).name
+        if own_name != name or name[:1] in ("", "."):
             raise ValueError(f"{name!r} names no file; choose another key.")
+        if not isinstance(one, Settings):
+            raise ValueError(f"{name}: {one!r} is no Settings of a run.")
         try:
             check(one)
             if one.keep_policies is not None:
@@ -615,7 +616,7 @@ def compare(
             )
             folder = stack.enter_context(scratch)
         hidden = hides_bar(progress)
-        bar = stack.enter_context(tqdm(total=100.0, bar_format=BAR, disable=hidden))
+        bar = stack.enter_context(Bar(total=100.0, bar_format=BAR, disable=hidden))
         failures = run_sweep(
             table,
             pathlib.Path(folder),
@@ -641,7 +642,7 @@ def compare(
 
 
 def _labelled_games(games: Games) -> dict[str, pyspiel.Game]:
-    if isinstance(games, str | pyspiel.Game):
+    if isinstance(games, str) or not isinstance(games, Iterable):
         games = [games]
     if not isinstance(games, Mapping):
         games = {str(game): game for game in games}
@@ -669,7 +670,7 @@ def _checked_game(game: str | pyspiel.Game) -> pyspiel.Game:
 
 
 def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
-    if isinstance(algorithms, str | Algorithm | OfflineMethod):
+    if isinstance(algorithms, str | Algorithm) or not isinstance(algorithms, Iterable):
         algorithms = [algorithms]
     if not isinstance(algorithms, Mapping):
         algorithms = {name_of(one): one for one in map(checked, algorithms)}

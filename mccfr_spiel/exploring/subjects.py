@@ -398,6 +398,8 @@ class Subject:
         Those of a folder are what it reports, what it has kept on the way, and those of
         its checkpoints.
         """
+        if isinstance(one, type):
+            raise ValueError(f"{one.__name__} is a class, no solver and no policy.")
         if hasattr(one, "average_policy"):
             yield from _of_solver(one, f"{label}: " if label else "")
             return

@@ -213,6 +213,9 @@ class SequencePolicy(openspiel_policy.Policy):
     def __iter__(self) -> Iterator[str]:
         return iter(self._unique)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._unique)
+
     def __contains__(self, info_state: object) -> bool:
         return isinstance(info_state, str) and self._number_of(info_state) is not None
 

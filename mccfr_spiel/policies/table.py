@@ -419,6 +419,9 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
     def __iter__(self) -> Iterator[str]:
         return iter(self.state_lookup)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self.state_lookup)
+
     def __len__(self) -> int:
         return len(self.state_lookup)
 

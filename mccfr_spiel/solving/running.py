@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
 
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import hides_bar, html_table, text_table
+from mccfr_spiel.common.display import Bar, hides_bar, html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
@@ -111,7 +110,7 @@ def run(
         last = refusals.count(until_nodes, "until_nodes")
     start = getattr(solver, COUNTERS[column])
     dues = log_spaced(start + 1, last, rows_per_decade)
-    with tqdm(
+    with Bar(
         total=last - start,
         disable=hides_bar(progress),
         unit_scale=True,

@@ -15,10 +15,9 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
-from tqdm import tqdm
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
-from mccfr_spiel.common.display import hides_bar
+from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
@@ -579,7 +578,7 @@ class SlicedPass:
             with_histories: whether to note a history to each infoset that is found.
         """
         resize(self.walk.noted, int(with_histories))
-        bar = tqdm(
+        bar = Bar(
             desc=f"{what} {self.store.rules.description.short_name}",
             total=1.0,
             delay=2,

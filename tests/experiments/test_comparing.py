@@ -104,9 +104,10 @@ def test_metrics_may_be_called_as_columns_of_runs_but_not_as_those_of_the_table(
 
 
 def test_games_and_algorithms_that_cannot_be_compared_are_refused():
-    for wrong in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls")):
-        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls"):
-            compare(*wrong)
+    for game, algorithm in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls"),
+                            (None, "cfr"), ("kuhn_poker", None)):  # fmt: skip
+        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls|^None is n"):
+            compare(game, algorithm)
     matrix = pyspiel.create_matrix_game([[1.0]], [[-1.0]])
     for game in (matrix, small_games.uneven_deal()):
         with pytest.raises(ValueError, match="Register the game"):

@@ -133,6 +133,8 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
     assert one != one._replace(seed=1.0) == one._replace(seed=1)
     with pytest.raises(ValueError, match="seed='1' is not an integer"):
         Settings(seed="1")  # pyright: ignore
+    with pytest.raises(ValueError, match=r"a horizon.*ms\.hs_dcfr\(1000\)"):
+        Settings(algorithm="hs_dcfr", until_nodes_touched=99)  # pyright: ignore
 
 
 # --- what is refused -------------------------------------------------------------
@@ -145,10 +147,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"step_size": 1.0, "algorithm": "egt"}, "egt has none"),
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
-        (
-            {"algorithm": "hs_dcfr", "until_nodes_touched": 9},
-            "hs_dcfr with.*=9 needs a",
-        ),
+        ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
         ({"sampling": "none"}, "sampling='none' is none of full, chance"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
         ({"iterations": 0}, "iterations=0 is not an integer >= 1"),

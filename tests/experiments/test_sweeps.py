@@ -99,6 +99,9 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
     assert failure.key == "imperfect"
     assert "imperfect recall" in str(failure.error)
     assert len(table(tmp_path, ["good"])["good"]) > 1
+    for wrong in ({3: sweep["good"]}, {"a": "kuhn_poker"}):
+        with pytest.raises(ValueError, match=r"^3 names no file|^a: 'kuhn_poker' is"):
+            sweeps.run_sweep(wrong, tmp_path, in_line)  # pyright: ignore
 
 
 # --- kills -----------------------------------------------------------------------
@@ -148,7 +151,7 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
     imports = [str(tmp_path / "deadly.py")]
     failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
     words = [str(error).partition(";")[0] for _, error in failures]
-    assert words == ["Workers were killed again and again"] * (deaths > 1)
+    assert words == ["Workers ended again and again"] * (deaths > 1)
     assert (tmp_path / "one.csv").exists() == (deaths == 1)
 
 

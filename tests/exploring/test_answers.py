@@ -227,6 +227,8 @@ def test_policies_of_another_game_are_refused():
         Subject({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match=r"^This dict does not name its game"):
         Subject({"0": {0: 0.5, 1: 0.5}})
+    with pytest.raises(ValueError, match="Solver is a class"):
+        Subject(ms.Solver)
 
 
 def test_functions_and_openspiels_solvers_are_looked_at():

@@ -216,6 +216,9 @@ def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
     with ms.explore(policy, "kuhn_poker") as page:
         tab = Tab(browser, page.url, 0, 1)
         tab.until(lambda: len(tab.all("#belief button.history")) == 2)
+        tab.click("#tab-find")
+        tab.until(lambda: "Most mixed" in tab.text("#list"))
+        assert "other policy" not in tab.text("#list")  # there is none
         assert not tab.complaints()
 
 

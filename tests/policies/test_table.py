@@ -66,7 +66,7 @@ def test_a_policy_is_the_dictionary_that_to_dict_makes(name):
     policy = solved(name, ms.EXTERNAL_SAMPLING, 30)
     expected = policy.to_dict()
     assert len(policy) == len(expected)
-    assert list(policy) == list(expected)
+    assert list(policy) == list(expected) == [*reversed(policy)][::-1]
     assert dict(policy) == dict(policy.items()) == expected
     assert all(info_state in policy for info_state in expected)
 

@@ -454,8 +454,10 @@ function drawFind(still) {
   const form = h("form", { class: "row", role: "search", onsubmit: (event) => {
     event.preventDefault(); wanted = box.value; searchFrom(0, results, still);
   } }, box, h("button", { type: "submit" }, "Search"));
+  const isAlone = $("other").options.length < 3;  // nothing, and the policy
   const choice = h("select", { id: "list", "aria-label": "List", onchange: () => { list = choice.value; showList(results, still); } },
-    Object.entries(about.lists).map(([name, words]) => h("option", { value: name, selected: name === list }, words)));
+    Object.entries(about.lists).filter(([name]) => name !== "changed" || !isAlone).map(([name, words]) => h("option", { value: name, selected: name === list }, words)));
+  list = choice.value;
   fill("panel", form, h("div", { class: "row" }, h("label", { for: "list" }, "List"), choice), results);
   return showList(results, still);
 }
