@@ -28,10 +28,13 @@ def test_ten_lines_print_falling_nash_conv_and_half_of_it(capsys):
 
 def test_rock_paper_scissors_ends_at_one_third_each(capsys):
     rows = [eval(line) for line in run_block("matrix_rps", capsys)]
-    assert len(rows) == 2
-    for row in rows:
-        assert list(row) == [0, 1, 2]
-        assert list(row.values()) == pytest.approx([1 / 3] * 3, abs=0.001)
+    thirds = pytest.approx(dict.fromkeys(range(3), 1 / 3), abs=0.001)
+    assert rows == [thirds, thirds]
+
+
+def test_what_the_ranges_get_on_the_river_is_the_pot(capsys):
+    (evs,) = run_block("river", capsys)
+    assert sum(map(float, evs.strip("[]").split())) == pytest.approx(100)
 
 
 def test_commands_are_two_lines_that_start_from_nothing():
