@@ -16,7 +16,7 @@ import itertools
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,12 +136,18 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
 
 
 def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
-    """Whether a player can tell a move from another one that is possible."""
-    other = next((move for move in state.legal_actions() if move != action), None)
-    if other is None:
-        return True
-    seen, unlike = (known_to(state.child(move), seat) for move in (action, other))
-    return seen != unlike
+    """Whether a player can tell a move from all others that are possible; of very many
+    moves none is said to be seen."""
+    few = len(state.legal_actions()) <= _MOST
+    return few and all(_differences(state, action, seat))
+
+
+def _differences(state: pyspiel.State, action: int, seat: int) -> Iterator[bool]:
+    """For each other possible move, whether a player can tell it from this one."""
+    seen = known_to(state.child(action), seat)
+    for move in state.legal_actions():
+        if move != action:
+            yield known_to(state.child(move), seat) != seen
 
 
 # --- what is shown of a state and of an information set -------------------------------
@@ -428,7 +434,7 @@ def row_of(
 
 
 _MOST = 4_000
-"""Hands that a grid has at most."""
+"""Hands that a grid has at most, and moves that are told from one another."""
 
 _NEVER = 1e-100
 """The weight of hands that the player does not have, beside those that it has."""
@@ -580,7 +586,8 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
         if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
         players = range(game.num_players())
-        seen = [player for player in players if is_seen(state, action, player)]
+        # Here it is enough to tell it from one other.
+        seen = [one for one in players if next(_differences(state, action, one))]
         if len(seen) != 1:
             break
         seers += seen

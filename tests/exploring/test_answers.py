@@ -22,7 +22,9 @@ from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.views import is_seen
 from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.loading import turn_based
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL
@@ -229,6 +231,13 @@ def test_policies_of_another_game_are_refused():
         Subject({"0": {0: 0.5, 1: 0.5}})
     with pytest.raises(ValueError, match="Solver is a class"):
         Subject(ms.Solver)
+
+
+def test_a_bid_is_told_only_to_who_can_tell_it_from_all_others():
+    state = turn_based(pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)"))
+    state = state.new_initial_state().child(1).child(0)  # the card 2, and a bid of 1
+    told = [[is_seen(state, bid, seat) for bid in range(3)] for seat in range(2)]
+    assert told == [[True, False, False], [True, True, True]]  # a tie, lost, lost
 
 
 def test_functions_and_openspiels_solvers_are_looked_at():

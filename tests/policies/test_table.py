@@ -75,9 +75,7 @@ def test_strings_that_players_share_are_asked_for_with_the_player():
     ends = [leaf(value, -value) for value in (1.0, -1.0, 0.0)]
     game = small_game(move(0, "same", ends[0], move(1, "same", ends[1], ends[2])))
     policy = solved(game, ms.CFR, 3)
-    assert (
-        list(policy) == list(policy.to_dict()) == ["player 0: same", "player 1: same"]
-    )
+    assert [*policy] == [*policy.to_dict()] == ["player 0: same", "player 1: same"]
     assert dict(policy) == policy.to_dict()
     assert "same" not in policy
     with pytest.raises(KeyError, match="'player 0: same' or 'player 1: same'"):
