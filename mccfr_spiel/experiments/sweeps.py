@@ -691,8 +691,7 @@ def _limit(
             f"{', '.join(offline)} and other offline methods count iterations, no "
             "nodes; say in iterations how long all runs are, such as iterations=1000."
         )
-    most = refusals.count(nodes, "nodes")
-    return {"until_nodes_touched": refusals.integer(most, "nodes", 1)}
+    return {"until_nodes_touched": int(refusals.number(nodes, "nodes", 1, 2**62))}
 
 
 def _draws(method: Method) -> bool:

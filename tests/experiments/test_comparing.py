@@ -114,7 +114,7 @@ def test_games_and_algorithms_that_cannot_be_compared_are_refused():
             compare(game, "cfr")
     with pytest.raises(ValueError, match="such as iterations=1000"):
         compare("kuhn_poker", "lp")
-    for nodes in (0, float("nan"), None, "1e3", 3j):
+    for nodes in (0, float("nan"), None, "1e3", 3j, 2**70):
         with pytest.raises(ValueError, match=f"nodes={nodes!r} is not"):
             compare("kuhn_poker", "cfr", nodes=nodes)
 
