@@ -125,7 +125,10 @@ class Hand:
 
     def _play(self, action: int) -> None:
         player = int(self.state.current_player())
-        known = player == self.seat or views.is_seen(self.state, action, self.seat)
+        known = player == self.seat
+        if not known:
+            at = self.state.legal_actions().index(action)
+            known = views.seen_moves(self.state, self.seat)[at]
         name = views.name_of(self.state, action) if known else None
         self.log.append({"player": player, "name": name})
         self.state.apply_action(action)

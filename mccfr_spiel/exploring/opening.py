@@ -262,10 +262,8 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
     if state.is_terminal():
         return {}
     players = range(state.num_players())
-    seen = [
-        sum(views.is_seen(state, move, player) << player for player in players)
-        for move in state.legal_actions()
-    ]
+    each = zip(*(views.seen_moves(state, player) for player in players), strict=True)
+    seen = [sum(sees << player for player, sees in enumerate(one)) for one in each]
     knows = [views.words_known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]
     return {"knows": numbers, "seen": seen}

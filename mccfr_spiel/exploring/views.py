@@ -11,12 +11,13 @@ asked for the way to one.
 """
 
 import bisect
+import collections
 import contextlib
 import itertools
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,19 +136,15 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
     return total
 
 
-def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
-    """Whether a player can tell a move from all others that are possible; of very many
-    moves none is said to be seen."""
-    few = len(state.legal_actions()) <= _MOST
-    return few and all(_differences(state, action, seat))
-
-
-def _differences(state: pyspiel.State, action: int, seat: int) -> Iterator[bool]:
-    """For each other possible move, whether a player can tell it from this one."""
-    seen = known_to(state.child(action), seat)
-    for move in state.legal_actions():
-        if move != action:
-            yield known_to(state.child(move), seat) != seen
+def seen_moves(state: pyspiel.State, seat: int) -> list[bool]:
+    """For each possible move, whether a player can tell it from all others; of very
+    many moves none is said to be seen."""
+    moves = state.legal_actions()
+    if len(moves) > _MOST:
+        return [False] * len(moves)
+    known = [known_to(state.child(move), seat) for move in moves]
+    times = collections.Counter(known)
+    return [times[one] == 1 for one in known]
 
 
 # --- what is shown of a state and of an information set -------------------------------
@@ -585,9 +582,14 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     for action in history:
         if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
-        players = range(game.num_players())
-        # Here it is enough to tell it from one other.
-        seen = [one for one in players if next(_differences(state, action, one))]
+        # It is enough to tell the outcome from one other, whichever.
+        other = next(move for move in state.legal_actions() if move != action)
+        ways = state.child(action), state.child(other)
+        seen = [
+            player
+            for player in range(game.num_players())
+            if known_to(ways[0], player) != known_to(ways[1], player)
+        ]
         if len(seen) != 1:
             break
         seers += seen

@@ -22,7 +22,7 @@ from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.views import is_seen
+from mccfr_spiel.exploring.views import seen_moves
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.loading import turn_based
 from tests.exploring import asking
@@ -236,7 +236,7 @@ def test_policies_of_another_game_are_refused():
 def test_a_bid_is_told_only_to_who_can_tell_it_from_all_others():
     state = turn_based(pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)"))
     state = state.new_initial_state().child(1).child(0)  # the card 2, and a bid of 1
-    told = [[is_seen(state, bid, seat) for bid in range(3)] for seat in range(2)]
+    told = [seen_moves(state, seat) for seat in range(2)]
     assert told == [[True, False, False], [True, True, True]]  # a tie, lost, lost
 
 
