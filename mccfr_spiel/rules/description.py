@@ -123,9 +123,13 @@ def is_of_pyspiel(game: pyspiel.Game) -> bool:
 
 
 def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
-    """Makes the game that another game's parameter describes; None if it does not."""
+    """Makes the game that another game's parameter describes; None if it does not.
+
+    A normal_form_extensive_game keeps no parameters, and OpenSpiel prints that it
+    misses them.
+    """
     name = parameters.get("name")
-    if name not in pyspiel.registered_names():
+    if name not in pyspiel.registered_names() or name == "normal_form_extensive_game":
         return None
     others = {key: value for key, value in parameters.items() if key != "name"}
     try:

@@ -171,6 +171,12 @@ def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
     assert not same_game(one, other)
 
 
+def test_openspiel_is_not_asked_for_a_game_without_the_parameters_it_needs(capfd):
+    game = pyspiel.load_game("normal_form_extensive_game(game=kuhn_poker())")
+    ms.Solver(game, ms.CFR)
+    assert not capfd.readouterr().err
+
+
 # --- two strings, one game ---------------------------------------------------
 
 WRITTEN_OUT = [
@@ -180,16 +186,10 @@ WRITTEN_OUT = [
 """A default that is not given, and the same default given."""
 
 
-@pytest.fixture(params=WRITTEN_OUT, ids=lambda pair: pair[1])
-def written_out(request):
-    return request.param
-
-
-def test_a_default_written_out_is_the_same_game(written_out, tmp_path):
-    first, second = written_out
+@pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)
+def test_a_default_written_out_is_the_same_game(first, second, tmp_path):
     one, other = pyspiel.load_game(first), pyspiel.load_game(second)
-    assert same_name(one, other)
-    assert same_game(one, other)
+    assert all(same(one, other) for same in (same_name, same_game))
     solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(10)
     policy = solver.average_policy()
