@@ -430,7 +430,7 @@ def jit(
     function: Callable[..., Any] | None = None,
     *,
     nogil: bool = False,
-    views_only: bool = False,
+    views_only: bool | None = None,
 ) -> Any:
     """`numba.njit` with the cache described above; usable with or without arguments.
 
@@ -446,8 +446,9 @@ def jit(
             is made. References are then not counted, neither here nor in what is
             compiled for this function; that would be an eighth of a loop's compilation.
             Other callers share those helpers, so no helper returns an array that owns
-            memory. Inside of `made_with` references are counted, since a user's
-            function may make arrays.
+            memory. False: it makes arrays, though its callers may have views only.
+            Inside of `made_with` references are counted, since a user's function may
+            make arrays.
     """
     if function is None:
         return functools.partial(jit, nogil=nogil, views_only=views_only)
@@ -456,8 +457,8 @@ def jit(
     options: dict[str, Any] = {"error_model": "numpy"}
     if nogil:
         options["nogil"] = True
-    if views_only and not _made_with:
-        options["_nrt"] = False
+    if views_only is not None and not _made_with:
+        options["_nrt"] = not views_only
     made = _dispatcher(function, options)
     # The files are read now, since they might be edited before the first call.
     sources = [package_digest(), _stamp(function), *_made_with[-1:]]

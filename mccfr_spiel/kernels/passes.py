@@ -339,14 +339,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     return do_piece
 
 
-def make_loop(
-    rule: Rule,
-    do_piece: Any,
-    deliver: Any,
-    *,
-    once: bool = False,
-    views_only: bool = True,
-) -> Any:
+def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
@@ -360,7 +353,6 @@ def make_loop(
             before an update of the players `first .. end - 1`, what the leaves pay
             them; returns how many nodes it touches.
         once: whether a call makes at most one update.
-        views_only: see `jit`.
     """
     rates, looks_ahead, start_tables = rule.rates, rule.looks_ahead, make_start(rule)
 
@@ -402,7 +394,7 @@ def make_loop(
                 break
         return layout.DONE
 
-    @jit(nogil=True, views_only=views_only)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, desk, leads):
         task, tables = views(frame, Task), views(frame, Tables)
         tree, walk = tree_in(frame, task.job), views(frame, Walk)

@@ -297,7 +297,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
             apply_block(task, tree, tables, walk, cut.met, first, stop, cut.home)
             cut.num_met[piece] = 0
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def do_piece(what, desk, piece):
         frame, plan = what
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
@@ -426,7 +426,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
                 break
         return status
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)

@@ -456,7 +456,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             tables.gradient[p] = 0.0
         counts[NODES], counts[STATUS] = touched, max(status, packed)
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def do_group(what, desk, row):
         frame, own, stores, rules, plan = what
         task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
@@ -504,7 +504,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             elif status == PAUSED:
                 return status
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
         own = frames[add_one(desk, ARRIVED) % len(frames)]
         task, known, path = views(frame, Task), views(frame, Known), views(frame, Path)

@@ -165,7 +165,7 @@ def make_follow(
     views = layout.viewer()
     walk_kind, listed_kind, kept_kind = *layout.kinds[4:6], layout.kinds[-1]
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def follow(frame, rules, most):
         tree, game = views(frame, TreeArrays), views(frame, played.Game)
         known, path = views(frame, played.Known), views(frame, played.Path)

@@ -127,7 +127,7 @@ def pay(gradient, steps, begin, length, value):
         k += np.uint64(1)
 
 
-@jit(nogil=True)
+@jit(nogil=True, views_only=False)
 def add_gradient(
     worlds: Worlds, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
@@ -194,7 +194,7 @@ def add_gradient(
             pay(gradient, steps, begin, lengths[along], below)
 
 
-@jit(nogil=True)
+@jit(nogil=True, views_only=False)
 def add_leaf_gradient(
     leaves: Leaves, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
@@ -428,7 +428,7 @@ def _end_of_batch(groups, first, end):
     return stop
 
 
-@jit(nogil=True)
+@jit(nogil=True, views_only=False)
 def add_hand_gradient(
     hands: Hands, piece: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
@@ -544,4 +544,4 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
                     tables.ahead[s] += tables.gradient[s]
         return (end - first) * len(views(frame, kind).steps)
 
-    return make_loop(rule, do_piece, deliver, views_only=False)
+    return make_loop(rule, do_piece, deliver)

@@ -167,14 +167,15 @@ LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(NUM_AT, NUM_AT + 3)
 
 @inlined
 def _unroll(scene, player, sequence):
-    """The own moves up to a sequence."""
+    """Writes the own moves up to a sequence to the end of a row; returns where they
+    begin."""
     past = scene.walk.pasts[player]
     first = len(past)
     while sequence >= 2:
         first -= 1
         past[first] = scene.known.actions[sequence]
         sequence = np.int64(scene.kept.above[sequence])
-    return past[first:]
+    return first
 
 
 @inlined
@@ -185,7 +186,8 @@ def _stand(scene, level, player, sequence):
     mine = _unroll(scene, player, sequence)
     others = np.int64(way.sequences[way.firsts[other, level]])
     theirs = _unroll(scene, other, others)
-    first, second = (mine, theirs) if player == 0 else (theirs, mine)
+    begin, start = (mine, theirs) if player == 0 else (theirs, mine)
+    first, second = way.pasts[0, begin:], way.pasts[1, start:]
     return replay(scene, first, second, way.pasts[0, :0])
 
 

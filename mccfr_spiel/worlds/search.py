@@ -235,7 +235,9 @@ def _deal(scene, level):
     first, last = moves[0], moves[size - 1]
     one = _mark(scene, level, 0, 0, first, 0)
     owner = int(one == _mark(scene, level, 0, 0, last, 0))
-    num_deals = np.sum(search.acting[:level] == CHANCE_NODE)
+    num_deals = 0
+    for above in range(level):
+        num_deals += search.acting[above] == CHANCE_NODE
     count, behind = np.int64(0), _own_row(search, owner, level + 1)
     for entry in range(search.counts[owner, level]):
         status, size = _stand_at_deal(scene, level, owner, entry)

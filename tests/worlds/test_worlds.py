@@ -246,7 +246,7 @@ def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
         one.values(vector) for one, vector in zip(passes, vectors, strict=True)
     )
     assert np.array(found) == pytest.approx(np.array(expected), abs=1e-12)
-    if str(again) != ABRUPT:  # which takes OpenSpiel long
+    if "num_cols=3" not in str(again):  # which takes OpenSpiel long
         gain = exploitability.nash_conv(again, policy)
         assert ms.nash_conv(tree, policy) == pytest.approx(gain, abs=1e-12)
     for player in (0, 1):
