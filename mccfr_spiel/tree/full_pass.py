@@ -219,7 +219,7 @@ class WorldPass(FullPass):
             for piece in range(each * player + part[0], each * player + part[1]):
                 add(worlds, piece, plan, gradient)
 
-        teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
+        teams.in_parts(self.num_threads, each * (end - player), add_for)
         return gradient
 
     def _evaluate(
