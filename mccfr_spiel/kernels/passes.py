@@ -44,7 +44,6 @@ from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.tables import (
     Blocks,
     Passes,
-    Plans,
     Tables,
     Task,
     TreeArrays,
@@ -243,14 +242,10 @@ def add_rows(
 
 @inlined
 def move_plans(
-    infosets: np.ndarray,
-    tables: Tables,
-    plan: np.ndarray,
-    infoset: int,
-    weight: float,
+    infosets: np.ndarray, tables: Tables, infoset: int, weight: float
 ) -> None:
     """Adds an infoset's old plan to the average, and makes that of its new policy."""
-    start = infosets[infoset]["first_sequence"]
+    start, plan = infosets[infoset]["first_sequence"], tables.plan
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):
         tables.average[s] += weight * plan[s]
@@ -278,10 +273,10 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
 
     @inlined
-    def update_infoset(task, tree, tables, passes, plan, infoset, parent, rates):
+    def update_infoset(task, tree, tables, passes, infoset, parent, rates):
         """Adds the leaves' payoffs to an infoset's gradient and moves its policy; adds
         its value at `parent`, the sequence before it."""
-        infosets, gradient = tree.infosets, tables.gradient
+        infosets, gradient, plan = tree.infosets, tables.gradient, tables.plan
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         if has_rows:
@@ -305,8 +300,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         task = views(frame, Task)
         tree, tables = tree_in(frame, task.job), views(frame, Tables)
         passes, blocks = views(frame, Passes), views(frame, Blocks)
-        plan, infosets = views(frame, Plans).plan, tree.infosets
-        walk = views(frame, Walk)
+        walk, infosets = views(frame, Walk), tree.infosets
         if piece == THE_TOP:
             order, is_cut = blocks.top, False
             begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
@@ -327,14 +321,14 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                 parent = infosets[infoset]["parent"]
                 if kind == ROOT:
                     parent = infosets[infoset]["first_sequence"]
-                update_infoset(task, tree, tables, passes, plan, infoset, parent, rates)
+                update_infoset(task, tree, tables, passes, infoset, parent, rates)
         else:
             weight = walk.clock[layout.AVERAGE_WEIGHT]
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
                     continue
-                move_plans(infosets, tables, plan, infoset, weight)
+                move_plans(infosets, tables, infoset, weight)
 
     return do_piece
 

@@ -167,6 +167,7 @@ class Tables(NamedTuple):
     """What a solver has learned. See averaging.py for `average` and `paid`.
 
     Attributes:
+        plan: the plans that `policy` stands for, which passes keep between two updates.
         policy: the current policy, 1 at empty sequences.
         memory: what the rule remembers, see minimizers.py.
         gradient: the estimate being made, 0 between updates.
@@ -191,6 +192,7 @@ class Tables(NamedTuple):
             prune, as `skips`.
     """
 
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
     policy: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     memory: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
@@ -282,16 +284,6 @@ class Passes(NamedTuple):
         return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
 
 
-class Plans(NamedTuple):
-    """What passes keep between two updates.
-
-    Attributes:
-        plan: the plans that `Tables.policy` stands for.
-    """
-
-    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
-
-
 class Blocks(NamedTuple):
     """How the infosets of a complete tree are cut for threads; see passes.py.
 
@@ -344,8 +336,8 @@ def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> 
     return new_record(Walk, needed, H=height, K=height, V=height, I=num_infosets)
 
 
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)
-"""What a frame holds. Kernels that walk do not look at the last three."""
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Blocks)
+"""What a frame holds. Kernels that walk do not look at the last two."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()

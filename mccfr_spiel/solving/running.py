@@ -331,7 +331,7 @@ def _following(state: SolverState) -> Engine:
             return layout.DONE
         if passing is None:
             assert start is not None
-            passing = start(state.whole[1].plan, players)
+            passing = start(state.tables.plan, players)
         if not passing.go_on():
             return layout.PAUSED
         walk, nodes, passing = passing.walk, passing.num_nodes, None

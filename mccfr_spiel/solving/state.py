@@ -110,8 +110,8 @@ class SolverState:
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         passes: those over the whole tree; None for algorithms that walk.
-        whole: the leaves and the plans, for algorithms that sample nothing, and the
-            blocks, or the ceilings if they prune.
+        whole: the leaves and the blocks, for algorithms that sample nothing, and the
+            ceilings if they prune.
         num_threads: those that passes over the tree have.
         sharing: runs walks on a complete tree in several threads; None if none may be
             shared.
@@ -152,7 +152,10 @@ class SolverState:
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
+        self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self._optional_tables = minimizer.tables
+        if not self.walks:
+            self._optional_tables += ("plan",)
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
         if sampling.baseline:
@@ -189,7 +192,6 @@ class SolverState:
             self._lock(infosets)
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
-        self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self.passes: FullPass | None = None
         self.whole: tuple[Any, ...] = ()
         self.num_threads = 1
@@ -217,7 +219,8 @@ class SolverState:
             self.num_threads = passes.num_threads
             self._frame_of = passes.layout.frame_of
             more = ()
-        self.whole = *passes.records(passes.plan(self.tables.policy)), *more
+        self.tables.plan[:] = passes.plan(self.tables.policy)
+        self.whole = *passes.records(), *more
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""
@@ -284,7 +287,8 @@ class SolverState:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                columns = tree.num_players if name == "baseline" else 1
+                # The plan's bytes are taken with those of the lists that passes read.
+                columns = {"baseline": tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
         walks = self.groups or self.sharing
         if walks is not None:
@@ -485,13 +489,11 @@ class SolverState:
         """
         num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
-        if self.whole:
-            used["plan"] = self.whole[1].plan
         for name, table in self.tables._asdict().items():
             is_kept = name == "is_met" and self.algorithm.sampling.prunes_by_regret
             if name in layout.SCRATCH and not is_kept:
                 continue
-            if name == "locked" and not len(table):
+            if name in ("plan", "locked") and not len(table):
                 continue
             is_per_infoset = name in layout.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]
