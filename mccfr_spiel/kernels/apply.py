@@ -53,47 +53,28 @@ as if a walk had not yet been made when the next one begins, which costs next to
 (docs/scaling.md)."""
 
 
-def plain_batch_at(given: int, iteration: int) -> int:
-    """The walks for each player in an iteration.
+def plain_walks_at(given: int, iteration: int) -> tuple[int, int]:
+    """How many walks for a player come before an iteration, and how many it has.
 
-    Args:
-        given: their number, or GROWING.
-        iteration: from 1 on.
-    """
-    if given != GROWING:
-        return given
-    batch = 1
-    while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
-        batch *= 2
-    return batch
-
-
-batch_at = inlined(plain_batch_at)
-
-
-def plain_walk_number(given: int, iteration: int, nth: int) -> int:
-    """The number of a walk among all walks for a player, from 1 on.
-
-    Its draws go by that number, so that those of batches of one are as they always
-    were, and no two walks share a stream.
+    Draws go by the number of a walk among all of them, from 1 on, so that those of
+    batches of one are as they always were, and no two walks share a stream.
 
     Args:
         given: the walks for a player in an iteration, or GROWING.
         iteration: from 1 on.
-        nth: the walk's number in its batch, from 0 on.
     """
     if given != GROWING:
-        return (iteration - 1) * given + nth + 1
+        return (iteration - 1) * given, given
     # One pass counts the walks of the iterations from `first` on that have one batch.
     walks, first, batch = 0, 1, 1
     while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
         walks += (2 * ITERATIONS_A_WALK * batch - first) * batch
         first = 2 * ITERATIONS_A_WALK * batch
         batch *= 2
-    return walks + (iteration - first) * batch + nth + 1
+    return walks + (iteration - first) * batch, batch
 
 
-walk_number = inlined(plain_walk_number)
+walks_at = inlined(plain_walks_at)
 
 NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
 """The groups into which a batch of walks over rules is cut, and the least and the most
@@ -109,7 +90,7 @@ def present_iteration(walk: Walk) -> Any:
 @pasted
 def present_batch(task: Task, walk: Walk) -> Any:
     """The walks for each player in that iteration."""
-    return batch_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))
+    return walks_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))[1]
 
 
 @inlined
@@ -120,9 +101,8 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     It follows from how long walks have been so far, the same for any number of threads.
     """
     given, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
-    batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
-    num_walks = num_players * (walk_number(given, iteration, 0) - 1)
-    num_walks += walk.cursor[layout.PLAYER] * batch
+    (before, batch), (least, most) = walks_at(given, iteration), NODES_OF_GROUP
+    num_walks = num_players * before + walk.cursor[layout.PLAYER] * batch
     touched = walk.cursor[layout.NODES_TOUCHED]
     is_known = num_walks > 0 and touched > 0
     if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not is_known:
@@ -159,7 +139,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     for each walk.
     """
     given = np.int64(task.job[layout.BATCH])
-    return weight * batch_at(given, iteration) if given == GROWING else weight
+    return weight * walks_at(given, iteration)[1] if given == GROWING else weight
 
 
 @pasted

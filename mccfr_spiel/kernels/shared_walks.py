@@ -209,13 +209,13 @@ def make_part_of_batch(walk_on: Any) -> Any:
         first, stop, is_large,
     ):  # fmt: skip
         given = np.int64(task.job[layout.BATCH])
-        iteration = apply.present_iteration(walk)
+        before, _ = apply.walks_at(given, apply.present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], tree.utilities.shape[1]
         num_met, touched, status = np.int64(0), np.int64(0), np.int64(layout.DONE)
         forks, leaves, nth = np.int64(0), np.int64(0), first
         while nth < stop and status == layout.DONE:
-            number = apply.walk_number(given, iteration, nth)
-            stream = stream_key(task.job[layout.SEED], number, player, num_players)
+            number, seed = before + nth + 1, task.job[layout.SEED]
+            stream = stream_key(seed, number, player, num_players)
             top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             status, top, num_met, touched, forks, leaves = walk_on(
                 task, tree, game, known, path, rules, tables, stack, log,

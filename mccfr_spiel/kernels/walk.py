@@ -596,7 +596,10 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                     marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
                 walk.debt[0] = debt_at_root(task, walk)
-            number = apply.walk_number(given, now, nth) if batched else now
+            number = now
+            if batched:
+                before, batch = apply.walks_at(given, now)
+                number = before + nth + 1
             stream = stream_key(seed, number, walker, num_players)
             pause = np.int64(task.job[PAUSE_LIMIT]) - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
@@ -612,7 +615,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 note(walk, heading, walker, noted - heading - 1, 0, value)
             if batched:
                 marks[WALK] += 1
-                if marks[WALK] < apply.batch_at(given, now):
+                if marks[WALK] < batch:
                     continue
             if not apply.is_due(task, walk, num_players):
                 continue

@@ -17,7 +17,7 @@ import numpy as np
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.apply import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import LARGE, Sampled
@@ -61,8 +61,7 @@ def pace_of(
     given, counts = int(task.job[layout.BATCH]), walk.cursor.tolist()
     player = counts[layout.PLAYER]
     present = counts[layout.ITERATION] + (player == 0)
-    batch = plain_batch_at(given, present)
-    before = plain_walk_number(given, present, 0) - 1
+    before, batch = plain_walks_at(given, present)
     num_walks = num_players * before + player * batch
     return batch, counts[layout.NODES_TOUCHED] / num_walks if num_walks else 0.0
 
