@@ -41,16 +41,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import begin_update, end_update, is_at_end
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
-from mccfr_spiel.kernels.tables import (
-    Blocks,
-    Passes,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-    tree_in,
-    views,
-)
+from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
 
 # --- how passes over a complete tree are cut into pieces of work for threads ----------
@@ -191,7 +182,7 @@ UPWARD, DOWNWARD = range(2)
 
 @pasted
 def go_up(
-    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
     """Has the pieces `first .. end - 1` done from the last infoset up, then the top."""
     desk[WAY] = UPWARD
@@ -202,7 +193,7 @@ def go_up(
 
 @pasted
 def go_down(
-    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
     """Has the top done from the first infoset down, then pieces `first .. end - 1`."""
     desk[WAY] = DOWNWARD
@@ -253,7 +244,9 @@ def move_plans(
 
 
 @inlined
-def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+def take_value(
+    tree: layout.TreeArrays, tables: Tables, root: int, looks_ahead: bool
+) -> None:
     """Adds the value that a block's root has left to its parent sequence's."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
     tables.gradient[parent] += tables.gradient[start]
@@ -299,7 +292,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     def do_piece(frame, desk, piece):
         task = views(frame, Task)
         tree, tables = tree_in(frame, task.job), views(frame, Tables)
-        passes, blocks = views(frame, Passes), views(frame, Blocks)
+        passes, blocks = views(frame, Passes), views(frame, layout.Blocks)
         walk, infosets = views(frame, Walk), tree.infosets
         if piece == THE_TOP:
             order, is_cut = blocks.top, False
@@ -400,7 +393,7 @@ def make_loop(
     def iterate(frame, desk, leads):
         task, tables = views(frame, Task), views(frame, Tables)
         tree, walk = tree_in(frame, task.job), views(frame, Walk)
-        blocks = views(frame, Blocks)
+        blocks = views(frame, layout.Blocks)
         return loop(frame, task, tree, tables, walk, blocks, desk, leads)
 
     return iterate
@@ -560,7 +553,9 @@ HEIGHT = 1024
 """The height of the stack at first."""
 
 
-def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) -> None:
+def walk_whole(
+    walk: Any, tree: layout.TreeArrays, changed: np.ndarray, *notes: Any
+) -> None:
     """Walks a tree with notes, of which the first one counts or adds up."""
     height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
     while True:
@@ -572,7 +567,7 @@ def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) ->
         height *= 4
 
 
-def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
+def add_reaches(tree: layout.TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
     """Adds up over the nodes of each infoset how the others and chance play to them.
 
     Times the player's own plan at the infoset's parent, that is the probability that a

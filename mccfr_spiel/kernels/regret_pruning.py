@@ -34,19 +34,7 @@ from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import RULES
 from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
-from mccfr_spiel.kernels.tables import (
-    AVERAGE_WEIGHT,
-    FLOAT,
-    LONG,
-    TOUCHED,
-    Passes,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-    tree_in,
-    views,
-)
+from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
@@ -63,10 +51,10 @@ class Ceilings(NamedTuple):
         height: a walk's stack is never higher.
     """
 
-    highest: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
-    step: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
-    num_nodes: Annotated[np.ndarray, Entry(LONG, "[S]")]
-    height: Annotated[np.ndarray, Entry(LONG, "[1]")]
+    highest: Annotated[np.ndarray, Entry(layout.FLOAT, "[N, 2]")]
+    step: Annotated[np.ndarray, Entry(layout.FLOAT, "[S]")]
+    num_nodes: Annotated[np.ndarray, Entry(layout.LONG, "[S]")]
+    height: Annotated[np.ndarray, Entry(layout.LONG, "[1]")]
 
 
 LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
@@ -91,7 +79,11 @@ def meet_plans(
 
 @inlined
 def walk_followed(
-    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Walk, player: int
+    tree: layout.TreeArrays,
+    tables: Tables,
+    ceilings: Ceilings,
+    stack: Walk,
+    player: int,
 ) -> int:
     """Walks to all that a player's update needs to know: adds the leaves' payoffs to
     `gradient` and `known`, and the ceilings of what is skipped to `best`.
@@ -226,7 +218,7 @@ def do_player(frame, desk, player):
         for visit in range(stop - 1, first - 1, -1):
             infoset = passes.members[visit]
             if tables.is_met[infoset] != SKIPPED:
-                walk.marks[TOUCHED] += update_infoset(
+                walk.marks[layout.TOUCHED] += update_infoset(
                     infosets, tables, passes, ceilings, infoset
                 )
         tables.gradient[player] = tables.below[player] = 0.0
@@ -234,7 +226,7 @@ def do_player(frame, desk, player):
     for visit in range(first, stop):
         infoset = passes.members[visit]
         if tables.is_met[infoset] != SKIPPED:
-            move_plans(infosets, tables, infoset, walk.clock[AVERAGE_WEIGHT])
+            move_plans(infosets, tables, infoset, walk.clock[layout.AVERAGE_WEIGHT])
         elif tables.skips[infosets[infoset]["parent"]] == SKIPPED:
             continue
         decide(infosets, tables, ceilings, infoset)
@@ -257,7 +249,7 @@ iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
 
 @jit
 def survey_nodes(
-    tree: TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
+    tree: layout.TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
 ) -> None:
     """Looks at each node of a complete tree of two players.
 
