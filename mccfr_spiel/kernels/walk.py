@@ -45,12 +45,7 @@ from mccfr_spiel.kernels.baselines import control, learn, note
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule, make_start
-from mccfr_spiel.kernels.randomness import (
-    ROOT_PLACE,
-    child_place,
-    stream_key,
-    uniform,
-)
+from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import (
     LOOK,
     MOST_ASIDE,

@@ -30,17 +30,8 @@ from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.solving.preparing import (
-    Locks,
-    kernel_name,
-    locked_rows,
-    sampled_by,
-)
-from mccfr_spiel.solving.sharing import (
-    LEAST_TREE,
-    GroupedWalks,
-    SharedWalks,
-)
+from mccfr_spiel.solving.preparing import Locks, kernel_name, locked_rows, sampled_by
+from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import reads, steps
