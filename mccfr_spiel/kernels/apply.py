@@ -34,8 +34,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import Rule
-from mccfr_spiel.kernels.rates import advance, rates_since
-from mccfr_spiel.kernels.regret_rules import play_positive
+from mccfr_spiel.kernels.regret_rules import advance, play_positive, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 

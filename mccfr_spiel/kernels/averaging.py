@@ -14,7 +14,7 @@ import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
-from mccfr_spiel.kernels.rates import scheduled
+from mccfr_spiel.kernels.regret_rules import scheduled
 from mccfr_spiel.kernels.tables import Tables
 
 

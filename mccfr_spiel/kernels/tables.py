@@ -97,7 +97,7 @@ WEIGHTS_AHEAD = 1024
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
-the logarithms of all discounts of positive and of negative memories (see rates.py)."""
+the logarithms of all discounts of positive and negative memories (regret_rules.py)."""
 
 ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
 """The entries of a cursor, which only an update moves on: the iterations begun, the
@@ -176,7 +176,7 @@ class Tables(NamedTuple):
         weight: of the infoset in the dilated entropy.
         balance: the balanced strategy.
         ahead: see entropy_rules.py, 0 between updates.
-        log_positive: of the clock when last met, see rates.py.
+        log_positive: of the clock when last met, see regret_rules.py.
         log_negative: as log_positive.
         baseline: what a player expects below a sequence of anyone, see baselines.py.
         seen: the sum of all plans that the other player's updates have met, see
