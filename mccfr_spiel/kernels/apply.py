@@ -289,14 +289,6 @@ NOT_UPDATED = -1
 
 
 @inlined
-def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
-    """How many moves the next visit may have; 0 if there is no room for a visit."""
-    if num_met == len(walk.visit):
-        return 0
-    return len(walk.gain) - end_of_slots(walk, num_met, num_players)
-
-
-@inlined
 def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
     """The first slot that no visit has taken."""
     return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players

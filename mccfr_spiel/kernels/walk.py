@@ -359,7 +359,8 @@ def room_of(
     if learns:
         free = min(free, len(walk.note) - noted - 2)
     if forgets:
-        free = min(free, apply.free_slots(walk, num_met, num_players))
+        slots = len(walk.gain) - apply.end_of_slots(walk, num_met, num_players)
+        free = min(free, slots if num_met < len(walk.visit) else 0)
     return free
 
 

@@ -27,7 +27,6 @@ from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.kernels.stored import make_iterate
-from mccfr_spiel.solving.preparing import kernel_name, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -260,19 +259,16 @@ Engine = Callable[[Any, np.ndarray], int]
 
 def kernel_of(state: SolverState) -> Any:
     """The compiled function that runs the iterations of a state's algorithm."""
-    algorithm = state.algorithm
-    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
+    sampling, rule = state.algorithm.sampling, state.rule
     if sampling.prunes_by_regret:
         return iterate_pruned
     if isinstance(sampling, OwnEstimator):
         return make_passes(rule, estimated=True)
     if state.passes is not None:
         return state.passes.make_iterate(rule)
-    forgets = state.tree.abstraction is not None
-    sampled = sampled_by(algorithm)._replace(forgets=forgets)
     if state.store is not None:
-        return state.store.make_iterate(rule, sampled)
-    return make_iterate(rule, sampled)
+        return state.store.make_iterate(rule, state.sampled)
+    return make_iterate(rule, state.sampled)
 
 
 def engine_of(state: SolverState) -> Engine:

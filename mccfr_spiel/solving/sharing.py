@@ -22,7 +22,6 @@ from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import LARGE, Sampled
 from mccfr_spiel.rules import grouped, kernel
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
 
@@ -253,21 +252,17 @@ class GroupedWalks:
     """
 
     def __init__(
-        self,
-        tree: GameTree,
-        store: RuleStore,
-        sampled: Sampled,
-        rule: str,
-        num_threads: int,
+        self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
     ) -> None:
         """Makes nothing yet.
 
         Args:
-            tree, store: where the infosets are that walks have met.
+            tree: the game's, whose walks go over rules.
             sampled, rule: see `grouped.make_grouped_iterate`.
             num_threads: the most threads that may share.
         """
-        self._tree, self._store = tree, store
+        assert tree.rule_store is not None
+        self._tree, self._store = tree, tree.rule_store
         self._sampled, self._rule = sampled, rule
         self.num_threads = min(num_threads, grouped.NUM_GROUPS)
         self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads

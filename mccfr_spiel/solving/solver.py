@@ -45,7 +45,7 @@ from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.solving.preparing import Locks, prepare_tree, sampled_by
+from mccfr_spiel.solving.preparing import Locks, prepare_tree
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth, RuleGrowth
@@ -218,7 +218,7 @@ class Solver:
         if cluster is not None:
             self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
-        grown = self.tree, sampled_by(algorithm), sampling.epsilon
+        grown = self.tree, self.state.sampled, sampling.epsilon
         self._growth = Growth(*grown)
         if self.state.store is not None and self.state.path is not None:
             self._growth = RuleGrowth(*grown, self.state.store, self.state.path)

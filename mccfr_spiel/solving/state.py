@@ -39,9 +39,6 @@ from mccfr_spiel.tree.lock import reads, steps
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
 
-_TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
-
-
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
 HEIGHT = 256
@@ -97,6 +94,7 @@ class SolverState:
 
     Attributes:
         tree, algorithm, seed: as given.
+        sampled, rule: what walks sample, and the rule, as kernels are told.
         lock: the tree's.
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
@@ -135,6 +133,8 @@ class SolverState:
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self._forgets = tree.abstraction is not None
+        self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
+        self.rule = kernel_name(minimizer)
         # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
         # in plain Python runs in one thread at a time.
         self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
@@ -153,21 +153,18 @@ class SolverState:
             self._optional_tables += ("baseline",)
         self._frame_of = layout.frame_of
         if sampling.prunes_by_regret:
-            self._optional_tables += _TABLES_OF_PRUNING
+            self._optional_tables += "seen", "known", "best", "below", "got", "skips"
             self._frame_of = regret_pruning.LAYOUT.frame_of
         self.sharing: SharedWalks | None = None
         self.groups: GroupedWalks | None = None
         most_threads = num_cores() if threads is None else threads
         if self._can_share_walks():
-            sampled, rule = sampled_by(algorithm), kernel_name(minimizer)
+            walks = tree, self.sampled, self.rule, most_threads
             if self.store is not None:
-                draws_at_start = getattr(minimizer, "initial_regret", 0.0) != 0.0
-                if not draws_at_start:
-                    self.groups = GroupedWalks(
-                        tree, self.store, sampled, rule, most_threads
-                    )
+                if getattr(minimizer, "initial_regret", 0.0) == 0.0:
+                    self.groups = GroupedWalks(*walks)
             elif most_threads > 1 or splits:
-                self.sharing = SharedWalks(tree, sampled, rule, most_threads)
+                self.sharing = SharedWalks(*walks)
         self._hold_tables()
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
@@ -176,7 +173,7 @@ class SolverState:
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
-        self._start_tables = make_start_tables(kernel_name(minimizer))
+        self._start_tables = make_start_tables(self.rule)
         self.start_infosets()
         if locked:
             infosets, policy = locked_rows(tree, algorithm, locked)
@@ -221,7 +218,7 @@ class SolverState:
             (tree.is_complete or self.store is not None)
             and (algorithm.batch != 1 or is_large)
             and self._can_share
-            and sampled_by(algorithm).can_be_shared
+            and self.sampled.can_be_shared
         )
 
     def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
