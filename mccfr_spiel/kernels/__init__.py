@@ -5,10 +5,9 @@
     minimizers.py  the table of the local rules, and how their tables start
     regret_rules.py, entropy_rules.py  the rules, one function each, and how their
                    parameters change; exact discounts in sampled walks
-    averaging.py   the lazy average
     baselines.py   control variates for walks that follow one history
     walk.py        the walk, and the loop for algorithms that sample
-    apply.py       the update after walks
+    apply.py       the update after walks, and the lazy average
     stored.py      stored trees as the source of a walk's nodes
     passes.py      the loop for algorithms that do not sample, in one or several threads
     regret_pruning.py  that loop, leaving out actions of very negative regret

@@ -164,7 +164,7 @@ class TreeArrays(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a solver has learned. See averaging.py for `average` and `paid`.
+    """What a solver has learned. See apply.py for `average` and `paid`.
 
     Attributes:
         plan: the plans that `policy` stands for, which passes keep between two updates.
@@ -225,7 +225,7 @@ class Walk(NamedTuple):
         sequence: the updated player's last sequence before it.
         weight: the factor of all payoffs below it.
         place: its history's place, see randomness.py.
-        debt: what the infoset of `sequence` owes, see averaging.py.
+        debt: what the infoset of `sequence` owes, see apply.py.
         note: what baselines learn from.
         visit: decisions of players who forget.
         gain: their gradient, see apply.py.

@@ -40,7 +40,6 @@ import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels import apply
-from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, pasted
@@ -548,7 +547,7 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     """What the iteration of the present walk will add at a player's empty sequence."""
     weight, iteration = walk.clock[AVERAGE_WEIGHT], apply.present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
-        weight = average_weight(iteration, task.settings, weight)
+        weight = apply.average_weight(iteration, task.settings, weight)
     return apply.weight_of(task, weight, iteration)
 
 

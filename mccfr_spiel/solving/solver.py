@@ -37,7 +37,7 @@ from mccfr_spiel.common.display import (
 )
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.apply import normalize, settle_average
 from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads

@@ -24,8 +24,7 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import regret_pruning
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import GROWING
-from mccfr_spiel.kernels.averaging import normalize
+from mccfr_spiel.kernels.apply import GROWING, normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
