@@ -2,6 +2,7 @@
 refusals in words."""
 
 import copy
+import functools
 import math
 import pickle
 from typing import Any
@@ -16,7 +17,7 @@ from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import flags_of, named_settings
-from mccfr_spiel.kernels.randomness import child_place, plain_stream_key, plain_uniform
+from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from tests import reference
 from tests.test_solver import ESTIMATORS
 from tests.tree.test_abstraction import jack_or_queen
@@ -342,8 +343,9 @@ def with_our_draws(seed):
     def estimate(tree, policy, player, rng):
         number = sum(one == player for one in calls) + 1
         calls.append(player)
-        stream = plain_stream_key(seed, number, player, tree.num_players)
-        return walk(tree, policy, player, lambda place: plain_uniform(stream, place))
+        stream = stream_key(np.uint64(seed), number, player, tree.num_players)
+        draws = functools.partial(uniform, np.uint64(stream))
+        return walk(tree, policy, player, lambda place: draws(np.uint64(place)))
 
     return estimate
 

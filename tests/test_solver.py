@@ -150,8 +150,8 @@ def start_without_ties(solver):
         regrets = generator.uniform(0.0, 0.1, count)
         tables.memory[start : start + count] = regrets
         tables.policy[start : start + count] = regrets / regrets.sum()
-    if solver.state.whole:
-        plan = solver.state.whole[1].plan
+    if not solver.state.walks:
+        plan = solver.state.tables.plan
         plan[:] = full_pass(solver.tree).plan(tables.policy)
 
 

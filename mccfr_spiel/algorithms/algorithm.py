@@ -4,38 +4,8 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from mccfr_spiel.algorithms import parts
-from mccfr_spiel.algorithms.parts import (
-    AVERAGE_STRATEGY,
-    BALANCED_OUTCOME,
-    CHANCE,
-    EXTERNAL,
-    FULL,
-    LINEAR,
-    MOST_GAMMA,
-    OPPONENT,
-    OUTCOME,
-    OWN_KINDS,
-    QUADRATIC,
-    UNIFORM,
-    Averaging,
-    Minimizer,
-    Sampling,
-    full,
-    outcome,
-    polynomial,
-    written,
-)
-from mccfr_spiel.algorithms.rules import (
-    RULES,
-    RegretMatching,
-    discounted_regret_matching,
-    ftrl,
-    omd,
-    predictive_regret_matching_plus,
-    regret_matching,
-    regret_matching_plus,
-)
+from mccfr_spiel.algorithms import parts, rules
+from mccfr_spiel.algorithms.parts import FULL, UNIFORM, Averaging, Minimizer, Sampling
 from mccfr_spiel.common import refusals
 
 AUTO = "auto"
@@ -85,14 +55,14 @@ class Algorithm(_Parts):
             return super().__new__(cls, *parts, **more)
 
     def __repr__(self) -> str:
-        parts = [repr(self.sampling), repr(self.minimizer)]
+        shown = [repr(self.sampling), repr(self.minimizer)]
         if self.averaging != UNIFORM:
-            parts.append(repr(self.averaging))
+            shown.append(repr(self.averaging))
         if not self.alternating:
-            parts.append("alternating=False")
+            shown.append("alternating=False")
         if self.batch != 1:
-            parts.append(f"batch={written(self.batch)}")
-        return f"Algorithm({', '.join(parts)})"
+            shown.append(f"batch={parts.written(self.batch)}")
+        return f"Algorithm({', '.join(shown)})"
 
     def __str__(self) -> str:
         """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
@@ -105,7 +75,7 @@ class Algorithm(_Parts):
         if known and "PRUNED_CFR" not in known:
             words = [next(iter(known)).replace("_PLUS", "+")]
         else:
-            if self.minimizer != RegretMatching():
+            if self.minimizer != rules.RegretMatching():
                 words[0] += f" with {self.minimizer}"
             if self.averaging != UNIFORM:
                 words.append(str(self.averaging))
@@ -118,40 +88,44 @@ class Algorithm(_Parts):
         return ", ".join(words)
 
 
-CFR = Algorithm(FULL, regret_matching())
+CFR = Algorithm(FULL, rules.regret_matching())
 """Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
-PRUNED_CFR = Algorithm(full(prune=True), regret_matching())
+PRUNED_CFR = Algorithm(parts.full(prune=True), rules.regret_matching())
 """CFR that does not follow an opponent's action of probability 0 (Lanctot et al. 2009,
 section 5)."""
-CFR_PLUS = Algorithm(FULL, regret_matching_plus(), LINEAR)
+CFR_PLUS = Algorithm(FULL, rules.regret_matching_plus(), parts.LINEAR)
 """Tammelin 2014."""
-LCFR = Algorithm(FULL, discounted_regret_matching(1.0, 1.0), LINEAR)
+LCFR = Algorithm(FULL, rules.discounted_regret_matching(1.0, 1.0), parts.LINEAR)
 """Linear CFR (Brown, Sandholm 2019)."""
-DCFR = Algorithm(FULL, discounted_regret_matching(1.5, 0.0), QUADRATIC)
+DCFR = Algorithm(FULL, rules.discounted_regret_matching(1.5, 0.0), parts.QUADRATIC)
 """Discounted CFR with (alpha, beta, gamma) = (1.5, 0, 2) (Brown, Sandholm 2019)."""
-PCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(), QUADRATIC)
+PCFR_PLUS = Algorithm(FULL, rules.predictive_regret_matching_plus(), parts.QUADRATIC)
 """Predictive CFR+ (Farina, Kroer, Sandholm 2021)."""
 DCFR_PLUS = Algorithm(
-    FULL, predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5), polynomial(4.0)
+    FULL,
+    rules.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5),
+    parts.polynomial(4.0),
 )
 """DCFR+ (Xu et al. 2024)."""
 PDCFR_PLUS = Algorithm(
-    FULL, predictive_regret_matching_plus(alpha=2.3), polynomial(5.0)
+    FULL, rules.predictive_regret_matching_plus(alpha=2.3), parts.polynomial(5.0)
 )
 """PDCFR+ (Xu et al. 2024)."""
-SAPCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(1 / 3), QUADRATIC)
+SAPCFR_PLUS = Algorithm(
+    FULL, rules.predictive_regret_matching_plus(1 / 3), parts.QUADRATIC
+)
 """PCFR+ whose prediction has a third of the weight (Meng et al. 2025)."""
-CHANCE_SAMPLING = Algorithm(CHANCE, regret_matching())
+CHANCE_SAMPLING = Algorithm(parts.CHANCE, rules.regret_matching())
 """Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
-OPPONENT_SAMPLING = Algorithm(OPPONENT, regret_matching())
+OPPONENT_SAMPLING = Algorithm(parts.OPPONENT, rules.regret_matching())
 """Farina, Kroer, Sandholm 2020, with regret matching."""
-EXTERNAL_SAMPLING = Algorithm(EXTERNAL, regret_matching())
+EXTERNAL_SAMPLING = Algorithm(parts.EXTERNAL, rules.regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.2."""
-OUTCOME_SAMPLING = Algorithm(OUTCOME, regret_matching())
+OUTCOME_SAMPLING = Algorithm(parts.OUTCOME, rules.regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
-BALANCED_OUTCOME_SAMPLING = Algorithm(BALANCED_OUTCOME, regret_matching())
+BALANCED_OUTCOME_SAMPLING = Algorithm(parts.BALANCED_OUTCOME, rules.regret_matching())
 """Farina, Kroer, Sandholm 2020, section 4.2.1, with regret matching."""
-AVERAGE_STRATEGY_SAMPLING = Algorithm(AVERAGE_STRATEGY, regret_matching())
+AVERAGE_STRATEGY_SAMPLING = Algorithm(parts.AVERAGE_STRATEGY, rules.regret_matching())
 """Gibson, Burch, Lanctot, Szafron 2012."""
 
 
@@ -164,7 +138,7 @@ def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
         horizon: the number of iterations that are to be run, at least 1.
         gamma: of the average at first.
     """
-    rule = discounted_regret_matching(
+    rule = rules.discounted_regret_matching(
         1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
     )
     return Algorithm(FULL, rule, _falling(gamma, horizon))
@@ -177,11 +151,13 @@ def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
         horizon: the number of iterations that are to be run, at least 1.
         gamma: of the average at first; falls by 5 (or to 0).
     """
-    return Algorithm(FULL, predictive_regret_matching_plus(), _falling(gamma, horizon))
+    return Algorithm(
+        FULL, rules.predictive_regret_matching_plus(), _falling(gamma, horizon)
+    )
 
 
 def _falling(gamma: float, horizon: int) -> Averaging:
-    gamma = refusals.number(gamma, "gamma", 0, MOST_GAMMA)
+    gamma = refusals.number(gamma, "gamma", 0, parts.MOST_GAMMA)
     if refusals.integer(horizon, "horizon", 1) and not gamma:
         return UNIFORM
     return Averaging(gamma, -min(gamma, 5.0), horizon)
@@ -213,8 +189,8 @@ def _constants() -> dict[str, Algorithm]:
 
 
 ALGORITHMS = {name.lower(): one for name, one in _constants().items()} | {
-    "ftrl": Algorithm(EXTERNAL, ftrl(1.0)),
-    "omd": Algorithm(EXTERNAL, omd(1.0)),
+    "ftrl": Algorithm(parts.EXTERNAL, rules.ftrl(1.0)),
+    "omd": Algorithm(parts.EXTERNAL, rules.omd(1.0)),
 }
 """The named algorithms, as the command line calls them."""
 
@@ -251,7 +227,8 @@ def check_algorithm(algorithm: Any) -> None:
     for name, kind in kinds.items():
         part = getattr(algorithm, name)
         if not isinstance(part, kind):
-            how = f" Call it; if it is yours, give {OWN_KINDS[name].maker}(...) of it."
+            own = parts.OWN_KINDS[name].maker
+            how = f" Call it; if it is yours, give {own}(...) of it."
             raise ValueError(
                 f"{part!r} is not a value of {kind.__name__}.{how * callable(part)}"
             )
@@ -289,7 +266,7 @@ def _check_can_prune(algorithm: Algorithm) -> None:
     given = 'prune="regret" is given, but'
     if algorithm.sampling.prune_below is not None:
         given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
-    if algorithm.minimizer.rule != RegretMatching.rule:
+    if algorithm.minimizer.rule != rules.RegretMatching.rule:
         raise ValueError(
             f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
             "negative; choose regret_matching or drop it."
@@ -306,10 +283,10 @@ def _check_can_prune(algorithm: Algorithm) -> None:
 
 _CALLS: dict[str, Any] = {
     **{k: v for k, v in vars(parts).items() if isinstance(v, Sampling | Averaging)},
-    **RULES,
-    **{kind.__name__: kind for kind in RULES.values()},
+    **rules.RULES,
+    **{kind.__name__: kind for kind in rules.RULES.values()},
     **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
-    **{one.__name__: one for one in (full, outcome, polynomial)},
+    **{one.__name__: one for one in (parts.full, parts.outcome, parts.polynomial)},
 }
 """The names that a repr may have in it. All of them make values and do nothing else."""
 

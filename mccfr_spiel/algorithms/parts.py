@@ -308,11 +308,7 @@ AVERAGE_STRATEGY = average_strategy()
 Ranges = Mapping[str, tuple[float, float]]
 """The least and the greatest value of numbers, by their names."""
 
-_RULE_WORDS = {
-    "regret_matching_plus": "regret matching+",
-    "ftrl": "FTRL",
-    "omd": "OMD",
-}
+_RULE_WORDS = {"regret_matching_plus": "regret matching+", "ftrl": "FTRL", "omd": "OMD"}
 """What papers call rules whose names do not say it already."""
 
 

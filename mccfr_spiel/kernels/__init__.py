@@ -3,12 +3,11 @@
     tables.py      what compiled code reads and changes, in one specification
     sampling.py    how actions and outcomes are drawn, picked, pruned and stacked
     minimizers.py  the table of the local rules, and how their tables start
-    regret_rules.py, entropy_rules.py  the rules, one function each
-    rates.py       how a rule's parameters change, and exact discounts in sampled walks
-    averaging.py   the lazy average
+    regret_rules.py, entropy_rules.py  the rules, one function each, and how their
+                   parameters change; exact discounts in sampled walks
     baselines.py   control variates for walks that follow one history
     walk.py        the walk, and the loop for algorithms that sample
-    apply.py       the update after walks
+    apply.py       the update after walks, and the lazy average
     stored.py      stored trees as the source of a walk's nodes
     passes.py      the loop for algorithms that do not sample, in one or several threads
     regret_pruning.py  that loop, leaving out actions of very negative regret

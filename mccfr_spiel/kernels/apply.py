@@ -7,6 +7,15 @@ gradient that it has used, and passes a value up to the parent's gradient. A wal
 has carried along what the average has before each infoset. Otherwise all debts are paid
 first, ancestors first, while no policy has moved yet.
 
+**The average policy** is that of the weighted sum of the realization plans of all
+iterations. Adding a plan to the sum in every iteration would visit every sequence.
+Instead the sums are lazy, and exact nonetheless. While a policy does not move, what is
+added at an infoset is the policy times what is added at its parent sequence. So it is
+enough to add, when a walk next meets the infoset and before its policy moves, the
+policy times all that has come to the parent since. `Tables.average[s]` is the sum at
+sequence s up to then, and `Tables.paid[i]` the sum that infoset i's parent had then;
+the difference to what the parent has now is the infoset's debt.
+
 **Players who forget.** Under an abstraction a player may come to one infoset after
 different own moves. The infoset is a string with one row of tables and no parent
 sequence, so a walk for such players keeps the gradient for each of its visits instead:
@@ -16,7 +25,7 @@ sequences, one for each player. From the last visit up, a visit adds its regrets
 row of its string and its value to the slot through which the walk came. The policies
 move once all visits have been added.
 
-The average is stochastically weighted (Lanctot 2013, 4.4): a visit of a player who is
+Their average is stochastically weighted (Lanctot 2013, 4.4): a visit of a player who is
 not updated adds that player's policy to the average, times the weight of the walk. The
 player's own moves decided whether the walk came there, so with two players the policy
 of each iteration counts, on average, by chance's and the player's own probability of
@@ -31,13 +40,99 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.averaging import average_weight, pay_debt
-from mccfr_spiel.kernels.jit import inlined, pasted
+from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule
-from mccfr_spiel.kernels.rates import advance, rates_since
-from mccfr_spiel.kernels.regret_rules import play_positive
+from mccfr_spiel.kernels.regret_rules import (
+    advance,
+    play_positive,
+    rates_since,
+    scheduled,
+)
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
+
+# --- the average of all plans, kept without touching infosets that no walk meets ------
+
+
+@inlined
+def average_weight(iteration: int, settings: np.ndarray, before: float) -> float:
+    """The weight of an iteration's plans in the average.
+
+    It is iteration ** gamma. If gamma changes, to gamma(t) in iteration t, then before
+    iteration t all that is in the average is multiplied by ((t - 1) / t) ** gamma(t).
+    The weights here grow by the inverse instead, which is the same average. If it is a
+    user's own, the weight stands behind the settings.
+
+    Args:
+        iteration: its number, from 1 on.
+        settings: see `tables.NUM_SETTINGS`.
+        before: the weight of the iteration before.
+    """
+    gamma, change = settings[layout.GAMMA], settings[layout.GAMMA_CHANGE]
+    first = np.int64(settings[layout.WEIGHTS_FROM])
+    if first > 0:
+        return settings[layout.NUM_SETTINGS + iteration - first]
+    if change == 0.0:
+        if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
+            return 1.0 * iteration if gamma == 1.0 else 1.0
+        return iteration**gamma
+    if iteration == 1:
+        return 1.0
+    gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
+    return before * (iteration / (iteration - 1)) ** gamma
+
+
+@pasted
+def pay_debt(
+    tables: Tables, infoset: int, settled: float, start: int, stop: int
+) -> None:
+    """Adds to the average what an infoset owes it since it was last met.
+
+    Args:
+        tables: of which `average` and `paid` change.
+        infoset: whose debt is paid.
+        settled: what the average has at the player's sequence before the infoset.
+        start: the infoset's first sequence.
+        stop: the end of its sequences.
+    """
+    debt = settled - tables.paid[infoset]
+    for s in range(start, stop):
+        tables.average[s] += tables.policy[s] * debt
+    tables.paid[infoset] = settled
+
+
+@jit
+def settle_average(
+    infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
+) -> None:
+    """Adds to `average` what every infoset owes it, so that it holds whole sums.
+
+    Ancestors come first, so an infoset's parent has been paid when its turn comes.
+    """
+    for infoset in range(len(infosets)):
+        start = infosets[infoset]["first_sequence"]
+        debt = average[infosets[infoset]["parent"]] - paid[infoset]
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            average[s] += policy[s] * debt
+
+
+@jit
+def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
+    """Turns sums of plans into a policy, uniform where the player never plays to.
+
+    Equal sums become 1 / count to the bit, as at infosets that a tree has not met.
+    """
+    for infoset in range(len(infosets)):
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        total = 0.0
+        are_equal = True
+        for s in range(start, stop):
+            total += average[s]
+            are_equal = are_equal and average[s] == average[start]
+        for s in range(start, stop):
+            average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
+
 
 # --- batches: several walks for a player against the same policies, then one update ---
 
@@ -53,47 +148,28 @@ as if a walk had not yet been made when the next one begins, which costs next to
 (docs/scaling.md)."""
 
 
-def plain_batch_at(given: int, iteration: int) -> int:
-    """The walks for each player in an iteration.
+def plain_walks_at(given: int, iteration: int) -> tuple[int, int]:
+    """How many walks for a player come before an iteration, and how many it has.
 
-    Args:
-        given: their number, or GROWING.
-        iteration: from 1 on.
-    """
-    if given != GROWING:
-        return given
-    batch = 1
-    while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
-        batch *= 2
-    return batch
-
-
-batch_at = inlined(plain_batch_at)
-
-
-def plain_walk_number(given: int, iteration: int, nth: int) -> int:
-    """The number of a walk among all walks for a player, from 1 on.
-
-    Its draws go by that number, so that those of batches of one are as they always
-    were, and no two walks share a stream.
+    Draws go by the number of a walk among all of them, from 1 on, so that those of
+    batches of one are as they always were, and no two walks share a stream.
 
     Args:
         given: the walks for a player in an iteration, or GROWING.
         iteration: from 1 on.
-        nth: the walk's number in its batch, from 0 on.
     """
     if given != GROWING:
-        return (iteration - 1) * given + nth + 1
+        return (iteration - 1) * given, given
     # One pass counts the walks of the iterations from `first` on that have one batch.
     walks, first, batch = 0, 1, 1
     while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
         walks += (2 * ITERATIONS_A_WALK * batch - first) * batch
         first = 2 * ITERATIONS_A_WALK * batch
         batch *= 2
-    return walks + (iteration - first) * batch + nth + 1
+    return walks + (iteration - first) * batch, batch
 
 
-walk_number = inlined(plain_walk_number)
+walks_at = inlined(plain_walks_at)
 
 NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
 """The groups into which a batch of walks over rules is cut, and the least and the most
@@ -109,7 +185,7 @@ def present_iteration(walk: Walk) -> Any:
 @pasted
 def present_batch(task: Task, walk: Walk) -> Any:
     """The walks for each player in that iteration."""
-    return batch_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))
+    return walks_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))[1]
 
 
 @inlined
@@ -120,9 +196,8 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     It follows from how long walks have been so far, the same for any number of threads.
     """
     given, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
-    batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
-    num_walks = num_players * (walk_number(given, iteration, 0) - 1)
-    num_walks += walk.cursor[layout.PLAYER] * batch
+    (before, batch), (least, most) = walks_at(given, iteration), NODES_OF_GROUP
+    num_walks = num_players * before + walk.cursor[layout.PLAYER] * batch
     touched = walk.cursor[layout.NODES_TOUCHED]
     is_known = num_walks > 0 and touched > 0
     if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not is_known:
@@ -159,7 +234,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     for each walk.
     """
     given = np.int64(task.job[layout.BATCH])
-    return weight * batch_at(given, iteration) if given == GROWING else weight
+    return weight * walks_at(given, iteration)[1] if given == GROWING else weight
 
 
 @pasted
@@ -307,14 +382,6 @@ def make_apply(
 
 NOT_UPDATED = -1
 """The slot `above` of a visit of a player who is not updated; it has no slots."""
-
-
-@inlined
-def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
-    """How many moves the next visit may have; 0 if there is no room for a visit."""
-    if num_met == len(walk.visit):
-        return 0
-    return len(walk.gain) - end_of_slots(walk, num_met, num_players)
 
 
 @inlined

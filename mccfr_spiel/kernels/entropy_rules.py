@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.rates import STEP, TEMPERATURE
+from mccfr_spiel.kernels.regret_rules import Rates
 from mccfr_spiel.kernels.tables import Tables
 
 
@@ -130,6 +130,19 @@ def start_logarithms(tables, infoset, start, stop, parameters, place, seed):
     start_sums(tables, infoset, start, stop, parameters, place, seed)
     for s in range(start, stop):
         tables.memory[s] = math.log(tables.policy[s])
+
+
+STEP, TEMPERATURE = range(2)
+"""The rates of magnetic mirror descent."""
+
+
+@inlined
+def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
+    """The rates of magnetic mirror descent, whose parameters are the step size, the
+    temperature, and the powers of the iteration by which each is divided."""
+    step = parameters[0] * iteration ** (-parameters[2])
+    temperature = parameters[1] * iteration ** (-parameters[3])
+    return step, temperature, 1.0
 
 
 @inlined

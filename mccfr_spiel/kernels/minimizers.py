@@ -17,7 +17,7 @@ rule, so the others cost it nothing. The functions share these arguments:
     start, stop: its sequences are start .. stop - 1.
     parameters: `[K]` the numbers of the rule's value in algorithms/, in the order in
         which its property `parameters` gives them.
-    rates: the Rates, what the rule's parameters are in this iteration; see rates.py.
+    rates: the Rates, what the rule's parameters are in this iteration.
     place, seed: the infoset's place and the solver's seed, for a random start.
 
 A rule that a user writes as a function of one infoset (`algorithms.own_rule`) becomes
@@ -37,7 +37,7 @@ from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
+from mccfr_spiel.kernels import entropy_rules, regret_rules
 from mccfr_spiel.kernels.jit import (
     IS_COMPILED,
     inlined,
@@ -46,7 +46,7 @@ from mccfr_spiel.kernels.jit import (
     uncached,
     why_not,
 )
-from mccfr_spiel.kernels.rates import AHEAD, Rates
+from mccfr_spiel.kernels.regret_rules import AHEAD, Rates
 from mccfr_spiel.kernels.tables import SEED
 
 _Others = ParamSpec("_Others")
@@ -71,7 +71,7 @@ class Rule(NamedTuple):
 
     update: Callable[..., float]
     start: Callable[..., None] = start_uniform
-    rates: Callable[..., Rates] = rates.constant
+    rates: Callable[..., Rates] = regret_rules.constant
     discounts: bool = False
     looks_ahead: bool = False
 
@@ -82,10 +82,10 @@ RULES = {
         regret_rules.match_regrets_plus, regret_rules.start_regrets
     ),
     "discounted_regret_matching": Rule(
-        regret_rules.discount_regrets, rates=rates.of_two_powers, discounts=True
+        regret_rules.discount_regrets, rates=regret_rules.of_two_powers, discounts=True
     ),
     "predictive_regret_matching_plus": Rule(
-        regret_rules.predict_regrets, rates=rates.of_one_power, discounts=True
+        regret_rules.predict_regrets, rates=regret_rules.of_one_power, discounts=True
     ),
     "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
     "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),
@@ -98,7 +98,7 @@ RULES = {
     "mmd": Rule(
         entropy_rules.descend_to_magnet,
         entropy_rules.start_logarithms,
-        rates.of_descent,
+        entropy_rules.of_descent,
     ),
 }
 """The rules by the names that their values in algorithms/ have."""

@@ -41,17 +41,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import begin_update, end_update, is_at_end
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
-from mccfr_spiel.kernels.tables import (
-    Blocks,
-    Passes,
-    Plans,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-    tree_in,
-    views,
-)
+from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
 
 # --- how passes over a complete tree are cut into pieces of work for threads ----------
@@ -192,7 +182,7 @@ UPWARD, DOWNWARD = range(2)
 
 @pasted
 def go_up(
-    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
     """Has the pieces `first .. end - 1` done from the last infoset up, then the top."""
     desk[WAY] = UPWARD
@@ -203,7 +193,7 @@ def go_up(
 
 @pasted
 def go_down(
-    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
     """Has the top done from the first infoset down, then pieces `first .. end - 1`."""
     desk[WAY] = DOWNWARD
@@ -243,14 +233,10 @@ def add_rows(
 
 @inlined
 def move_plans(
-    infosets: np.ndarray,
-    tables: Tables,
-    plan: np.ndarray,
-    infoset: int,
-    weight: float,
+    infosets: np.ndarray, tables: Tables, infoset: int, weight: float
 ) -> None:
     """Adds an infoset's old plan to the average, and makes that of its new policy."""
-    start = infosets[infoset]["first_sequence"]
+    start, plan = infosets[infoset]["first_sequence"], tables.plan
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):
         tables.average[s] += weight * plan[s]
@@ -258,7 +244,9 @@ def move_plans(
 
 
 @inlined
-def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+def take_value(
+    tree: layout.TreeArrays, tables: Tables, root: int, looks_ahead: bool
+) -> None:
     """Adds the value that a block's root has left to its parent sequence's."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
     tables.gradient[parent] += tables.gradient[start]
@@ -278,10 +266,10 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
 
     @inlined
-    def update_infoset(task, tree, tables, passes, plan, infoset, parent, rates):
+    def update_infoset(task, tree, tables, passes, infoset, parent, rates):
         """Adds the leaves' payoffs to an infoset's gradient and moves its policy; adds
         its value at `parent`, the sequence before it."""
-        infosets, gradient = tree.infosets, tables.gradient
+        infosets, gradient, plan = tree.infosets, tables.gradient, tables.plan
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         if has_rows:
@@ -304,9 +292,8 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     def do_piece(frame, desk, piece):
         task = views(frame, Task)
         tree, tables = tree_in(frame, task.job), views(frame, Tables)
-        passes, blocks = views(frame, Passes), views(frame, Blocks)
-        plan, infosets = views(frame, Plans).plan, tree.infosets
-        walk = views(frame, Walk)
+        passes, blocks = views(frame, Passes), views(frame, layout.Blocks)
+        walk, infosets = views(frame, Walk), tree.infosets
         if piece == THE_TOP:
             order, is_cut = blocks.top, False
             begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
@@ -327,14 +314,14 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                 parent = infosets[infoset]["parent"]
                 if kind == ROOT:
                     parent = infosets[infoset]["first_sequence"]
-                update_infoset(task, tree, tables, passes, plan, infoset, parent, rates)
+                update_infoset(task, tree, tables, passes, infoset, parent, rates)
         else:
             weight = walk.clock[layout.AVERAGE_WEIGHT]
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
                     continue
-                move_plans(infosets, tables, plan, infoset, weight)
+                move_plans(infosets, tables, infoset, weight)
 
     return do_piece
 
@@ -398,7 +385,7 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
     def iterate(frame, desk, leads):
         task, tables = views(frame, Task), views(frame, Tables)
         tree, walk = tree_in(frame, task.job), views(frame, Walk)
-        blocks = views(frame, Blocks)
+        blocks = views(frame, layout.Blocks)
         return loop(frame, task, tree, tables, walk, blocks, desk, leads)
 
     return iterate
@@ -558,7 +545,9 @@ HEIGHT = 1024
 """The height of the stack at first."""
 
 
-def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) -> None:
+def walk_whole(
+    walk: Any, tree: layout.TreeArrays, changed: np.ndarray, *notes: Any
+) -> None:
     """Walks a tree with notes, of which the first one counts or adds up."""
     height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
     while True:
@@ -570,7 +559,7 @@ def walk_whole(walk: Any, tree: TreeArrays, changed: np.ndarray, *notes: Any) ->
         height *= 4
 
 
-def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
+def add_reaches(tree: layout.TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
     """Adds up over the nodes of each infoset how the others and chance play to them.
 
     Times the player's own plan at the infoset's parent, that is the probability that a

@@ -6,7 +6,7 @@ sampling draws one action per information set, however many of its histories it 
 (Lanctot et al. 2009), and neither the growth of the tree nor a checkpoint can change a
 result.
 
-Compiled functions take `np.uint64`; functions called plain_... take Python's integers.
+Compiled functions take `np.uint64`.
 """
 
 import hashlib
@@ -69,28 +69,3 @@ def infoset_place(player: int, info_state: str) -> int:
             "or the abstraction write it otherwise, as by repr()."
         ) from error
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
-
-
-# --- the same with Python's integers, which is faster if Python calls ------------
-
-_MASK = 2**64 - 1
-_PLAIN_FIRST, _PLAIN_SECOND = int(_FIRST), int(_SECOND)
-_PLAIN_GOLDEN = int(_GOLDEN)
-
-
-def _plain_mix(x: int) -> int:
-    """`mix`."""
-    x = ((x ^ (x >> 30)) * _PLAIN_FIRST) & _MASK
-    x = ((x ^ (x >> 27)) * _PLAIN_SECOND) & _MASK
-    return x ^ (x >> 31)
-
-
-def plain_stream_key(seed: int, iteration: int, player: int, num_players: int) -> int:
-    """`stream_key`."""
-    walk = (iteration * num_players + player) * _PLAIN_GOLDEN
-    return _plain_mix((_plain_mix((seed + _PLAIN_GOLDEN) & _MASK) + walk) & _MASK)
-
-
-def plain_uniform(stream: int, place: int) -> float:
-    """`uniform`."""
-    return (_plain_mix(stream ^ place) >> 11) * _TO_UNIT

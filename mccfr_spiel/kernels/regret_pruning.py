@@ -34,20 +34,7 @@ from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import RULES
 from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
-from mccfr_spiel.kernels.tables import (
-    AVERAGE_WEIGHT,
-    FLOAT,
-    LONG,
-    TOUCHED,
-    Passes,
-    Plans,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-    tree_in,
-    views,
-)
+from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
@@ -64,10 +51,10 @@ class Ceilings(NamedTuple):
         height: a walk's stack is never higher.
     """
 
-    highest: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
-    step: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
-    num_nodes: Annotated[np.ndarray, Entry(LONG, "[S]")]
-    height: Annotated[np.ndarray, Entry(LONG, "[1]")]
+    highest: Annotated[np.ndarray, Entry(layout.FLOAT, "[N, 2]")]
+    step: Annotated[np.ndarray, Entry(layout.FLOAT, "[S]")]
+    num_nodes: Annotated[np.ndarray, Entry(layout.LONG, "[S]")]
+    height: Annotated[np.ndarray, Entry(layout.LONG, "[1]")]
 
 
 LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
@@ -78,7 +65,7 @@ _ceilings_in = LAYOUT.viewer()
 
 @inlined
 def meet_plans(
-    infosets: np.ndarray, passes: Passes, tables: Tables, plan: np.ndarray, other: int
+    infosets: np.ndarray, passes: Passes, tables: Tables, other: int
 ) -> None:
     """Adds the present plan of a player, which the other one's update meets, to the sum
     of all that were met."""
@@ -87,12 +74,16 @@ def meet_plans(
         infoset = passes.members[member]
         start = infosets[infoset]["first_sequence"]
         for s in range(start, start + infosets[infoset]["num_actions"]):
-            tables.seen[s] += plan[s]
+            tables.seen[s] += tables.plan[s]
 
 
 @inlined
 def walk_followed(
-    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Walk, player: int
+    tree: layout.TreeArrays,
+    tables: Tables,
+    ceilings: Ceilings,
+    stack: Walk,
+    player: int,
 ) -> int:
     """Walks to all that a player's update needs to know: adds the leaves' payoffs to
     `gradient` and `known`, and the ceilings of what is skipped to `best`.
@@ -138,22 +129,24 @@ def walk_followed(
 
 @inlined
 def update_infoset(
+    infosets: np.ndarray,
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
     infoset: int,
-    start: int,
-    stop: int,
-) -> tuple[float, float, int]:
-    """Moves the policy at an infoset, by regret matching over what is followed.
+) -> int:
+    """Moves the policy at an infoset, by regret matching over what is followed, and
+    passes up <b, G> and the highest value of `best`.
 
     The memory of an action that is skipped is a bound on its regret. If no regret is
     above 0, the policy is uniform over the others. An infoset that is resumed starts
     anew, as if its player had played the best response so far.
 
     Returns:
-        <b, G>, the highest value of `best`, and the number of nodes touched.
+        The number of nodes touched to make good what was skipped.
     """
+    start, parent = infosets[infoset]["first_sequence"], infosets[infoset]["parent"]
+    stop = start + infosets[infoset]["num_actions"]
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     best, skips, got = tables.best, tables.skips, tables.got
     value, highest, touched = 0.0, -np.inf, 0
@@ -183,7 +176,9 @@ def update_infoset(
             policy[s] = max(memory[s], 0.0) / total
         else:
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
-    return value, highest, touched
+    gradient[parent] += value
+    tables.below[parent] += highest
+    return touched
 
 
 @inlined
@@ -207,84 +202,43 @@ def decide(
             skips[s] = RESUMED if skips[s] == SKIPPED else FOLLOWED
 
 
-@inlined
-def update_player(
-    tree: TreeArrays,
-    tables: Tables,
-    passes: Passes,
-    ceilings: Ceilings,
-    player: int,
-) -> int:
-    """Moves a player's policy, from the last infoset up, after a walk.
-
-    Returns:
-        The number of nodes touched to make good what was skipped.
-    """
-    infosets, touched = tree.infosets, 0
-    first, last = passes.member_ends[player], passes.member_ends[player + 1]
-    for visit in range(last - 1, first - 1, -1):
-        infoset = passes.members[visit]
-        if tables.is_met[infoset] == SKIPPED:
-            continue
-        start = infosets[infoset]["first_sequence"]
-        stop = start + infosets[infoset]["num_actions"]
-        parent = infosets[infoset]["parent"]
-        value, highest, more = update_infoset(
-            tables, passes, ceilings, infoset, start, stop
-        )
-        tables.gradient[parent] += value
-        touched += more
-        tables.below[parent] += highest
-    tables.gradient[player] = tables.below[player] = 0.0
-    return touched
-
-
-@inlined
-def move_player(
-    tree: TreeArrays,
-    tables: Tables,
-    passes: Passes,
-    ceilings: Ceilings,
-    plan: np.ndarray,
-    player: int,
-    weight: float,
-) -> None:
-    """Adds a player's old plan to the average, makes the new one, and decides what the
-    next pass leaves out, from the first infoset down.
-
-    Where nothing was followed the plan is 0 and stays so.
-    """
-    for visit in range(passes.member_ends[player], passes.member_ends[player + 1]):
-        infoset = passes.members[visit]
-        parent = tree.infosets[infoset]["parent"]
-        if tables.is_met[infoset] != SKIPPED:
-            move_plans(tree.infosets, tables, plan, infoset, weight)
-        elif tables.skips[parent] == SKIPPED:
-            continue
-        decide(tree.infosets, tables, ceilings, infoset)
-
-
 @jit(nogil=True, views_only=True)
 def do_player(frame, desk, player):
-    """Goes the leader's way through a player's infosets; see `passes.make_piece`."""
+    """Goes the leader's way through a player's infosets; see `passes.make_piece`.
+
+    Upward policies move. Downward the old plans are added to the average and the new
+    ones made, and it is decided what the next pass leaves out. Where nothing was
+    followed the plan is 0 and stays so.
+    """
     task, tables, walk = views(frame, Task), views(frame, Tables), views(frame, Walk)
     tree, passes = tree_in(frame, task.job), views(frame, Passes)
-    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
+    ceilings, infosets = _ceilings_in(frame, Ceilings), tree.infosets
+    first, stop = passes.member_ends[player], passes.member_ends[player + 1]
     if desk[WAY] == UPWARD:
-        walk.marks[TOUCHED] += update_player(tree, tables, passes, ceilings, player)
-    else:
-        weight = walk.clock[AVERAGE_WEIGHT]
-        move_player(tree, tables, passes, ceilings, plan, player, weight)
+        for visit in range(stop - 1, first - 1, -1):
+            infoset = passes.members[visit]
+            if tables.is_met[infoset] != SKIPPED:
+                walk.marks[layout.TOUCHED] += update_infoset(
+                    infosets, tables, passes, ceilings, infoset
+                )
+        tables.gradient[player] = tables.below[player] = 0.0
+        return
+    for visit in range(first, stop):
+        infoset = passes.members[visit]
+        if tables.is_met[infoset] != SKIPPED:
+            move_plans(infosets, tables, infoset, walk.clock[layout.AVERAGE_WEIGHT])
+        elif tables.skips[infosets[infoset]["parent"]] == SKIPPED:
+            continue
+        decide(infosets, tables, ceilings, infoset)
 
 
 @inlined
 def deliver(frame, desk, tables, first, end):
     """Walks for the players `first .. end - 1`; returns the nodes touched."""
     tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
-    ceilings, plan = _ceilings_in(frame, Ceilings), views(frame, Plans).plan
-    touched, stack = 0, views(frame, Walk)
+    ceilings, stack, touched = _ceilings_in(frame, Ceilings), views(frame, Walk), 0
     for player in range(first, end):
-        meet_plans(tree.infosets, passes, tables, plan, 1 - player)
+        meet_plans(tree.infosets, passes, tables, 1 - player)
         touched += walk_followed(tree, tables, ceilings, stack, player)
     return touched
 
@@ -295,7 +249,7 @@ iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
 
 @jit
 def survey_nodes(
-    tree: TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
+    tree: layout.TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
 ) -> None:
     """Looks at each node of a complete tree of two players.
 

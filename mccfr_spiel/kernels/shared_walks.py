@@ -35,17 +35,7 @@ from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
-from mccfr_spiel.kernels.tables import (
-    FLOAT,
-    INT,
-    LONG,
-    UNSIGNED,
-    Tables,
-    Task,
-    TreeArrays,
-    Walk,
-    tree_in,
-)
+from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in
 from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
 from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Log, Sampled, make_walk
 
@@ -79,12 +69,12 @@ class Cut(NamedTuple):
         top: the infosets met in the top, roots of subtrees included.
     """
 
-    home: Annotated[np.ndarray, Entry(INT, "[S]")]
-    player_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
-    ends: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
-    met: Annotated[np.ndarray, Entry(INT, "[I']")]
-    num_met: Annotated[np.ndarray, Entry(LONG, "[K]")]
-    top: Annotated[np.ndarray, Entry(INT, "[I'']")]
+    home: Annotated[np.ndarray, Entry(layout.INT, "[S]")]
+    player_ends: Annotated[np.ndarray, Entry(layout.LONG, "[P + 1]")]
+    ends: Annotated[np.ndarray, Entry(layout.LONG, "[K + 1]")]
+    met: Annotated[np.ndarray, Entry(layout.INT, "[I']")]
+    num_met: Annotated[np.ndarray, Entry(layout.LONG, "[K]")]
+    top: Annotated[np.ndarray, Entry(layout.INT, "[I'']")]
 
 
 class Slots(NamedTuple):
@@ -104,16 +94,16 @@ class Slots(NamedTuple):
         order_ends: of a slice's `order`, those of block b end where its entry b says.
     """
 
-    node: Annotated[np.ndarray, Entry(INT, "[R, H]")]
-    sequence: Annotated[np.ndarray, Entry(INT, "[R, H]")]
-    weight: Annotated[np.ndarray, Entry(FLOAT, "[R, H]")]
-    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R, H]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[R, NUM_COUNTS]")]
-    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
+    node: Annotated[np.ndarray, Entry(layout.INT, "[R, H]")]
+    sequence: Annotated[np.ndarray, Entry(layout.INT, "[R, H]")]
+    weight: Annotated[np.ndarray, Entry(layout.FLOAT, "[R, H]")]
+    place: Annotated[np.ndarray, Entry(layout.UNSIGNED, "[R, H]")]
+    counts: Annotated[np.ndarray, Entry(layout.LONG, "[R, NUM_COUNTS]")]
+    event: Annotated[np.ndarray, Entry(layout.INT, "[NUM_SLICES, C]")]
     leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES, C]")]
     fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES, C]")]
-    order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
-    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES, K + 1]")]
+    order: Annotated[np.ndarray, Entry(layout.INT, "[NUM_SLICES, C]")]
+    order_ends: Annotated[np.ndarray, Entry(layout.LONG, "[NUM_SLICES, K + 1]")]
 
 
 SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)
@@ -209,13 +199,13 @@ def make_part_of_batch(walk_on: Any) -> Any:
         first, stop, is_large,
     ):  # fmt: skip
         given = np.int64(task.job[layout.BATCH])
-        iteration = apply.present_iteration(walk)
+        before, _ = apply.walks_at(given, apply.present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], tree.utilities.shape[1]
         num_met, touched, status = np.int64(0), np.int64(0), np.int64(layout.DONE)
         forks, leaves, nth = np.int64(0), np.int64(0), first
         while nth < stop and status == layout.DONE:
-            number = apply.walk_number(given, iteration, nth)
-            stream = stream_key(task.job[layout.SEED], number, player, num_players)
+            number, seed = before + nth + 1, task.job[layout.SEED]
+            stream = stream_key(seed, number, player, num_players)
             top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             status, top, num_met, touched, forks, leaves = walk_on(
                 task, tree, game, known, path, rules, tables, stack, log,

@@ -21,8 +21,9 @@ _MOST_FETCHED = 256
 
 
 @inlined
-def enter(tree, game, known, path, rules, node):
-    """Nothing: a row needs no state."""
+def nothing(*arguments):
+    """A step that has nothing to do. Rows of a tree need no state and stay, and their
+    infosets come with them, before the walk."""
 
 
 @inlined
@@ -53,11 +54,6 @@ def arrive(tree, game, known, path, rules, node, acting, free):
 
 
 @inlined
-def keep(tree, game, known, path, rules, acting, start, count):
-    """Nothing: rows stay."""
-
-
-@inlined
 def place_at(tree, game, known, path, rules, infoset):
     """The place of the infoset."""
     return tree.infosets[infoset]["place"]
@@ -84,11 +80,6 @@ def stop(
     return push(walk, top, node, sequence, weight, place)
 
 
-@inlined
-def start(tree, game, known, path, rules, tables, walk, start_tables, task):
-    """Nothing: infosets come with the nodes, before the walk."""
-
-
 @pasted
 def fetch(tree: Any, at: Visit) -> None:
     """Asks memory for the children of a node, of which one is about to be drawn."""
@@ -98,8 +89,8 @@ def fetch(tree: Any, at: Visit) -> None:
 
 
 STORED = Source(
-    *(enter, acting_at, pay, arrive, keep),
-    *(place_at, policy_at, descend, stop, start, fetch),
+    *(nothing, acting_at, pay, arrive, nothing),
+    *(place_at, policy_at, descend, stop, nothing, fetch),
     grows=True,
 )
 

@@ -97,7 +97,7 @@ WEIGHTS_AHEAD = 1024
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
-the logarithms of all discounts of positive and of negative memories (see rates.py)."""
+the logarithms of all discounts of positive and negative memories (regret_rules.py)."""
 
 ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
 """The entries of a cursor, which only an update moves on: the iterations begun, the
@@ -164,9 +164,10 @@ class TreeArrays(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a solver has learned. See averaging.py for `average` and `paid`.
+    """What a solver has learned. See apply.py for `average` and `paid`.
 
     Attributes:
+        plan: the plans that `policy` stands for, which passes keep between two updates.
         policy: the current policy, 1 at empty sequences.
         memory: what the rule remembers, see minimizers.py.
         gradient: the estimate being made, 0 between updates.
@@ -175,7 +176,7 @@ class Tables(NamedTuple):
         weight: of the infoset in the dilated entropy.
         balance: the balanced strategy.
         ahead: see entropy_rules.py, 0 between updates.
-        log_positive: of the clock when last met, see rates.py.
+        log_positive: of the clock when last met, see regret_rules.py.
         log_negative: as log_positive.
         baseline: what a player expects below a sequence of anyone, see baselines.py.
         seen: the sum of all plans that the other player's updates have met, see
@@ -191,6 +192,7 @@ class Tables(NamedTuple):
             prune, as `skips`.
     """
 
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
     policy: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     memory: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
@@ -223,7 +225,7 @@ class Walk(NamedTuple):
         sequence: the updated player's last sequence before it.
         weight: the factor of all payoffs below it.
         place: its history's place, see randomness.py.
-        debt: what the infoset of `sequence` owes, see averaging.py.
+        debt: what the infoset of `sequence` owes, see apply.py.
         note: what baselines learn from.
         visit: decisions of players who forget.
         gain: their gradient, see apply.py.
@@ -275,21 +277,6 @@ class Passes(NamedTuple):
     payoffs: Annotated[np.ndarray, Entry(FLOAT, "[L P]")]
     members: Annotated[np.ndarray, Entry(INT, "[I]")]
     member_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
-
-    @property
-    def work(self) -> int:
-        """The work of a pass for all players, in rows of leaves."""
-        return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
-
-
-class Plans(NamedTuple):
-    """What passes keep between two updates.
-
-    Attributes:
-        plan: the plans that `Tables.policy` stands for.
-    """
-
-    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
 
 
 class Blocks(NamedTuple):
@@ -344,8 +331,8 @@ def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> 
     return new_record(Walk, needed, H=height, K=height, V=height, I=num_infosets)
 
 
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)
-"""What a frame holds. Kernels that walk do not look at the last three."""
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Blocks)
+"""What a frame holds. Kernels that walk do not look at the last two."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()

@@ -29,7 +29,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
@@ -37,7 +37,6 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.jit import PASTED, inlined, pasted
 
@@ -89,46 +88,36 @@ def give_way() -> None:
     time.sleep(0)
 
 
-def _step(emit: Any, result: Any, *, has_numbers: bool) -> Any:
-    """An intrinsic of a desk, a place and perhaps two numbers.
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emits the address of a place on a desk, the first two arguments."""
+    desk, place = signature.args[:2]
+    data = context.make_array(desk)(context, builder, arguments[0]).data
+    at = context.cast(builder, arguments[1], place, types.intp)
+    return cgutils.gep(builder, data, at)
 
-    Args:
-        emit: `emit(builder, pointer, numbers)` gives the value to return.
-        result: its type.
-        has_numbers: whether there are numbers.
-    """
 
+def _emit_load(_: Any, desk: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, *call: Any) -> Any:
+        return builder.load_atomic(_pointer(context, builder, *call), "seq_cst", 8)
+
+    return types.int64(desk, place), generate
+
+
+def _emit_replace(_: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        desk, place = signature.args[:2]
-        data = context.make_array(desk)(context, builder, arguments[0]).data
-        at = context.cast(builder, arguments[1], place, types.intp)
+        at = _pointer(context, builder, signature, arguments)
         numbers = [
-            context.cast(builder, value, kind, types.int64)
-            for value, kind in zip(arguments[2:], signature.args[2:], strict=True)
+            context.cast(builder, arguments[k], signature.args[k], types.int64)
+            for k in (2, 3)
         ]
-        return emit(builder, cgutils.gep(builder, data, at), numbers)
+        pair = builder.cmpxchg(at, *numbers, "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
 
-    def of_none(context: Any, desk: Any, place: Any) -> Any:
-        return result(desk, place), generate
-
-    def of_two(context: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
-        return result(desk, place, old, new), generate
-
-    return intrinsic(of_two if has_numbers else of_none)
+    return types.boolean(desk, place, old, new), generate
 
 
-def _emit_load(builder: Any, pointer: Any, numbers: Any) -> Any:
-    return builder.load_atomic(pointer, "seq_cst", 8)
-
-
-def _emit_replace(builder: Any, pointer: Any, numbers: Any) -> Any:
-    old, new = numbers
-    pair = builder.cmpxchg(pointer, old, new, "seq_cst", "seq_cst")
-    return builder.extract_value(pair, 1)
-
-
-_load = _step(_emit_load, types.int64, has_numbers=False)
-_replace = _step(_emit_replace, types.boolean, has_numbers=True)
+_load: Any = intrinsic(_emit_load)
+_replace: Any = intrinsic(_emit_replace)
 
 
 @overload(load, jit_options=PASTED)
@@ -233,46 +222,27 @@ def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @signals_deferred()
-def run_each(
-    num_threads: int, task: Callable[[Any], Any], items: Iterable[Any]
-) -> list[Any]:
-    """What a function that lets other threads run, as NumPy's do, gives for each item.
-
-    Args:
-        num_threads: the caller's thread included; it does the last item.
-        task: the function.
-        items: at least one.
-    """
-    *others, last = items
-    found = []
-    for item in others:
-        try:
-            found.append(submit(num_threads, task, item).result)
-        except RuntimeError:  # no more threads
-            found.append(functools.partial(task, item))
-    at_last = task(last)
-    return [*(result() for result in found), at_last]
-
-
 def in_parts(
-    num_threads: int | None,
-    size: int,
-    least: int,
-    task: Callable[[tuple[int, int]], Any],
-) -> list[Any]:
-    """What a function that lets other threads run gives for the parts of a range.
+    num_threads: int, size: int, task: Callable[[tuple[int, int]], object]
+) -> None:
+    """Calls a function that lets other threads run, as NumPy's do, for the parts of a
+    range.
 
     Args:
-        num_threads: the most parts; None for one for each core.
-        size: the range is 0 .. size - 1.
-        least: the least size of a part, if there are several.
+        num_threads: the most parts, of which the caller's thread does the last one.
+        size: the range is 0 .. size - 1; at least 1.
         task: the function of a part, its begin and its end.
     """
-    most = num_cores() if num_threads is None else num_threads
-    count = max(min(most, size // least), 1)
-    ends = [size * k // count for k in range(count + 1)]
-    parts = list(itertools.pairwise(ends))
-    return list(map(task, parts)) if count == 1 else run_each(count, task, parts)
+    count, waited = min(num_threads, size), []
+    *others, last = itertools.pairwise(size * k // count for k in range(count + 1))
+    for part in others:
+        try:
+            waited.append(submit(count, task, part).result)
+        except RuntimeError:  # no more threads
+            waited.append(functools.partial(task, part))
+    task(last)
+    for result in waited:
+        result()
 
 
 # --- for compiled code -------------------------------------------------------------

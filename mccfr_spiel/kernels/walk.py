@@ -40,17 +40,11 @@ import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels import apply
-from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule, make_start
-from mccfr_spiel.kernels.randomness import (
-    ROOT_PLACE,
-    child_place,
-    stream_key,
-    uniform,
-)
+from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import (
     LOOK,
     MOST_ASIDE,
@@ -364,7 +358,8 @@ def room_of(
     if learns:
         free = min(free, len(walk.note) - noted - 2)
     if forgets:
-        free = min(free, apply.free_slots(walk, num_met, num_players))
+        slots = len(walk.gain) - apply.end_of_slots(walk, num_met, num_players)
+        free = min(free, slots if num_met < len(walk.visit) else 0)
     return free
 
 
@@ -552,7 +547,7 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     """What the iteration of the present walk will add at a player's empty sequence."""
     weight, iteration = walk.clock[AVERAGE_WEIGHT], apply.present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
-        weight = average_weight(iteration, task.settings, weight)
+        weight = apply.average_weight(iteration, task.settings, weight)
     return apply.weight_of(task, weight, iteration)
 
 
@@ -596,7 +591,10 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                     marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
                 walk.debt[0] = debt_at_root(task, walk)
-            number = apply.walk_number(given, now, nth) if batched else now
+            number = now
+            if batched:
+                before, batch = apply.walks_at(given, now)
+                number = before + nth + 1
             stream = stream_key(seed, number, walker, num_players)
             pause = np.int64(task.job[PAUSE_LIMIT]) - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
@@ -612,7 +610,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 note(walk, heading, walker, noted - heading - 1, 0, value)
             if batched:
                 marks[WALK] += 1
-                if marks[WALK] < apply.batch_at(given, now):
+                if marks[WALK] < batch:
                     continue
             if not apply.is_due(task, walk, num_players):
                 continue

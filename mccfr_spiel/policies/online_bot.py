@@ -27,11 +27,7 @@ from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 from mccfr_spiel.common.display import counted, line, never_raises
 from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
-from mccfr_spiel.kernels.randomness import (
-    infoset_place,
-    plain_stream_key,
-    plain_uniform,
-)
+from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.policy import SeatBot
 from mccfr_spiel.tree.loading import load_game
@@ -335,7 +331,6 @@ class OnlineOutcomeSamplingBot(SeatBot):
         self.num_hands = 0
         self._table = Table()
         self._hand: list[Move] = []
-        self._stream = 0
         self.restart()
 
     @never_raises
@@ -352,8 +347,9 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def restart(self) -> None:
         """Begins a new hand; a hand that had no outcome is forgotten."""
         self._hand.clear()
-        hand = self.num_hands + 1
-        self._stream = plain_stream_key(self.seed, hand, self.player, self.num_players)
+        seed, hand = np.uint64(self.seed % 2**64), self.num_hands + 1
+        key = stream_key(seed, hand, self.player, self.num_players)
+        self._stream = np.uint64(key)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The (action, probability) pairs played here, exploration included."""
@@ -383,7 +379,8 @@ class OnlineOutcomeSamplingBot(SeatBot):
             )
         number = self._meet(info_state, actions)
         odds = self._explored(number, len(actions))
-        draw = plain_uniform(self._stream, infoset_place(self.player, info_state))
+        place = np.uint64(infoset_place(self.player, info_state))
+        draw = uniform(self._stream, place)
         chosen = plain_draw_action(odds, 0, len(actions), draw)
         self._hand.append(Move(number, chosen, odds[chosen], len(actions)))
         return actions[chosen]

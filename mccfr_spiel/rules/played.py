@@ -29,7 +29,7 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.sampling import push
-from mccfr_spiel.kernels.stored import STORED
+from mccfr_spiel.kernels.stored import STORED, nothing
 from mccfr_spiel.kernels.tables import (
     DONE,
     FLAG,
@@ -535,11 +535,6 @@ def stop(
     return push(walk, top, stacked(path.position[LEVEL]), sequence, weight, place)
 
 
-@inlined
-def fetch(tree, at):
-    """Nothing: children are not in memory."""
-
-
 PLAYED: Source = STORED._replace(
     enter=go_to,
     acting_at=p_acting,
@@ -549,10 +544,11 @@ PLAYED: Source = STORED._replace(
     descend=descend,
     stop=stop,
     start=start_new,
-    fetch=fetch,
+    fetch=nothing,
     grows=False,
 )
-"""`place_at` and `policy_at` are those of stored trees."""
+"""`place_at` and `policy_at` are those of stored trees; children are not in memory, so
+there is nothing to fetch."""
 
 
 @for_rule

@@ -36,11 +36,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.preparing import sampled_by
-from mccfr_spiel.solving.sharing import (
-    SharedWalks,
-    is_between_updates,
-    pace_of,
-)
+from mccfr_spiel.solving.sharing import SharedWalks, is_between_updates, pace_of
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.game_tree import GameTree
@@ -182,11 +178,7 @@ class Worker:
         self.state = state
 
     def gather(
-        self,
-        cursor: tuple[int, ...],
-        share: int,
-        num_shares: int,
-        tables: State | None,
+        self, cursor: tuple[int, ...], share: int, num_shares: int, tables: State | None
     ) -> Pack | None:
         """Makes the walks for the next update in a share of the blocks.
 

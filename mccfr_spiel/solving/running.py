@@ -1,6 +1,6 @@
-"""`Solver.run`: iterations with measurements on the way, which make a history.
+"""How `Solver.run` goes on and measures, and what runs a solver's iterations.
 
-The loop here is that of every run: it goes from one number of iterations, or of nodes
+`reached` is the loop of every run: it goes from one number of iterations, or of nodes
 touched, at which something is due to the next, in slices short enough for progress to
 be seen.
 
@@ -20,14 +20,13 @@ import pyspiel
 
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import Bar, hides_bar, html_table, text_table
+from mccfr_spiel.common.display import html_table, text_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.kernels.stored import make_iterate
-from mccfr_spiel.solving.preparing import kernel_name, sampled_by
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -73,59 +72,6 @@ def _shown(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
-
-
-def run(
-    solver: Any,
-    num_iterations: int | None,
-    until_nodes: float | None,
-    until_pot_percent: float | None,
-    *,
-    metrics: Given,
-    callback: Callable[[dict[str, Any]], object] | None,
-    progress: bool | None,
-    rows_per_decade: int,
-) -> None:
-    """`Solver.run`: adds a row to the history whenever one is due."""
-    ends = num_iterations, until_nodes, until_pot_percent
-    if [end is None for end in ends].count(False) != 1:
-        raise ValueError(
-            "Give either num_iterations, until_nodes or until_pot_percent."
-        )
-    if not (callback is None or callable(callback)):
-        raise ValueError(f"callback={callback!r} is not a function of a row.")
-    rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
-    labels, column, goal = labelled(metrics, {}), "iteration", -1.0
-    if until_pot_percent is not None:
-        last = solver.most_iterations
-        labels = {"pot_percent": pot_percent(solver.tree.game), **labels}
-        goal = refusals.number(
-            until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
-        )
-    elif num_iterations is not None:
-        more = refusals.integer(num_iterations, "num_iterations", 0)
-        last = solver.num_iterations + more
-    else:
-        column = "nodes_touched"
-        last = refusals.count(until_nodes, "until_nodes")
-    start = getattr(solver, COUNTERS[column])
-    dues = log_spaced(start + 1, last, rows_per_decade)
-    with Bar(
-        total=last - start,
-        disable=hides_bar(progress),
-        unit_scale=True,
-        unit=f" {column}",
-    ) as bar:
-
-        def watch(done: int) -> None:
-            bar.update(min(done, last) - start - bar.n)
-
-        for _ in reached(solver, column, dues, watch):
-            row = row_of(solver, labels)
-            solver.history.append(row)
-            is_asked = callback is not None and callback(row)
-            if is_asked or (goal > 0 and row["pot_percent"] <= goal):
-                return
 
 
 def pot_percent(game: pyspiel.Game) -> Metric:
@@ -313,19 +259,16 @@ Engine = Callable[[Any, np.ndarray], int]
 
 def kernel_of(state: SolverState) -> Any:
     """The compiled function that runs the iterations of a state's algorithm."""
-    algorithm = state.algorithm
-    sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
+    sampling, rule = state.algorithm.sampling, state.rule
     if sampling.prunes_by_regret:
         return iterate_pruned
     if isinstance(sampling, OwnEstimator):
         return make_passes(rule, estimated=True)
     if state.passes is not None:
         return state.passes.make_iterate(rule)
-    forgets = state.tree.abstraction is not None
-    sampled = sampled_by(algorithm)._replace(forgets=forgets)
     if state.store is not None:
-        return state.store.make_iterate(rule, sampled)
-    return make_iterate(rule, sampled)
+        return state.store.make_iterate(rule, state.sampled)
+    return make_iterate(rule, state.sampled)
 
 
 def engine_of(state: SolverState) -> Engine:
@@ -384,7 +327,7 @@ def _following(state: SolverState) -> Engine:
             return layout.DONE
         if passing is None:
             assert start is not None
-            passing = start(state.whole[1].plan, players)
+            passing = start(state.tables.plan, players)
         if not passing.go_on():
             return layout.PAUSED
         walk, nodes, passing = passing.walk, passing.num_nodes, None

@@ -17,12 +17,11 @@ import numpy as np
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.apply import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import LARGE, Sampled
 from mccfr_spiel.rules import grouped, kernel
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
 
@@ -61,8 +60,7 @@ def pace_of(
     given, counts = int(task.job[layout.BATCH]), walk.cursor.tolist()
     player = counts[layout.PLAYER]
     present = counts[layout.ITERATION] + (player == 0)
-    batch = plain_batch_at(given, present)
-    before = plain_walk_number(given, present, 0) - 1
+    before, batch = plain_walks_at(given, present)
     num_walks = num_players * before + player * batch
     return batch, counts[layout.NODES_TOUCHED] / num_walks if num_walks else 0.0
 
@@ -254,21 +252,17 @@ class GroupedWalks:
     """
 
     def __init__(
-        self,
-        tree: GameTree,
-        store: RuleStore,
-        sampled: Sampled,
-        rule: str,
-        num_threads: int,
+        self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
     ) -> None:
         """Makes nothing yet.
 
         Args:
-            tree, store: where the infosets are that walks have met.
+            tree: the game's, whose walks go over rules.
             sampled, rule: see `grouped.make_grouped_iterate`.
             num_threads: the most threads that may share.
         """
-        self._tree, self._store = tree, store
+        assert tree.rule_store is not None
+        self._tree, self._store = tree, tree.rule_store
         self._sampled, self._rule = sampled, rule
         self.num_threads = min(num_threads, grouped.NUM_GROUPS)
         self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads

@@ -3,6 +3,7 @@
 What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any, NoReturn, TypedDict, Unpack, cast
@@ -24,8 +25,10 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.display import (
+    Bar,
     brief,
     counted,
+    hides_bar,
     html_table,
     line,
     never_raises,
@@ -34,7 +37,7 @@ from mccfr_spiel.common.display import (
 )
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.apply import normalize, settle_average
 from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads
@@ -42,7 +45,7 @@ from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.solving.preparing import Locks, prepare_tree, sampled_by
+from mccfr_spiel.solving.preparing import Locks, prepare_tree
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth, RuleGrowth
@@ -215,7 +218,7 @@ class Solver:
         if cluster is not None:
             self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
-        grown = self.tree, sampled_by(algorithm), sampling.epsilon
+        grown = self.tree, self.state.sampled, sampling.epsilon
         self._growth = Growth(*grown)
         if self.state.store is not None and self.state.path is not None:
             self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
@@ -365,16 +368,45 @@ class Solver:
             ValueError: not exactly one of the first three is given, or an argument is
                 wrong; or as in `iterate`.
         """
-        running.run(
-            self,
-            num_iterations,
-            until_nodes,
-            until_pot_percent,
-            metrics=metrics,
-            callback=callback,
-            progress=progress,
-            rows_per_decade=rows_per_decade,
-        )
+        ends = num_iterations, until_nodes, until_pot_percent
+        if [end is None for end in ends].count(False) != 1:
+            raise ValueError(
+                "Give either num_iterations, until_nodes or until_pot_percent."
+            )
+        if not (callback is None or callable(callback)):
+            raise ValueError(f"callback={callback!r} is not a function of a row.")
+        rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
+        labels, column, goal = running.labelled(metrics, {}), "iteration", -1.0
+        if until_pot_percent is not None:
+            last = self.most_iterations
+            labels = {"pot_percent": running.pot_percent(self.tree.game), **labels}
+            goal = refusals.number(
+                until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
+            )
+        elif num_iterations is not None:
+            more = refusals.integer(num_iterations, "num_iterations", 0)
+            last = self.num_iterations + more
+        else:
+            column = "nodes_touched"
+            last = refusals.count(until_nodes, "until_nodes")
+        start = getattr(self, running.COUNTERS[column])
+        dues = running.log_spaced(start + 1, last, rows_per_decade)
+        with Bar(
+            total=last - start,
+            disable=hides_bar(progress),
+            unit_scale=True,
+            unit=f" {column}",
+        ) as bar:
+
+            def watch(done: int) -> None:
+                bar.update(min(done, last) - start - bar.n)
+
+            for _ in running.reached(self, column, dues, watch):
+                row = running.row_of(self, labels)
+                self.history.append(row)
+                is_asked = callback is not None and callback(row)
+                if is_asked or (goal > 0 and row["pot_percent"] <= goal):
+                    break
         return self.history
 
     def _refuse_iterations(self) -> NoReturn:

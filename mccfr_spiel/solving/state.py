@@ -24,32 +24,19 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import regret_pruning
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import GROWING
-from mccfr_spiel.kernels.averaging import normalize
+from mccfr_spiel.kernels.apply import GROWING, normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.solving.preparing import (
-    Locks,
-    kernel_name,
-    locked_rows,
-    sampled_by,
-)
-from mccfr_spiel.solving.sharing import (
-    LEAST_TREE,
-    GroupedWalks,
-    SharedWalks,
-)
+from mccfr_spiel.solving.preparing import Locks, kernel_name, locked_rows, sampled_by
+from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import reads, steps
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
-
-_TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
-
 
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
@@ -106,12 +93,13 @@ class SolverState:
 
     Attributes:
         tree, algorithm, seed: as given.
+        sampled, rule: what walks sample, and the rule, as kernels are told.
         lock: the tree's.
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         passes: those over the whole tree; None for algorithms that walk.
-        whole: the leaves and the plans, for algorithms that sample nothing, and the
-            blocks, or the ceilings if they prune.
+        whole: the leaves and the blocks, for algorithms that sample nothing, and the
+            ceilings if they prune.
         num_threads: those that passes over the tree have.
         sharing: runs walks on a complete tree in several threads; None if none may be
             shared.
@@ -144,6 +132,8 @@ class SolverState:
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self._forgets = tree.abstraction is not None
+        self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
+        self.rule = kernel_name(minimizer)
         # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
         # in plain Python runs in one thread at a time.
         self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
@@ -152,28 +142,28 @@ class SolverState:
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
+        self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self._optional_tables = minimizer.tables
+        if not self.walks:
+            self._optional_tables += ("plan",)
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
         self._frame_of = layout.frame_of
         if sampling.prunes_by_regret:
-            self._optional_tables += _TABLES_OF_PRUNING
+            self._optional_tables += "seen", "known", "best", "below", "got", "skips"
             self._frame_of = regret_pruning.LAYOUT.frame_of
         self.sharing: SharedWalks | None = None
         self.groups: GroupedWalks | None = None
         most_threads = num_cores() if threads is None else threads
         if self._can_share_walks():
-            sampled, rule = sampled_by(algorithm), kernel_name(minimizer)
+            walks = tree, self.sampled, self.rule, most_threads
             if self.store is not None:
-                draws_at_start = getattr(minimizer, "initial_regret", 0.0) != 0.0
-                if not draws_at_start:
-                    self.groups = GroupedWalks(
-                        tree, self.store, sampled, rule, most_threads
-                    )
+                if getattr(minimizer, "initial_regret", 0.0) == 0.0:
+                    self.groups = GroupedWalks(*walks)
             elif most_threads > 1 or splits:
-                self.sharing = SharedWalks(tree, sampled, rule, most_threads)
+                self.sharing = SharedWalks(*walks)
         self._hold_tables()
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
@@ -182,14 +172,13 @@ class SolverState:
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
-        self._start_tables = make_start_tables(kernel_name(minimizer))
+        self._start_tables = make_start_tables(self.rule)
         self.start_infosets()
         if locked:
             infosets, policy = locked_rows(tree, algorithm, locked)
             self._lock(infosets)
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
-        self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self.passes: FullPass | None = None
         self.whole: tuple[Any, ...] = ()
         self.num_threads = 1
@@ -217,7 +206,8 @@ class SolverState:
             self.num_threads = passes.num_threads
             self._frame_of = passes.layout.frame_of
             more = ()
-        self.whole = *passes.records(passes.plan(self.tables.policy)), *more
+        self.tables.plan[:] = passes.plan(self.tables.policy)
+        self.whole = *passes.records(), *more
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""
@@ -227,7 +217,7 @@ class SolverState:
             (tree.is_complete or self.store is not None)
             and (algorithm.batch != 1 or is_large)
             and self._can_share
-            and sampled_by(algorithm).can_be_shared
+            and self.sampled.can_be_shared
         )
 
     def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
@@ -284,7 +274,8 @@ class SolverState:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                columns = tree.num_players if name == "baseline" else 1
+                # The plan's bytes are taken with those of the lists that passes read.
+                columns = {"baseline": tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
         walks = self.groups or self.sharing
         if walks is not None:
@@ -485,13 +476,11 @@ class SolverState:
         """
         num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
-        if self.whole:
-            used["plan"] = self.whole[1].plan
         for name, table in self.tables._asdict().items():
             is_kept = name == "is_met" and self.algorithm.sampling.prunes_by_regret
             if name in layout.SCRATCH and not is_kept:
                 continue
-            if name == "locked" and not len(table):
+            if name in ("plan", "locked") and not len(table):
                 continue
             is_per_infoset = name in layout.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]

@@ -23,7 +23,7 @@ from mccfr_spiel.kernels.passes import (
     fill_plan,
     make_passes,
 )
-from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes, Plans
+from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.tree.whole import (
@@ -92,10 +92,9 @@ class FullPass:
         """The compiled loop over iterations of a local rule."""
         return make_passes(rule)
 
-    def records(self, plan: np.ndarray) -> tuple[Any, ...]:
-        """What the loop reads besides a solver's records, and the plan that it keeps
-        (second)."""
-        return self.arrays, Plans(plan), self.blocks
+    def records(self) -> tuple[Any, ...]:
+        """What the loop reads besides a solver's records."""
+        return self.arrays, self.blocks
 
     # --- single passes -------------------------------------------------------
 
@@ -196,10 +195,10 @@ class WorldPass(FullPass):
             return make_passes(rule, estimated=True)
         return make_world_iterate(rule, type(self.tree.worlds))
 
-    def records(self, plan: np.ndarray) -> tuple[Any, ...]:
+    def records(self) -> tuple[Any, ...]:
         """As in FullPass."""
         more = (self.tree.worlds,) if self.tree.start_pass is None else ()
-        return *super().records(plan), *more
+        return *super().records(), *more
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
@@ -219,7 +218,7 @@ class WorldPass(FullPass):
             for piece in range(each * player + part[0], each * player + part[1]):
                 add(worlds, piece, plan, gradient)
 
-        teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
+        teams.in_parts(self.num_threads, each * (end - player), add_for)
         return gradient
 
     def _evaluate(

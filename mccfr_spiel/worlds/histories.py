@@ -21,6 +21,7 @@ from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
+from mccfr_spiel.kernels.stored import nothing
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules import played
 from mccfr_spiel.rules.description import GameError
@@ -135,13 +136,8 @@ def layout_of(walk: type, listed: type, *kept: type) -> Layout:
     )
 
 
-@inlined
-def _nothing(scene, level):
-    """What there is to do where a walk comes back and needs nothing."""
-
-
 def make_follow(
-    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = _nothing
+    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = nothing
 ) -> Any:
     """Makes `follow(frame, rules, most)`, which goes on with a walk until it is
     over, or something stops it.

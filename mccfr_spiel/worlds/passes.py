@@ -24,7 +24,6 @@ from mccfr_spiel.kernels.tables import (
     LAYOUT,
     LONG,
     Passes,
-    Plans,
     Tables,
     Task,
     tree_in,
@@ -520,8 +519,8 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
     @inlined
     def do_piece(frame, desk, piece):
         if desk[WAY] == ACROSS:
-            plan, gradient = views(frame, Plans).plan, views(frame, Tables).gradient
-            add(views(frame, kind), piece, plan, gradient)
+            tables = views(frame, Tables)
+            add(views(frame, kind), piece, tables.plan, tables.gradient)
         else:
             move(frame, desk, piece)
 

@@ -58,7 +58,9 @@ def test_the_leader_does_all_where_no_thread_can_be_started(monkeypatch):
     done = np.zeros(9, np.int64)
     assert teams.run(count_tickets, 3, done, 2) == 2
     assert done.tolist() == [2] * 9
-    assert teams.run_each(3, len, ["a", "bb", "ccc"]) == [1, 2, 3]
+    parts: list[tuple[int, int]] = []
+    teams.in_parts(3, 7, parts.append)
+    assert sorted(parts) == [(0, 2), (2, 4), (4, 7)]
 
 
 class OddError(Exception):

@@ -15,7 +15,7 @@ from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
 from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from mccfr_spiel.solving import state
 from mccfr_spiel.tree.growth import Growth
@@ -92,15 +92,12 @@ def test_a_batch_that_grows_is_the_textbook(alternating):
 
 
 def test_growing_batches_have_their_sizes_and_no_two_walks_one_stream():
-    sizes = [plain_batch_at(GROWING, t) for t in range(1, 300)]
-    assert sizes == [1] * 127 + [2] * 128 + [4] * 44
+    sizes = [1] * 127 + [2] * 128 + [4] * 44
     for t, size in enumerate(sizes, 1):
-        number = plain_walk_number(GROWING, t, 0)
-        assert number == sum(sizes[: t - 1]) + 1
-        assert plain_walk_number(GROWING, t, size - 1) == sum(sizes[:t])
-    assert plain_batch_at(GROWING, 2**18 - 1) == 2048
-    ends = [plain_walk_number(GROWING, 2**30 + k, 0) for k in (0, 1)]
-    assert ends[1] - ends[0] == plain_batch_at(GROWING, 2**40) == 4096
+        assert plain_walks_at(GROWING, t) == (sum(sizes[: t - 1]), size)
+    assert plain_walks_at(GROWING, 2**18 - 1)[1] == 2048
+    (before, size), (after, _) = (plain_walks_at(GROWING, 2**30 + k) for k in (0, 1))
+    assert after - before == size == 4096
 
 
 def told(state, player):

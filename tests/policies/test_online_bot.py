@@ -50,7 +50,7 @@ class Scripted(OnlineOutcomeSamplingBot):
         action = super().step(state)
         while action != wanted:
             self._hand.pop()
-            self._stream = random.getrandbits(64)
+            self._stream = np.uint64(random.getrandbits(64))
             action = super().step(state)
         return action
 

@@ -316,8 +316,7 @@ def broken_ties(game, algorithm, store):
             total = state.tables.memory[row].sum()
             state.tables.policy[row] = state.tables.memory[row] / total
         plan = full_pass(tree).plan(state.tables.policy[: tree.num_sequences])
-        assert state.whole
-        state.whole[1].plan[:] = plan
+        state.tables.plan[:] = plan
     return solver
 
 
