@@ -44,6 +44,7 @@ from mccfr_spiel.rules.description import (
     SPELL_SIGNATURE,
     WORLD_SIGNATURES,
     BoundRules,
+    GameError,
 )
 
 DONE = 0
@@ -173,6 +174,28 @@ def told(history: list[int]) -> str:
     return f"The history that led there: {history}."
 
 
+RECALL_WAY_OUT = (
+    "Use information states that remember all that the player did and saw, or give "
+    "mccfr_spiel.Solver the argument "
+    "abstraction=pyspiel.State.information_state_string to try it all the same."
+)
+"""What helps where a game has imperfect recall."""
+
+
+def no_recall(player: int, where: str) -> GameError:
+    """The error for a player who reaches an information state after different pasts.
+
+    Args:
+        player: that player.
+        where: the information state and the game, in words.
+    """
+    return GameError(
+        f"Player {player} reaches {where} after different own pasts (own moves or what "
+        "was seen between them): the game has imperfect recall, for which these "
+        f"solvers have no guarantee. {RECALL_WAY_OUT}"
+    )
+
+
 def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -> str:
     """Says what is wrong where a walk stopped, and what to do about it.
 
@@ -224,7 +247,11 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     if status == BAD_RETURNS:
         return f"{where}: the returns are {rules.returns(state)}."
     key = rules.info_key(state, player)
-    where = f"{where} with the information state {rules.info_state(player, key)!r}"
+    string = rules.info_state(player, key)
+    if status == NO_RECALL and rules.spell is not None:  # OpenSpiel's, not a user's
+        its_game = brief(rules.description.long_name)
+        return str(no_recall(player, f"the information state {string!r} of {its_game}"))
+    where = f"{where} with the information state {string!r}"
     if status == BAD_KEY:
         return (
             f"{where}: the information key {key.tolist()} exceeds Sizes.key = "

@@ -30,12 +30,9 @@ from mccfr_spiel.common.limits import (
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.kernels.walk import Sampled, begin_again
-from mccfr_spiel.rules import kernel, played
-from mccfr_spiel.rules.description import tell_history
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
-from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import steps
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 
@@ -511,22 +508,7 @@ class RuleGrowth(Growth):
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
-        found = status - played.BROKEN
-        if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
-            self._raise_no_recall()
-        self._store.raise_broken(found, self._path)
-
-    def _raise_no_recall(self) -> NoReturn:
-        """Says in the words of OpenSpiel's game where a walk over its twin stands."""
-        path, state = self._path, self._tree.new_state()
-        for action in path.history[: path.position[played.NUM_MOVES]].tolist():
-            state.apply_action(action)
-        player = state.current_player()
-        info_state = state.information_state_string(player)
-        where = f"the information state {info_state!r} of {brief(self._tree.game)}"
-        error = no_recall(player, where)
-        tell_history(error, state)
-        raise error
+        self._store.raise_broken(status - played.BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:

@@ -34,6 +34,7 @@ from mccfr_spiel.rules.kernel import (
     fill_table,
     find_key,
     key_of,
+    no_recall,
     row_hash,
     spelled,
 )
@@ -273,27 +274,6 @@ a tree that does not fit is refused while there is still room to say so."""
 _BYTES_OF_LIST = 250
 _ACTIONS = "lists of actions"
 _LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
-
-RECALL_WAY_OUT = (
-    "Use information states that remember all that the player did and saw, or give "
-    "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same."
-)
-"""What helps where a game has imperfect recall."""
-
-
-def no_recall(player: int, where: str) -> GameError:
-    """The error for a player who reaches an information state after different pasts.
-
-    Args:
-        player: that player.
-        where: the information state and the game, in words.
-    """
-    return GameError(
-        f"Player {player} reaches {where} after different own pasts (own moves or what "
-        "was seen between them): the game has imperfect recall, for which these "
-        f"solvers have no guarantee. {RECALL_WAY_OUT}"
-    )
 
 
 def bytes_of_string(info_state: str) -> int:
