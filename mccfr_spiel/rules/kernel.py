@@ -418,8 +418,7 @@ def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
     """Rows with room for one more of at most a length, in arrays that may be others."""
     table = kept.table
     if count + 1 > MOST_USED * len(table):
-        table = np.zeros(2 * len(table), SLOT)
-        refill(table, kept.table)
+        table = larger_table(table, count + 1)
     values = reserve(kept.values, int(kept.rows["start"][count]) + longest)
     return RowTable(values, reserve(kept.rows, count + 2), table)
 
@@ -511,26 +510,23 @@ def number_row(values, rows, table, count, hashed, row, length):
 
 
 @jit
-def fill_table(table, rows, count):
-    """Enters the first `count` rows, which are different, into an empty table."""
+def _fill(table, slots):
+    """Puts what is in some slots into those of an empty table."""
     mask = len(table) - 1
-    for number in range(count):
-        slot = np.int64(rows[number]["hash"] >> _HALF) & mask
-        while table[slot] != _FREE:
-            slot = (slot + 1) & mask
-        enter_key(table, -1 - slot, rows[number]["hash"], number)
-
-
-@jit
-def refill(table, smaller):
-    """Enters all rows of a table into a larger one, which is empty."""
-    mask = len(table) - 1
-    for entry in smaller:
+    for entry in slots:
         if entry != _FREE:
             slot = np.int64(entry >> _HALF) & mask
             while table[slot] != _FREE:
                 slot = (slot + 1) & mask
             table[slot] = entry
+
+
+def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
+    """A table with free slots for `count` rows in all, of which some have slots already
+    in a smaller table, or in any order."""
+    table = np.zeros(1 << int(count / MOST_USED).bit_length(), SLOT)
+    _fill(table, slots)
+    return table
 
 
 # --- strings that are spelled from information keys, byte by byte ---------------------

@@ -228,12 +228,9 @@ class RuleStore:
 
     def _fit_table(self, num_infosets: int) -> None:
         """Makes the hash table large enough for a number of infosets."""
-        slots = len(self.known.table)
-        while slots * kernel.MOST_USED < num_infosets:
-            slots *= 2
-        if slots > len(self.known.table):
-            table = np.zeros(slots, kernel.SLOT)
-            kernel.refill(table, self.known.table)
+        table = self.known.table
+        if num_infosets > kernel.MOST_USED * len(table):
+            table = kernel.larger_table(table, num_infosets)
             self.known = self.known._replace(table=table)
 
     def trim(self) -> None:

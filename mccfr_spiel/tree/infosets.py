@@ -31,9 +31,9 @@ from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.kernel import (
     SLOT,
     RowTable,
-    fill_table,
     find_key,
     key_of,
+    larger_table,
     no_recall,
     row_hash,
     spelled,
@@ -143,8 +143,8 @@ class KeyNames(InfosetNames):
         """The number of the infoset with that player and key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
-            table = np.zeros(2 << len(self).bit_length(), SLOT)
-            fill_table(table, rows, len(self))
+            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=SLOT)
+            table = larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
             self.keys = RowTable(values, rows, table)
         row = np.array([player, *key], np.int64)
         hashed = np.uint64(row_hash(row, len(row)))
@@ -474,7 +474,7 @@ class Infosets:
     def recall(
         self, strings: Sequence[str], records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Becomes the infosets of a file; there must be none yet.
+        """Meets the infosets of a file; there must be none yet.
 
         Args:
             strings: `[I]` the information-state strings.
@@ -486,16 +486,11 @@ class Infosets:
         """
         size = sum(map(bytes_of_string, strings))
         self._budget.meet(len(strings), len(actions), size)
-        names = MetNames()
-        for string, player in zip(strings, records["player"].tolist(), strict=True):
-            names.add(string, player)
-        self._set_names(names)
-        self._set_records(np.array(records, INFOSET))
-        self.parents = array("i", records["parent"].tobytes())
-        self.starts = array("i", records["first_sequence"].tobytes())
-        self.actions = array("q", actions.tobytes())
-        self.legal_actions = []
-        self.list_actions()
+        self._budget.meet(-len(strings), -len(actions), -size)  # `add` takes them
+        for string, record in zip(strings, records.tolist(), strict=True):
+            place, start, parent, count, player = record
+            legal = actions[start : start + count].tolist()
+            self.add(string, player, parent, legal, place)
 
     def take_over(
         self, names: InfosetNames, records: np.ndarray, actions: np.ndarray

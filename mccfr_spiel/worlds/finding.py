@@ -30,7 +30,7 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,
 )
-from mccfr_spiel.rules.kernel import MOST_USED, SLOT, RowTable, refill
+from mccfr_spiel.rules.kernel import MOST_USED, RowTable, larger_table
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places, search
 from mccfr_spiel.worlds.histories import (
@@ -334,9 +334,7 @@ class PlaceWalk(SlicedPass):
         super().make_room()
         room, table = len(self.found.places), self.found.table
         if room > MOST_USED * len(table):
-            larger = np.zeros(1 << (2 * room).bit_length(), SLOT)
-            refill(larger, table)
-            self.found = self.found._replace(table=larger)
+            self.found = self.found._replace(table=larger_table(table, room))
 
     def trim(self) -> None:
         """As in SlicedPass; infosets are looked up no more, and all are behind their
