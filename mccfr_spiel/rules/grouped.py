@@ -135,25 +135,17 @@ class Both(NamedTuple):
     """What a group knows of infosets: those that all groups know, and its own.
 
     Attributes:
-        actions, values, rows, table: as in `Known`, of all.
-        plan: `[PLAN_SIZE]`, which says how many infosets and sequences all know.
+        common: what all groups know.
+        plan: `[PLAN_SIZE]`, which says how many infosets and sequences that are.
+        own: what this group knows besides.
         infosets: the group's own, see `Groups`.
-        own_actions, own_values, own_rows, own_table, own_counts: as in `Known`, of the
-            group's own.
         uniform: `[A]` room for a policy, which at new infosets is uniform.
     """
 
-    actions: np.ndarray
-    values: np.ndarray
-    rows: np.ndarray
-    table: np.ndarray
+    common: Known
     plan: np.ndarray
+    own: Known
     infosets: np.ndarray
-    own_actions: np.ndarray
-    own_values: np.ndarray
-    own_rows: np.ndarray
-    own_table: np.ndarray
-    own_counts: np.ndarray
     uniform: np.ndarray
 
 
@@ -167,34 +159,26 @@ group_views = GROUP_LAYOUT.viewer()
 @inlined
 def arrive(tree, game, known, path, rules, node, acting, free):
     """As for a single walk, but a new infoset goes to the group's own store."""
+    common = known.common
     status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
+        rules, game, path, tree, common, acting, free
     )
     start, infoset = np.int64(0), np.int64(-1)
     if status == DONE and acting != CHANCE_NODE:
-        key = path.key
+        key, rows = path.key, (common.values, common.rows, common.table)
         if length > 0:
-            infoset = np.int64(
-                find_key(known.values, known.rows, known.table, hashed, key, length)
-            )
+            infoset = np.int64(find_key(*rows, hashed, key, length))
         if infoset >= 0:
             start = np.int64(tree.infosets[infoset]["first_sequence"])
             parent = path.last[acting]
             found = check_infoset(
-                tree.infosets, known.actions, infoset, parent, path.moves, count
+                tree.infosets, common.actions, infoset, parent, path.moves, count
             )
             if found != DONE:  # one thread will say what is wrong
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
-            store = Known(
-                actions=known.own_actions,
-                values=known.own_values,
-                rows=known.own_rows,
-                table=known.own_table,
-                counts=known.own_counts,
-            )
             found, own = find_infoset(
-                game, path, known.infosets, store, acting, count, length, hashed
+                game, path, known.infosets, known.own, acting, count, length, hashed
             )
             status = np.int64(LOG_FULL if found == GROW else found)
             if status == DONE:
@@ -235,20 +219,14 @@ def both_of(
     known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray
 ) -> Both:
     """What the group of a row knows."""
-    return Both(
-        actions=known.actions,
-        values=known.values,
-        rows=known.rows,
-        table=known.table,
-        plan=plan,
-        infosets=groups.infosets[row],
-        own_actions=groups.actions[row],
-        own_values=groups.values[row],
-        own_rows=groups.rows[row],
-        own_table=groups.table[row],
-        own_counts=groups.sizes[row],
-        uniform=uniform,
+    own = Known(
+        actions=groups.actions[row],
+        values=groups.values[row],
+        rows=groups.rows[row],
+        table=groups.table[row],
+        counts=groups.sizes[row],
     )
+    return Both(known, plan, own, groups.infosets[row], uniform)
 
 
 @inlined
@@ -301,7 +279,7 @@ def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) 
     if s < both.plan[FIRST_OWN]:
         return np.int64(s)
     mine = s - both.plan[FIRST_OWN]
-    low, high = np.int64(0), both.own_counts[INFOSETS] - 1
+    low, high = np.int64(0), both.own.counts[INFOSETS] - 1
     while low < high:
         middle = (low + high + 1) >> 1
         if both.infosets[middle]["first_sequence"] <= mine:
@@ -328,16 +306,16 @@ def number_own(
         Whether groups agree on what they have met.
     """
     key = path.key
-    for own in range(both.own_counts[INFOSETS]):
+    for own in range(both.own.counts[INFOSETS]):
         record = both.infosets[own]
-        first = both.own_rows[own]["start"]
-        length = both.own_rows[own + 1]["start"] - first
+        first = both.own.rows[own]["start"]
+        length = both.own.rows[own + 1]["start"] - first
         for k in range(length):
-            key[k] = both.own_values[first + k]
-        hashed = both.own_rows[own]["hash"]
+            key[k] = both.own.values[first + k]
+        hashed = both.own.rows[own]["hash"]
         start = np.int64(record["first_sequence"])
         count = np.int64(record["num_actions"])
-        actions = both.own_actions[start : start + count]
+        actions = both.own.actions[start : start + count]
         parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
         if found < 0:
@@ -402,8 +380,8 @@ def merge(
     while plan[MERGED] < plan[WALKED]:
         row = plan[MERGED]
         both = both_of(known, groups, row, path.uniform, plan)
-        count, sequences = both.own_counts[INFOSETS], both.own_counts[SEQUENCES]
-        values = both.own_rows[count]["start"]
+        count, sequences = both.own.counts[INFOSETS], both.own.counts[SEQUENCES]
+        values = both.own.rows[count]["start"]
         if not has_room_for(tree.infosets, known, count, sequences, values):
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, groups.final[row], path):
@@ -443,9 +421,9 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         tree, tables, path, stack = mine
         counts, batch = groups.counts[row], present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
-        both.own_counts[INFOSETS] = both.own_counts[SEQUENCES] = 0
-        both.own_rows[0]["start"] = 0
-        both.own_table[:] = 0
+        both.own.counts[INFOSETS] = both.own.counts[SEQUENCES] = 0
+        both.own.rows[0]["start"] = 0
+        both.own.table[:] = 0
         first, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
         status, num_met, touched, _, _ = walk_part(
             task, tree, game, both, path, rules, tables, walk, stack, None,
