@@ -22,16 +22,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
-from mccfr_spiel.kernels.apply import (
-    NUM_GROUPS,
-    after_stretch,
-    begin_update,
-    end_update,
-    is_at_end,
-    make_apply,
-    present_batch,
-    walks_of_group,
-)
+from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels.apply import NUM_GROUPS
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
@@ -59,29 +51,9 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
 from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
-from mccfr_spiel.rules.kernel import (
-    INFOSETS,
-    ROW,
-    SEQUENCES,
-    SLOT,
-    check_infoset,
-    find_key,
-)
-from mccfr_spiel.rules.played import (
-    KEY,
-    PLAYED,
-    Game,
-    Known,
-    Path,
-    enter,
-    find_infoset,
-    free_level,
-    has_room_for,
-    look_around,
-    stacked,
-    start_new,
-    views,
-)
+from mccfr_spiel.rules import kernel, played
+from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES, check_infoset, find_key
+from mccfr_spiel.rules.played import Known, Path, views
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
@@ -121,9 +93,9 @@ class Groups(NamedTuple):
 
     infosets: Annotated[np.ndarray, Entry(INFOSET, "[NUM_GROUPS, C]")]
     actions: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, S]")]
-    values: Annotated[np.ndarray, Entry(KEY, "[NUM_GROUPS, V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[NUM_GROUPS, C + 1]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[NUM_GROUPS, T]")]
+    values: Annotated[np.ndarray, Entry(played.KEY, "[NUM_GROUPS, V]")]
+    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[NUM_GROUPS, C + 1]")]
+    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[NUM_GROUPS, T]")]
     sizes: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
     final: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, C]")]
     event: Annotated[np.ndarray, Entry(INT, "[NUM_GROUPS, C]")]
@@ -135,25 +107,17 @@ class Both(NamedTuple):
     """What a group knows of infosets: those that all groups know, and its own.
 
     Attributes:
-        actions, values, rows, table: as in `Known`, of all.
-        plan: `[PLAN_SIZE]`, which says how many infosets and sequences all know.
+        common: what all groups know.
+        plan: `[PLAN_SIZE]`, which says how many infosets and sequences that are.
+        own: what this group knows besides.
         infosets: the group's own, see `Groups`.
-        own_actions, own_values, own_rows, own_table, own_counts: as in `Known`, of the
-            group's own.
         uniform: `[A]` room for a policy, which at new infosets is uniform.
     """
 
-    actions: np.ndarray
-    values: np.ndarray
-    rows: np.ndarray
-    table: np.ndarray
+    common: Known
     plan: np.ndarray
+    own: Known
     infosets: np.ndarray
-    own_actions: np.ndarray
-    own_values: np.ndarray
-    own_rows: np.ndarray
-    own_table: np.ndarray
-    own_counts: np.ndarray
     uniform: np.ndarray
 
 
@@ -167,40 +131,38 @@ group_views = GROUP_LAYOUT.viewer()
 @inlined
 def arrive(tree, game, known, path, rules, node, acting, free):
     """As for a single walk, but a new infoset goes to the group's own store."""
-    status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
+    common = known.common
+    status, count, length, hashed = played.look_around(
+        rules, game, path, tree, common, acting, free
     )
     start, infoset = np.int64(0), np.int64(-1)
     if status == DONE and acting != CHANCE_NODE:
-        key = path.key
+        key, rows = path.key, (common.values, common.rows, common.table)
         if length > 0:
-            infoset = np.int64(
-                find_key(known.values, known.rows, known.table, hashed, key, length)
-            )
+            infoset = np.int64(find_key(*rows, hashed, key, length))
         if infoset >= 0:
             start = np.int64(tree.infosets[infoset]["first_sequence"])
             parent = path.last[acting]
             found = check_infoset(
-                tree.infosets, known.actions, infoset, parent, path.moves, count
+                tree.infosets, common.actions, infoset, parent, path.moves, count
             )
             if found != DONE:  # one thread will say what is wrong
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
-            store = Known(
-                actions=known.own_actions,
-                values=known.own_values,
-                rows=known.own_rows,
-                table=known.own_table,
-                counts=known.own_counts,
-            )
-            found, own = find_infoset(
-                game, path, known.infosets, store, acting, count, length, hashed
+            found, own = played.find_infoset(
+                game, path, known.infosets, known.own, acting, count, length, hashed
             )
             status = np.int64(LOG_FULL if found == GROW else found)
             if status == DONE:
                 start = known.plan[FIRST_OWN] + known.infosets[own]["first_sequence"]
                 infoset = known.plan[NUM_KNOWN] + own
-    return status, np.int64(stacked(free_level(path)) + 1), start, count, infoset
+    return (
+        status,
+        np.int64(played.stacked(played.free_level(path)) + 1),
+        start,
+        count,
+        infoset,
+    )
 
 
 @inlined
@@ -221,7 +183,7 @@ def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     return known.uniform, np.int64(0)
 
 
-GROUPED: Source = PLAYED._replace(
+GROUPED: Source = played.PLAYED._replace(
     arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
 """Tables of new infosets are not started before they are merged."""
@@ -235,20 +197,14 @@ def both_of(
     known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray
 ) -> Both:
     """What the group of a row knows."""
-    return Both(
-        actions=known.actions,
-        values=known.values,
-        rows=known.rows,
-        table=known.table,
-        plan=plan,
-        infosets=groups.infosets[row],
-        own_actions=groups.actions[row],
-        own_values=groups.values[row],
-        own_rows=groups.rows[row],
-        own_table=groups.table[row],
-        own_counts=groups.sizes[row],
-        uniform=uniform,
+    own = Known(
+        actions=groups.actions[row],
+        values=groups.values[row],
+        rows=groups.rows[row],
+        table=groups.table[row],
+        counts=groups.sizes[row],
     )
+    return Both(known, plan, own, groups.infosets[row], uniform)
 
 
 @inlined
@@ -301,7 +257,7 @@ def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) 
     if s < both.plan[FIRST_OWN]:
         return np.int64(s)
     mine = s - both.plan[FIRST_OWN]
-    low, high = np.int64(0), both.own_counts[INFOSETS] - 1
+    low, high = np.int64(0), both.own.counts[INFOSETS] - 1
     while low < high:
         middle = (low + high + 1) >> 1
         if both.infosets[middle]["first_sequence"] <= mine:
@@ -328,21 +284,21 @@ def number_own(
         Whether groups agree on what they have met.
     """
     key = path.key
-    for own in range(both.own_counts[INFOSETS]):
+    for own in range(both.own.counts[INFOSETS]):
         record = both.infosets[own]
-        first = both.own_rows[own]["start"]
-        length = both.own_rows[own + 1]["start"] - first
+        first = both.own.rows[own]["start"]
+        length = both.own.rows[own + 1]["start"] - first
         for k in range(length):
-            key[k] = both.own_values[first + k]
-        hashed = both.own_rows[own]["hash"]
+            key[k] = both.own.values[first + k]
+        hashed = both.own.rows[own]["hash"]
         start = np.int64(record["first_sequence"])
         count = np.int64(record["num_actions"])
-        actions = both.own_actions[start : start + count]
+        actions = both.own.actions[start : start + count]
         parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
         if found < 0:
             final[own] = known.counts[INFOSETS]
-            enter(infosets, known, key, length, hashed, found, parent, actions)
+            played.enter(infosets, known, key, length, hashed, found, parent, actions)
         else:
             final[own] = found
             status = check_infoset(
@@ -402,13 +358,15 @@ def merge(
     while plan[MERGED] < plan[WALKED]:
         row = plan[MERGED]
         both = both_of(known, groups, row, path.uniform, plan)
-        count, sequences = both.own_counts[INFOSETS], both.own_counts[SEQUENCES]
-        values = both.own_rows[count]["start"]
-        if not has_room_for(tree.infosets, known, count, sequences, values):
+        count, sequences = both.own.counts[INFOSETS], both.own.counts[SEQUENCES]
+        values = both.own.rows[count]["start"]
+        if not played.has_room_for(tree.infosets, known, count, sequences, values):
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)
-        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
+        played.start_new(
+            tree, None, known, path, None, tables, walk, start_tables, task
+        )
         add_pack(tree.infosets, both, tables, walk, groups, row)
         plan[MERGED] += 1
     return np.int64(DONE)
@@ -434,18 +392,18 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         sampled: what a walk samples, batched.
     """
     walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
-    apply, start_tables = make_apply(rule), make_start(rule)
+    move, start_tables = apply.make_apply(rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
 
     @inlined
     def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
         """Walks the walks of a group, and packs what they find."""
         tree, tables, path, stack = mine
-        counts, batch = groups.counts[row], present_batch(task, walk)
+        counts, batch = groups.counts[row], apply.present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
-        both.own_counts[INFOSETS] = both.own_counts[SEQUENCES] = 0
-        both.own_rows[0]["start"] = 0
-        both.own_table[:] = 0
+        both.own.counts[INFOSETS] = both.own.counts[SEQUENCES] = 0
+        both.own.rows[0]["start"] = 0
+        both.own.table[:] = 0
         first, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
         status, num_met, touched, _, _ = walk_part(
             task, tree, game, both, path, rules, tables, walk, stack, None,
@@ -459,7 +417,11 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     @jit(nogil=True, views_only=True)
     def do_group(what, desk, row):
         frame, own, stores, rules, plan = what
-        task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
+        task, game, known = (
+            views(frame, Task),
+            views(frame, played.Game),
+            views(frame, Known),
+        )
         walk, groups = views(frame, Walk), group_views(stores, Groups)
         mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
         mine = *mine, views(own, Walk)
@@ -471,18 +433,20 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             take_pieces(do_group, what, desk, False)
             return np.int64(DONE)
         marks, num_players = walk.marks, tree.utilities.shape[1]
-        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
+        played.start_new(
+            tree, None, known, path, None, tables, walk, start_tables, task
+        )
         # One pass walks a stretch of groups, unless they have been walked and are being
         # merged, merges them, and updates after the last one of the batch.
         while True:
             if plan[MERGED] == plan[WALKED]:
-                size = walks_of_group(task, walk, num_players)
+                size = apply.walks_of_group(task, walk, num_players)
                 if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
-                    if is_at_end(task, walk):
+                    if apply.is_at_end(task, walk):
                         return np.int64(DONE)
                     if size == 0:
                         return np.int64(NEEDS_ONE_THREAD)
-                left, desk[SIZE] = present_batch(task, walk) - marks[WALK], size
+                left, desk[SIZE] = apply.present_batch(task, walk) - marks[WALK], size
                 plan[NUM_KNOWN] = known.counts[INFOSETS]
                 plan[FIRST_OWN] = known.counts[SEQUENCES]
                 plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
@@ -494,13 +458,13 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             )
             if status != DONE:
                 return status
-            walks = plan[WALKED] * walks_of_group(task, walk, num_players)
+            walks = plan[WALKED] * apply.walks_of_group(task, walk, num_players)
             plan[MERGED] = plan[WALKED] = 0
-            status = after_stretch(task, walk, walks, num_players)
+            status = apply.after_stretch(task, walk, walks, num_players)
             if status == DONE:
-                begin_update(task, tables, walk, rates, discounts)
-                apply(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
-                end_update(task, tables, walk, num_players)
+                apply.begin_update(task, tables, walk, rates, discounts)
+                move(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
+                apply.end_update(task, tables, walk, num_players)
             elif status == PAUSED:
                 return status
 

@@ -33,6 +33,7 @@ from numba.extending import intrinsic, overload
 
 from mccfr_spiel.common.arrays import MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.refusals import RECALL_WAY_OUT
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import IS_COMPILED, PASTED, inlined, jit, why_not
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
@@ -44,6 +45,7 @@ from mccfr_spiel.rules.description import (
     SPELL_SIGNATURE,
     WORLD_SIGNATURES,
     BoundRules,
+    GameError,
 )
 
 DONE = 0
@@ -168,9 +170,18 @@ def sum_up(probs, count, cdf):
     return abs(total - 1.0) <= 1e-6
 
 
-def told(history: list[int]) -> str:
-    """The end of a message: the history that led to an error."""
-    return f"The history that led there: {history}."
+def no_recall(player: int, where: str) -> GameError:
+    """The error for a player who reaches an information state after different pasts.
+
+    Args:
+        player: that player.
+        where: the information state and the game, in words.
+    """
+    return GameError(
+        f"Player {player} reaches {where} after different own pasts (own moves or what "
+        "was seen between them): the game has imperfect recall, for which these "
+        f"solvers have no guarantee. {RECALL_WAY_OUT}"
+    )
 
 
 def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -> str:
@@ -224,7 +235,11 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     if status == BAD_RETURNS:
         return f"{where}: the returns are {rules.returns(state)}."
     key = rules.info_key(state, player)
-    where = f"{where} with the information state {rules.info_state(player, key)!r}"
+    string = rules.info_state(player, key)
+    if status == NO_RECALL and rules.spell is not None:  # OpenSpiel's, not a user's
+        its_game = brief(rules.description.long_name)
+        return str(no_recall(player, f"the information state {string!r} of {its_game}"))
+    where = f"{where} with the information state {string!r}"
     if status == BAD_KEY:
         return (
             f"{where}: the information key {key.tolist()} exceeds Sizes.key = "
@@ -391,8 +406,7 @@ def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
     """Rows with room for one more of at most a length, in arrays that may be others."""
     table = kept.table
     if count + 1 > MOST_USED * len(table):
-        table = np.zeros(2 * len(table), SLOT)
-        refill(table, kept.table)
+        table = larger_table(table, count + 1)
     values = reserve(kept.values, int(kept.rows["start"][count]) + longest)
     return RowTable(values, reserve(kept.rows, count + 2), table)
 
@@ -484,26 +498,23 @@ def number_row(values, rows, table, count, hashed, row, length):
 
 
 @jit
-def fill_table(table, rows, count):
-    """Enters the first `count` rows, which are different, into an empty table."""
+def _fill(table, slots):
+    """Puts what is in some slots into those of an empty table."""
     mask = len(table) - 1
-    for number in range(count):
-        slot = np.int64(rows[number]["hash"] >> _HALF) & mask
-        while table[slot] != _FREE:
-            slot = (slot + 1) & mask
-        enter_key(table, -1 - slot, rows[number]["hash"], number)
-
-
-@jit
-def refill(table, smaller):
-    """Enters all rows of a table into a larger one, which is empty."""
-    mask = len(table) - 1
-    for entry in smaller:
+    for entry in slots:
         if entry != _FREE:
             slot = np.int64(entry >> _HALF) & mask
             while table[slot] != _FREE:
                 slot = (slot + 1) & mask
             table[slot] = entry
+
+
+def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
+    """A table with free slots for `count` rows in all, of which some have slots already
+    in a smaller table, or in any order."""
+    table = np.zeros(1 << int(count / MOST_USED).bit_length(), SLOT)
+    _fill(table, slots)
+    return table
 
 
 # --- strings that are spelled from information keys, byte by byte ---------------------

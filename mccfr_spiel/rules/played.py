@@ -23,12 +23,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.sampling import push
+from mccfr_spiel.kernels.sampling import draw_action, push
 from mccfr_spiel.kernels.stored import STORED, nothing
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -45,37 +45,18 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
+from mccfr_spiel.rules import kernel
 from mccfr_spiel.rules.kernel import (
     ACTING,
     APPLY_ACTION,
-    BAD_ACTIONS,
-    BAD_CHANCE,
-    BAD_KEY,
-    BAD_PLAYER,
-    BAD_RETURNS,
     CHANCE_PROBS,
     INFO_KEY,
     INFOSETS,
     LEGAL_ACTIONS,
-    MOST_USED,
-    NO_ACTIONS,
-    OVERRUN,
     RETURNS,
-    ROW,
     SEQUENCES,
-    SLOT,
-    TOO_LONG,
-    TOO_MANY_CHILDREN,
-    ascends,
-    ask_for_slot,
+    SPELL,
     call,
-    check_infoset,
-    differ,
-    enter_key,
-    find_key,
-    fits,
-    row_hash,
-    sum_up,
 )
 
 KEY = np.dtype(np.uint16)
@@ -101,7 +82,7 @@ _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOA
 
 
 class Game(NamedTuple):
-    """What a game declares, and the policies that players follow, see faced.py.
+    """What a game declares, and the policies that players follow, see `FACED`.
 
     Attributes:
         settings: values of its parameters.
@@ -143,8 +124,8 @@ class Known(NamedTuple):
 
     actions: Annotated[np.ndarray, Entry(LONG, "[S]")]
     values: Annotated[np.ndarray, Entry(KEY, "[V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[I + 1]")]
+    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[2]")]
 
 
@@ -279,10 +260,10 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
     for p in range(len(path.last)):
         returns[p] += 0.0  # -0.0 becomes 0.0
         if not low <= returns[p] <= high:
-            return BROKEN + BAD_RETURNS
+            return BROKEN + kernel.BAD_RETURNS
         total += returns[p]
     if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:  # not if SUM is NaN
-        return BROKEN + BAD_RETURNS
+        return BROKEN + kernel.BAD_RETURNS
     return DONE
 
 
@@ -290,17 +271,17 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
 def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
     """Writes the moves; returns how many there are, or -1 - what is wrong."""
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
-        return -1 - BAD_PLAYER
+        return -1 - kernel.BAD_PLAYER
     arguments = game.settings, path.state, path.moves
     count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
-        return -1 - NO_ACTIONS
+        return -1 - kernel.NO_ACTIONS
     if count > len(path.moves):
-        return -1 - OVERRUN
+        return -1 - kernel.OVERRUN
     if count > MAX_CHILDREN:
-        return -1 - TOO_MANY_CHILDREN
+        return -1 - kernel.TOO_MANY_CHILDREN
     if path.position[NUM_MOVES] >= len(path.history) - 2:
-        return -1 - TOO_LONG
+        return -1 - kernel.TOO_LONG
     return count
 
 
@@ -309,16 +290,16 @@ def list_outcomes(
     rules: Any, game: Game, path: Path, tree: TreeArrays, count: int
 ) -> int:
     """Writes the distribution of chance; returns DONE, or what is wrong."""
-    if not differ(path.moves, count, game.stops[1]):
-        return BROKEN + BAD_ACTIONS
+    if not kernel.differ(path.moves, count, game.stops[1]):
+        return BROKEN + kernel.BAD_ACTIONS
     probs = tree.chance_probs
     for k in range(count):
         probs[k] = 1.0 / count
     call(rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not sum_up(probs, count, tree.chance_cdf):
-        return BROKEN + BAD_CHANCE
+    if not kernel.sum_up(probs, count, tree.chance_cdf):
+        return BROKEN + kernel.BAD_CHANCE
     return DONE
 
 
@@ -340,8 +321,8 @@ def key_of(
     length = 1 + call(rules, INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
         return np.int64(0), ROOT_PLACE
-    hashed = row_hash(key, length)
-    ask_for_slot(known.table, hashed)
+    hashed = kernel.row_hash(key, length)
+    kernel.ask_for_slot(known.table, hashed)
     return length, hashed
 
 
@@ -355,7 +336,7 @@ def has_room_for(
     return (
         after <= len(infosets)
         and after < len(known.rows)
-        and after <= MOST_USED * len(known.table)
+        and after <= kernel.MOST_USED * len(known.table)
         and known.counts[SEQUENCES] + sequences <= len(known.actions)
         and known.rows[before]["start"] + values <= len(known.values)
     )
@@ -387,18 +368,20 @@ def find_infoset(
     """
     key = path.key
     if length == 0:
-        return BROKEN + BAD_KEY, -1
-    infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
+        return BROKEN + kernel.BAD_KEY, -1
+    infoset = kernel.find_key(
+        known.values, known.rows, known.table, hashed, key, length
+    )
     parent = path.last[acting]
     if infoset >= 0:
-        status = check_infoset(
+        status = kernel.check_infoset(
             infosets, known.actions, infoset, parent, path.moves, count
         )
         return (DONE, infoset) if status == DONE else (BROKEN + status, -1)
-    if not ascends(path.moves, count, game.stops[0]):
-        return BROKEN + BAD_ACTIONS, -1
-    if not fits(key, game.key_sizes, length):
-        return BROKEN + BAD_KEY, -1
+    if not kernel.ascends(path.moves, count, game.stops[0]):
+        return BROKEN + kernel.BAD_ACTIONS, -1
+    if not kernel.fits(key, game.key_sizes, length):
+        return BROKEN + kernel.BAD_KEY, -1
     if not has_room_for(infosets, known, 1, count, length):
         return GROW, -1
     new, moves = known.counts[INFOSETS], path.moves[:count]
@@ -432,7 +415,7 @@ def enter(
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    enter_key(known.table, found, hashed, new)
+    kernel.enter_key(known.table, found, hashed, new)
     infosets[new]["place"] = hashed
     infosets[new]["first_sequence"] = sequence
     infosets[new]["parent"] = parent
@@ -578,3 +561,142 @@ def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> 
         return go_on(task, tree, game, known, path, rules, tables, walk, size)
 
     return iterate
+
+
+# --- walks in which players follow policies -------------------------------------------
+#
+# The move of a player who follows a policy is a move of chance there, with the
+# probabilities that the policy gives. So a walk for the one player who follows none
+# learns a response as it learns anything else, and where all follow policies each walk
+# from the root to an end is a play. `Game` has what the policies say.
+
+
+PLAY_LAYOUT = Layout(TreeArrays, Game, Known, Path)
+"""What a frame of `play` holds."""
+
+_play_views = PLAY_LAYOUT.viewer()
+
+
+@inlined
+def follow_acting(tree, game, known, path, rules, node):
+    """Who acts: chance for a player who follows a policy."""
+    acting = who_acts(rules, game, path)
+    follows = acting >= 0 and acting != game.player[0]
+    return np.int64(CHANCE_NODE if follows else acting)
+
+
+@inlined
+def ask_policy(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    acting: int,
+    count: int,
+    length: int,
+    hashed: int,
+) -> bool:
+    """Writes as chance's distribution what the policy of the player who acts says. The
+    information key of that player has been written.
+
+    It is uniform at infosets that the policy does not know. The result is False where
+    the policy has other actions, or no distribution.
+    """
+    if length == 0:
+        return False
+    if len(game.text) > 0:
+        game.text[0] = acting
+        spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
+        hashed = kernel.row_hash(game.text, 1 + call(rules, SPELL, spelled))
+    number = np.int64(np.searchsorted(game.hashes, hashed))
+    is_known = number < len(game.hashes) and game.hashes[number] == hashed
+    if is_known and game.counts[number] != count:
+        return False
+    probs, first = tree.chance_probs, game.starts[number] if is_known else 0
+    for k in range(count):
+        probs[k] = game.probs[first + k] if is_known else 1.0 / count
+        if is_known and game.actions[first + k] != path.moves[k]:
+            return False
+    return kernel.sum_up(probs, count, tree.chance_cdf)
+
+
+@inlined
+def list_chances(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    free: int,
+) -> tuple[Any, Any]:
+    """Writes the moves of chance, or of a player who follows a policy, and their
+    distribution; returns a status and how many they are."""
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    asks = status == DONE and acting != CHANCE_NODE
+    if asks and not ask_policy(rules, game, path, tree, acting, count, length, hashed):
+        status = np.int64(BROKEN + kernel.OTHER_ACTIONS)
+    return status, count
+
+
+@inlined
+def follow_arrive(tree, game, known, path, rules, node, acting, free):
+    """As for any walk, unless chance acts or somebody who follows a policy."""
+    mover = who_acts(rules, game, path)
+    if mover == game.player[0]:
+        return arrive(tree, game, known, path, rules, node, acting, free)
+    status, count = list_chances(rules, game, path, tree, known, mover, free)
+    first = np.int64(stacked(free_level(path)) + 1)
+    return status, first, np.int64(0), count, np.int64(-1)
+
+
+FACED: Source = PLAYED._replace(acting_at=follow_acting, arrive=follow_arrive)
+
+
+@inlined
+def play_one(rules, game, path, tree, known, draws, at, returns):
+    """Makes one play by the draws from `at` on; returns a status and where the next
+    play's begin."""
+    go_to(tree, game, known, path, rules, stacked(0))
+    acting = who_acts(rules, game, path)
+    while acting != TERMINAL:
+        status, count = list_chances(
+            rules, game, path, tree, known, acting, MAX_CHILDREN
+        )
+        if status != DONE:
+            return status, at
+        chosen = draw_action(tree.chance_probs, 0, count, draws[at])
+        move_on(rules, game, path, path.moves[chosen])
+        at += 1
+        acting = who_acts(rules, game, path)
+    return np.int64(end_game(rules, game, path, returns)), at
+
+
+@jit(views_only=True)
+def play(frame, rules, draws, cursor, results):
+    """Plays until all plays are done or draws are short.
+
+    Args:
+        frame: of PLAY_LAYOUT, of a game in which all players follow policies.
+        rules: of `callable_rules`.
+        draws: numbers in [0, 1), one for each move.
+        cursor: `[2]` the plays done, and the draws used; changes.
+        results: `[plays, P]`, gets the returns.
+
+    Returns:
+        DONE, GROW if draws are short, or what is wrong.
+    """
+    tree, game = _play_views(frame, TreeArrays), _play_views(frame, Game)
+    known, path = _play_views(frame, Known), _play_views(frame, Path)
+    while cursor[0] < len(results):
+        if cursor[1] + len(path.history) > len(draws):
+            return np.int64(GROW)
+        returns = results[cursor[0] :]
+        status, at = play_one(rules, game, path, tree, known, draws, cursor[1], returns)
+        if status != DONE:
+            return status
+        cursor[0] += 1
+        cursor[1] = at
+    return np.int64(DONE)

@@ -21,52 +21,19 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    MaxMemory,
-    TreeFullError,
-    resident,
-    too_many_nodes,
-)
+from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_many_nodes
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import Passes
-from mccfr_spiel.rules.description import (
-    BoundRules,
-    GameError,
-    check_actions,
-    check_outcomes,
-    returns_of,
-    tell_history,
-)
+from mccfr_spiel.rules import description
+from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.store import Expansion, RuleStore, expand_rules
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
-from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
-from mccfr_spiel.tree.loading import may_be_python
-from mccfr_spiel.tree.loading import saved_game as saved_game
-from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, steps
 from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.twin_trees import (
-    checked_twin,
-    estimate_of,
-    known_twin,
-    usable_twin,
-)
-from mccfr_spiel.worlds.finding import (
-    Found,
-    check_declares_worlds,
-    find_histories,
-    find_worlds,
-    known_worlds,
-    why_no_worlds,
-)
+from mccfr_spiel.worlds import finding, public_tree
 from mccfr_spiel.worlds.hand_lists import list_hands
-from mccfr_spiel.worlds.public_tree import (
-    has_public_tree,
-    needs_public_tree,
-    read_public_tree,
-)
 
 _FIRST_CHILD = operator.itemgetter(0)
 _CHECKED = 1024
@@ -96,7 +63,7 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
         else:
             state, sequences = state.child(move), sequences.copy()
     except Exception as error:
-        tell_history(error, before, move)
+        description.tell_history(error, before, move)
         raise
     if acting >= 0:
         sequences[acting] = start + child
@@ -151,11 +118,11 @@ class GameTree(ReadableTree):
                 and the game has none.
         """
         super().__init__(game, max_nodes, max_memory, abstraction)
-        self.twin = checked_twin(twin, self.source)
+        self.twin = loading.checked_twin(twin, self.source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundRules | None = None  # found by `_rules`
-        self._is_python = may_be_python(self.source)
+        self._is_python = loading.may_be_python(self.source)
         self._noted: np.ndarray | None = None
 
     # --- all at once ---------------------------------------------------------
@@ -218,11 +185,11 @@ class GameTree(ReadableTree):
     def _expand_by_rules(self, most: int) -> bool:
         if self.num_nodes > 1 or self.num_infosets:
             return False
-        rules = self._rules(twin_trees.WORTH_EXPANDING)
+        rules = self._rules(loading.WORTH_EXPANDING)
         if rules is None:
             return False
         is_twin = rules is not self.rules
-        if is_twin and estimate_of(self) > most / twin_trees.NEAR:
+        if is_twin and loading.estimate_of(self.game) > most / loading.NEAR:
             self.refuse_if_larger(most)
         try:
             whole = expand_rules(rules, most, self.budget)
@@ -249,7 +216,7 @@ class GameTree(ReadableTree):
         if self.rules is not None or self.twin is False or self.abstraction is not None:
             return self.rules
         if self._twin is None:
-            self._twin = usable_twin(self, 0 if self.twin else least)
+            self._twin = loading.usable_twin(self.source, 0 if self.twin else least)
         return self._twin
 
     @changes
@@ -301,7 +268,7 @@ class GameTree(ReadableTree):
         rules = self._rules(0)
         if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
-            if known_twin(self.game) is not None and self.abstraction is None:
+            if loading.known_twin(self.game) is not None and self.abstraction is None:
                 why = "twin=False refuses" if self.twin is False else "differs from it"
                 what += f" but those of its twin, which {why}"
             raise ValueError(
@@ -337,7 +304,7 @@ class GameTree(ReadableTree):
             return
         if self.has_hands and store != "none":
             self._check_new()
-            public = read_public_tree(self.game)
+            public = public_tree.read_public_tree(self.game)
             listed = list_hands(public, self.budget, brief(self.source))
             names = HandNames(public, listed)
             self.met.take_over(names, listed.records, listed.actions)
@@ -345,24 +312,30 @@ class GameTree(ReadableTree):
         else:
             rules, find = self._rules_to_find(store)
             self._check_new()
-            found = known_worlds(rules, self.budget, find)
+            found = finding.known_worlds(rules, self.budget, find)
             names = KeyNames(rules, found.keys, found.infosets["player"])
             self.met.take_over(names, found.infosets, found.actions)
             self.worlds, self.start_pass = found.worlds, found.start_pass
         self.payoffs.take_over(self.worlds.payoffs)
 
-    def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
+    def _rules_to_find(
+        self, store: str
+    ) -> tuple[BoundRules, Callable[..., finding.Found]]:
         if store == "none":
-            return self._rules_without_tree(), find_histories
+            return self._rules_without_tree(), finding.find_histories
         rules = self._rules(0)
-        check_declares_worlds(rules, self.source)
-        assert rules is not None
-        return rules, find_worlds
+        why = finding.why_no_worlds(rules)
+        if rules is None or why:
+            raise ValueError(
+                f"store='worlds' takes a game world by world, but {brief(self.source)} "
+                f"{why}. Use store='tree', or an algorithm that samples."
+            )
+        return rules, finding.find_worlds
 
     @property
     def has_hands(self) -> bool:
         """Whether worlds are nodes of a public tree with hands of cards."""
-        return self.abstraction is None and has_public_tree(self.game)
+        return self.abstraction is None and public_tree.has_public_tree(self.game)
 
     @property
     def declares_worlds(self) -> bool:
@@ -371,8 +344,8 @@ class GameTree(ReadableTree):
             return True
         rules = self.rules
         if rules is None and self.twin is not False and self.abstraction is None:
-            rules = known_twin(self.game)
-        return why_no_worlds(rules) == ""
+            rules = loading.known_twin(self.game)
+        return finding.why_no_worlds(rules) == ""
 
     def make_whole(self, store: str) -> "GameTree":
         """Has the tree know all infosets; returns the tree itself.
@@ -393,7 +366,7 @@ class GameTree(ReadableTree):
             return self.find_worlds(store)
         if store == "tree" or not self.declares_worlds:
             return self.expand_all()
-        if self.has_hands and needs_public_tree(self.game):
+        if self.has_hands and public_tree.needs_public_tree(self.game):
             return self.find_worlds()
         with contextlib.suppress(TreeFullError):  # it is too large by little
             if not self.is_surely_larger_than(self.max_nodes):
@@ -409,7 +382,9 @@ class GameTree(ReadableTree):
         """`[I, M + 1]` integers, of a tree with worlds: the number of moves that lead
         to a state of each infoset, and these moves."""
         rules, find = self._rules_to_find(self.store)
-        return known_worlds(rules, self.budget, find, with_histories=True).histories
+        return finding.known_worlds(
+            rules, self.budget, find, with_histories=True
+        ).histories
 
     def rules_for_walks(self) -> BoundRules | None:
         """The compiled rules over which walks may go: the game's own, or its twin's
@@ -419,7 +394,7 @@ class GameTree(ReadableTree):
         Returns:
             None if there are none, or there is an abstraction.
         """
-        return self._rules(twin_trees.WORTH_WALKING)
+        return self._rules(loading.WORTH_WALKING)
 
     def note_met(self) -> None:
         """Takes over what walks over rules have met, for a caller under the lock."""
@@ -630,7 +605,7 @@ class GameTree(ReadableTree):
                 infoset = -1
                 actions = state.chance_outcomes()
                 if self._is_python:
-                    check_outcomes(self.declared.name, actions)
+                    description.check_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
                 self.node_store.keep_outcomes(node, actions)
@@ -638,7 +613,7 @@ class GameTree(ReadableTree):
                 if start < 0:
                     start = self.distributions.add(probs)
             elif player == TERMINAL:
-                returns = returns_of(state)
+                returns = description.returns_of(state)
                 row = self.payoffs.rows.get(returns, -1)
                 if row < 0:
                     row = self.payoffs.add(returns, state)
@@ -652,9 +627,9 @@ class GameTree(ReadableTree):
         except Exception as error:
             if not isinstance(player, int) or player >= self.num_players:
                 refusal = self._no_such_player(player)
-                tell_history(refusal, state)
+                description.tell_history(refusal, state)
                 raise refusal from error
-            tell_history(error, state)
+            description.tell_history(error, state)
             raise
         return actions, player, first, start, infoset
 
@@ -703,4 +678,4 @@ class GameTree(ReadableTree):
                 f"{name} has a state that is terminal (is_terminal()), but where "
                 f"player {player} acts (current_player())."
             )
-        check_actions(self.declared, player, info_state, actions)
+        description.check_actions(self.declared, player, info_state, actions)

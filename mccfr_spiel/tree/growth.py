@@ -17,25 +17,16 @@ from typing import Any, NoReturn
 
 import pyspiel
 
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    SECONDS,
-    MemoryBudgetError,
-    TreeFullError,
-    exceeds,
-    resident,
-)
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.kernels.walk import Sampled, begin_again
-from mccfr_spiel.rules import kernel, played
-from mccfr_spiel.rules.description import tell_history
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
-from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import steps
 from mccfr_spiel.tree.nodes import NODES, UNCOUNTED
 
@@ -61,7 +52,7 @@ _SAMPLED = 64
 """The number of stops for each one at which uncounted memory is measured."""
 
 
-class WalkTooLargeError(TreeFullError):
+class WalkTooLargeError(limits.TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
 
 
@@ -160,7 +151,7 @@ class Growth:
                 self._expand_measured(tables, walk)
         except WalkTooLargeError:
             raise
-        except TreeFullError as error:
+        except limits.TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
                 # Either the walk is too large, or the infosets met before it fill the
@@ -189,10 +180,10 @@ class Growth:
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
             raise MemoryBudgetError("The process has grown by more than was counted.")
-        before, left = resident(), budget.left
+        before, left = limits.resident(), budget.left
         self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):
-            uncounted = resident() - before - (left - budget.left)
+            uncounted = limits.resident() - before - (left - budget.left)
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
@@ -274,7 +265,7 @@ class Growth:
         """Raises WalkTooLargeError if a walk for a player is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
-        most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
+        most = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
         probes = _PROBES * (self._many // _MANY)  # cheap beside the expansions
         if self._surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
@@ -303,13 +294,13 @@ class Growth:
         if self._follows_one or self._is_choosy:
             return False
         generator = random.Random(0)
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + limits.SECONDS
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
-                if exceeds(estimates, most):
+                if limits.exceeds(estimates, most):
                     return True
                 look_at *= 2
         return False
@@ -511,22 +502,7 @@ class RuleGrowth(Growth):
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
-        found = status - played.BROKEN
-        if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
-            self._raise_no_recall()
-        self._store.raise_broken(found, self._path)
-
-    def _raise_no_recall(self) -> NoReturn:
-        """Says in the words of OpenSpiel's game where a walk over its twin stands."""
-        path, state = self._path, self._tree.new_state()
-        for action in path.history[: path.position[played.NUM_MOVES]].tolist():
-            state.apply_action(action)
-        player = state.current_player()
-        info_state = state.information_state_string(player)
-        where = f"the information state {info_state!r} of {brief(self._tree.game)}"
-        error = no_recall(player, where)
-        tell_history(error, state)
-        raise error
+        self._store.raise_broken(status - played.BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:

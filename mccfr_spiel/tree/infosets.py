@@ -27,16 +27,9 @@ import pyspiel
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
+from mccfr_spiel.rules import kernel
 from mccfr_spiel.rules.description import BoundRules, GameError
-from mccfr_spiel.rules.kernel import (
-    SLOT,
-    RowTable,
-    fill_table,
-    find_key,
-    key_of,
-    row_hash,
-    spelled,
-)
+from mccfr_spiel.rules.game import replayed
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
@@ -113,7 +106,9 @@ class InfosetNames:
 class KeyNames(InfosetNames):
     """Names that are kept as information keys and spelled on demand."""
 
-    def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
+    def __init__(
+        self, rules: BoundRules, keys: kernel.RowTable, players: np.ndarray
+    ) -> None:
         """Keeps the keys.
 
         Args:
@@ -128,7 +123,7 @@ class KeyNames(InfosetNames):
     def __iter__(self) -> Iterator[str]:
         if self.rules.spell is None:
             return map(self.info_state, range(len(self)))
-        return spelled(self.rules, self.keys, len(self))
+        return kernel.spelled(self.rules, self.keys, len(self))
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
@@ -136,18 +131,18 @@ class KeyNames(InfosetNames):
 
     def key(self, infoset: int) -> tuple[int, np.ndarray]:
         """The player and the information key of an infoset."""
-        return key_of(self.keys, infoset)
+        return kernel.key_of(self.keys, infoset)
 
     def find_key(self, player: int, key: np.ndarray) -> int:
         """The number of the infoset with that player and key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
-            table = np.zeros(2 << len(self).bit_length(), SLOT)
-            fill_table(table, rows, len(self))
-            self.keys = RowTable(values, rows, table)
+            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=kernel.SLOT)
+            table = kernel.larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
+            self.keys = kernel.RowTable(values, rows, table)
         row = np.array([player, *key], np.int64)
-        hashed = np.uint64(row_hash(row, len(row)))
-        return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)
+        hashed = np.uint64(kernel.row_hash(row, len(row)))
+        return max(int(kernel.find_key(values, rows, table, hashed, row, len(row))), -1)
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
         """As in InfosetNames.
@@ -260,7 +255,6 @@ class MetNames(InfosetNames):
 
 
 _pack = struct.Struct("<Qiiii").pack_into
-_unpack_place = struct.Struct("<Q").unpack_from
 
 _FEW = 256
 
@@ -273,27 +267,6 @@ a tree that does not fit is refused while there is still room to say so."""
 _BYTES_OF_LIST = 250
 _ACTIONS = "lists of actions"
 _LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
-
-RECALL_WAY_OUT = (
-    "Use information states that remember all that the player did and saw, or give "
-    "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same."
-)
-"""What helps where a game has imperfect recall."""
-
-
-def no_recall(player: int, where: str) -> GameError:
-    """The error for a player who reaches an information state after different pasts.
-
-    Args:
-        player: that player.
-        where: the information state and the game, in words.
-    """
-    return GameError(
-        f"Player {player} reaches {where} after different own pasts (own moves or what "
-        "was seen between them): the game has imperfect recall, for which these "
-        f"solvers have no guarantee. {RECALL_WAY_OUT}"
-    )
 
 
 def bytes_of_string(info_state: str) -> int:
@@ -397,10 +370,6 @@ class Infosets:
             self._strings = self.names.strings()
         return self._strings
 
-    def place(self, infoset: int) -> int:
-        """The place (see kernels/randomness.py) of an infoset."""
-        return _unpack_place(self._bytes, INFOSET.itemsize * infoset)[0]
-
     def digest(self) -> str:
         """A hash of the infosets, their players, pasts, names and actions."""
         digest = hashlib.blake2b(self.used().view(np.uint8).data, digest_size=16)
@@ -440,7 +409,7 @@ class Infosets:
         if self.parents[infoset] == parent:
             return
         if not self._may_forget:
-            raise no_recall(player, where)
+            raise kernel.no_recall(player, where)
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "
@@ -494,7 +463,7 @@ class Infosets:
     def recall(
         self, strings: Sequence[str], records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Becomes the infosets of a file; there must be none yet.
+        """Meets the infosets of a file; there must be none yet.
 
         Args:
             strings: `[I]` the information-state strings.
@@ -506,16 +475,11 @@ class Infosets:
         """
         size = sum(map(bytes_of_string, strings))
         self._budget.meet(len(strings), len(actions), size)
-        names = MetNames()
-        for string, player in zip(strings, records["player"].tolist(), strict=True):
-            names.add(string, player)
-        self._set_names(names)
-        self._set_records(np.array(records, INFOSET))
-        self.parents = array("i", records["parent"].tobytes())
-        self.starts = array("i", records["first_sequence"].tobytes())
-        self.actions = array("q", actions.tobytes())
-        self.legal_actions = []
-        self.list_actions()
+        self._budget.meet(-len(strings), -len(actions), -size)  # `add` takes them
+        for string, record in zip(strings, records.tolist(), strict=True):
+            place, start, parent, count, player = record
+            legal = actions[start : start + count].tolist()
+            self.add(string, player, parent, legal, place)
 
     def take_over(
         self, names: InfosetNames, records: np.ndarray, actions: np.ndarray
@@ -600,7 +564,6 @@ class HandNames(InfosetNames):
     def states(self, game: pyspiel.Game) -> Iterator[pyspiel.State]:
         """`[I]` a state of each infoset."""
         for infoset in range(len(self)):
-            state = game.new_initial_state()
-            for action in self.public.history(*self.found.node_and_hand(infoset)):
-                state.apply_action(action)
-            yield state
+            yield replayed(
+                game, self.public.history(*self.found.node_and_hand(infoset))
+            )

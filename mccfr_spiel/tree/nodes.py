@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
     MAX_CHILDREN,
     NODE,
@@ -20,20 +21,8 @@ from mccfr_spiel.common.arrays import (
     reserve,
 )
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    Budget,
-    MemoryBudgetError,
-    budget_full,
-    too_many_nodes,
-)
-from mccfr_spiel.rules.description import (
-    Declared,
-    GameError,
-    check_probs,
-    check_returns,
-    tell_history,
-)
+from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.rules import description
 from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
@@ -154,7 +143,7 @@ class Nodes:
 
     def _reserve(self, size: int) -> None:
         if size > self._max_nodes:
-            raise too_many_nodes(self._game, self._max_nodes)
+            raise limits.too_many_nodes(self._game, self._max_nodes)
         room = len(self.records)
         if size > room:
             self._hold(size)
@@ -165,7 +154,7 @@ class Nodes:
     def _hold(self, size: int) -> None:
         """Takes the bytes of room for `size` nodes from the budget."""
         budget = self._budget
-        needed = NODE_BYTES * grown_size(len(self.records), size)
+        needed = limits.NODE_BYTES * grown_size(len(self.records), size)
         most = budget.left  # the old array is there, too, for a moment
         if not self._takes_everything:
             most = min(most, (budget.left + budget.held(NODES)) // 2)
@@ -173,14 +162,16 @@ class Nodes:
             raise self.full()
         budget.hold(NODES, needed)
 
-    def full(self, what: str = "") -> MemoryBudgetError:
+    def full(self, what: str = "") -> limits.MemoryBudgetError:
         """The error that says that the nodes and infosets fill the budget.
 
         Args:
             what: names what else takes bytes; it is put behind the nodes and infosets.
         """
         counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
-        return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
+        return limits.budget_full(
+            f"{counted} of {brief(self._game)}{what}", self._budget
+        )
 
     def take_over(self, records: np.ndarray) -> None:
         """Becomes the nodes of a whole tree, whose array they keep."""
@@ -202,7 +193,7 @@ class Nodes:
         if self.count > 1:
             return
         self._set(*_unexpanded(_FEW))
-        self._budget.measured(NODES, _FEW * NODE_BYTES)
+        self._budget.measured(NODES, _FEW * limits.NODE_BYTES)
 
     # --- going up, and down again ----------------------------------------------
 
@@ -234,7 +225,7 @@ class Nodes:
                 else:
                     state.apply_action(state.chance_outcomes()[child][0])
             except Exception as error:
-                tell_history(error, state)
+                description.tell_history(error, state)
                 raise
         return state, sequences
 
@@ -309,7 +300,7 @@ class Distributions:
             GameError: it is no distribution.
             MemoryBudgetError: it does not fit the budget.
         """
-        check_probs(self._name, probs)
+        description.check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
@@ -344,7 +335,7 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: Declared, budget: Budget) -> None:
+    def __init__(self, declared: description.Declared, budget: Budget) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
@@ -358,12 +349,12 @@ class Payoffs:
             MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
-            raise GameError(
+            raise description.GameError(
                 f"{self._declared.name} has a state where nobody acts "
                 f"(current_player() is {TERMINAL}), but which is not terminal "
                 "(is_terminal())."
             )
-        self._declared = check_returns(self._declared, returns)
+        self._declared = description.check_returns(self._declared, returns)
         hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.rules.description import (
@@ -30,7 +29,7 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,
 )
-from mccfr_spiel.rules.kernel import MOST_USED, SLOT, RowTable, refill
+from mccfr_spiel.rules.kernel import MOST_USED, RowTable, larger_table
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places, search
 from mccfr_spiel.worlds.histories import (
@@ -110,21 +109,6 @@ def why_no_worlds(rules: BoundRules | None) -> str:
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
-
-
-def check_declares_worlds(rules: BoundRules | None, source: object) -> None:
-    """Raises ValueError unless worlds can be found by these rules.
-
-    Args:
-        rules: the game's, or its twin's; None if it has none that may be used.
-        source: the game, for the message.
-    """
-    why = why_no_worlds(rules)
-    if why:
-        raise ValueError(
-            f"store='worlds' takes a game world by world, but {brief(source)} {why}. "
-            "Use store='tree', or an algorithm that samples."
-        )
 
 
 _kept: dict[tuple[Any, ...], Found] = {}
@@ -334,9 +318,7 @@ class PlaceWalk(SlicedPass):
         super().make_room()
         room, table = len(self.found.places), self.found.table
         if room > MOST_USED * len(table):
-            larger = np.zeros(1 << (2 * room).bit_length(), SLOT)
-            refill(larger, table)
-            self.found = self.found._replace(table=larger)
+            self.found = self.found._replace(table=larger_table(table, room))
 
     def trim(self) -> None:
         """As in SlicedPass; infosets are looked up no more, and all are behind their

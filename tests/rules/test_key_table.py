@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.rules import kernel
-from mccfr_spiel.rules.kernel import MOST_USED, SLOT, enter_key, find_key, refill
+from mccfr_spiel.rules.kernel import MOST_USED, SLOT, enter_key, find_key, larger_table
 
 pytestmark = pytest.mark.both
 
@@ -35,9 +35,7 @@ def test_keys_are_found_by_all_their_numbers_whatever_their_hashes(num_hashes):
         rows[number + 1]["start"] = start + len(key)
         enter_key(table, found, hash_of[key], number)
         if len(known) >= MOST_USED * len(table):
-            larger = np.zeros(2 * len(table), SLOT)
-            refill(larger, table)
-            table = larger
+            table = larger_table(table, len(known) + 1)
     assert len(known) == len(keys) == np.count_nonzero(table)
     # A number that does not fit 16 bits is that of no key, whatever its lower bits are.
     row = np.array([2**16], np.int64)

@@ -378,6 +378,8 @@ def test_what_cannot_be_had_is_refused():
     tree = GameTree("python_dark_hex", max_memory="8MB")
     with pytest.raises(MemoryBudgetError, match="max_memory"):
         tree.find_worlds()
+    with pytest.raises(GameError, match=r"state 'x.*' of dark_hex\(.*abstraction="):
+        GameTree("dark_hex(board_size=3)").find_worlds()
 
 
 # --- declarations -------------------------------------------------------------------

@@ -73,7 +73,7 @@ class BoundTwin(BoundRules):
         functions = {n.removeprefix("_"): f for n, f in twin.functions.items()}
         own = {**functions, **_WORDS, "sizes": lambda parameters: sizes}
         parameters = {str(k): Parameter(v) for k, v in enumerate(twin.settings)}
-        description = described(name, name, own, parameters, game.num_players())
+        description = described(name, str(game), own, parameters, game.num_players())
         total = declared_by(game).utility_sum
         super().__init__(description._replace(utility_sum=total), {})
         self.spell, self.text_size = functions["spell"], twin.text_size
