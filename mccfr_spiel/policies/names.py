@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
-from mccfr_spiel.common.checkpoint import (
-    POLICY,
-    CheckpointError,
-    Contents,
-    DamagedError,
-    check_infosets,
-    check_strings,
-    loaded_abstraction,
-    odd_contents_in_words,
-    pack_strings,
-    saved_abstraction,
-)
+from mccfr_spiel.common.checkpoint import Contents, DamagedError
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import TextNames
@@ -108,7 +98,9 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     # One by one: a list of all strings might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    return Names(tree.source, arrays | pack_strings(strings), tree.abstraction)
+    return Names(
+        tree.source, arrays | checkpoint.pack_strings(strings), tree.abstraction
+    )
 
 
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
@@ -156,9 +148,9 @@ def sequences_of(tree: GameTree, player: int) -> np.ndarray:
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
     """A policy in the form that common/checkpoint.py writes."""
     header = {
-        "version": POLICY.version,
+        "version": checkpoint.POLICY.version,
         "game": str(names.source),
-        "abstracted": saved_abstraction(names.abstraction),
+        "abstracted": checkpoint.saved_abstraction(names.abstraction),
     }
     return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
 
@@ -177,14 +169,14 @@ def from_contents(
         CheckpointError: the contents make no policy, or one for another game.
         ValueError: the game cannot be loaded.
     """
-    with odd_contents_in_words(POLICY):
+    with checkpoint.odd_contents_in_words(checkpoint.POLICY):
         header, arrays = contents
         source = saved_game(header["game"]) if game is None else load_game(game)
         if not has_name(source, header["game"]):
-            raise CheckpointError(
+            raise checkpoint.CheckpointError(
                 f"The file has a policy for {header['game']}, not for {brief(source)}."
             )
-        abstraction = loaded_abstraction(header["abstracted"], abstraction)
+        abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, array in arrays.items():
             if array.dtype != _ARRAYS[name] or array.ndim != 1:
@@ -193,8 +185,8 @@ def from_contents(
                 )
         vector = arrays.pop("vector")
         names = Names(source, arrays, abstraction)
-        check_strings(arrays["text"], arrays["ends"])
-        check_infosets(
+        checkpoint.check_strings(arrays["text"], arrays["ends"])
+        checkpoint.check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players
         )
         try:
@@ -282,7 +274,7 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
     infosets["parent"] = players
     pairs = [pair for row in rows for pair in row]
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
-    arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
+    arrays = {"infosets": infosets, "actions": actions} | checkpoint.pack_strings(names)
     vector = np.array([1.0] * num_players + [value for _, value in pairs])
     return _checked(Names(source, arrays), vector)
 
