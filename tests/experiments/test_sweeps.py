@@ -82,10 +82,15 @@ def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray_gives_the_same_rows(expected, tmp_path):
-    pytest.importorskip("ray")
+    ray = pytest.importorskip("ray")
     executor = functools.partial(sweeps.on_ray, workers=2, address=None)
     sweep = {key: SWEEP[key] for key in ("external_sampling_s1", "iterations", "egt")}
+    assert sweeps.run_sweep({"egt": sweep["egt"]}, tmp_path, executor) == []
+    assert not ray.is_initialized()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     assert sweeps.run_sweep(sweep, tmp_path, executor) == []
+    assert ray.is_initialized()  # whoever has started it may need it
+    ray.shutdown()
     assert table(tmp_path, sweep) == {key: expected[key] for key in sweep}
 
 
