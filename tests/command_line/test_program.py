@@ -105,6 +105,9 @@ def test_info_counts_small_games(program):
     assert "9,457 nodes, counted" in out
     assert "936 information sets (468 + 468)" in out
     assert "not " not in out
+    for memory in ("300kB", "1.1MB"):  # which the nodes fill, or a solver's tables
+        out = program("info", "leduc_poker", "--nomeasure", f"--max_memory={memory}")[1]
+        assert "the whole tree does not fit\nevaluation  by play" in out
 
 
 def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
