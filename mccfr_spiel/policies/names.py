@@ -27,7 +27,7 @@ _ARRAYS = {
 """What the file of a policy holds."""
 
 
-_MOST_OFF = 1e-6
+MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
 
@@ -110,7 +110,7 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     if tree.num_infosets == 0:
         return vector
     first = tree.infosets["first_sequence"]
-    is_right = np.abs(np.add.reduceat(vector, first) - 1) < _MOST_OFF
+    is_right = np.abs(np.add.reduceat(vector, first) - 1) < MOST_OFF
     is_right &= np.minimum.reduceat(vector, first) >= 0
     if not is_right.all():
         infoset = int(np.argmin(is_right))
@@ -242,17 +242,25 @@ def _has_strings(row: Any) -> bool:
     return isinstance(row, dict) and any(isinstance(key, str) for key in row)
 
 
-def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
+def from_json(value: Any, game: pyspiel.Game | None = None) -> tuple[Names, np.ndarray]:
     """Reads the names of a policy and its vector `[S]` from what `write_policy` wrote.
 
     A file does not say which sequence leads to an infoset, and nothing asks for it, so
     every infoset has the player's empty sequence for a parent.
 
+    Args:
+        value: has the form of one, see `is_of_file`.
+        game: the game, if its load string in the value is not enough to make it.
+
     Raises:
-        ValueError: a state has no distribution.
-        DamagedError: the value is no policy, or belongs to another game.
+        ValueError: a state has no distribution, or the policy is for another game.
+        DamagedError: the value is no policy.
     """
-    num_players, tables = source.num_players(), value["players"]
+    name, tables = value["game"], value["players"]
+    source = load_game(name) if game is None else game
+    if not any(has_name(one, name) for one in (source, turn_based(source))):
+        raise ValueError(f"This is a policy for {name}, not for {brief(source)}.")
+    num_players = source.num_players()
     if not isinstance(tables, list):
         raise DamagedError("The policy has no list of players.")
     if len(tables) != num_players:
