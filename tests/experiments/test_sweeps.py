@@ -74,10 +74,8 @@ def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
     assert table(tmp_path) == expected
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
-    assert sweeps.run_sweep(SWEEP, tmp_path, executor, trees=trees) == []
-    after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
-    assert after == before  # nothing is run again
+    # Nothing is run again: this would fail of any task.
+    assert sweeps.run_sweep(SWEEP, tmp_path, iter, trees=trees) == []  # pyright: ignore
 
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
