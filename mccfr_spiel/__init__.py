@@ -29,7 +29,7 @@ from mccfr_spiel.common.folders import games_of_checkout
 
 __version__ = "0.2.0"
 
-__all__, NAMESPACES, _find = listed_names(__name__, __file__)
+__all__, NAMESPACES, _find, _ = listed_names(__name__, __file__)
 
 _games = games_of_checkout()
 if _games is not None:  # in a clone, `mccfr_spiel.games` is a folder beside the package

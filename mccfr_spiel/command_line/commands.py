@@ -23,7 +23,7 @@ from open_spiel.python.policy import Policy
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
-from mccfr_spiel.common import limits
+from mccfr_spiel.common import limits, refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
@@ -202,13 +202,15 @@ class Size(NamedTuple):
         is_counted: whether the tree is whole, not only estimated.
         forecast: the estimates.
         seconds: of expanding it, or an estimate.
-        fits: whether it may fit the memory.
+        fits: whether it may fit the memory, with the tables of a solver.
+        taken: the bytes of both, if the tree is counted.
     """
 
     is_counted: bool
     forecast: limits.Forecast
     seconds: float
     fits: bool
+    taken: int = 0
 
 
 class OfInfo:
@@ -272,10 +274,13 @@ def _size(tree: GameTree) -> Size:
     tried = most if nodes < 3 * most else _TRIED
     try:
         tree.expand_all(most=tried)
-    except limits.TreeFullError:
         took = time.perf_counter() - began
+        solver = Solver(tree, CFR_PLUS)
+    except limits.TreeFullError as error:
+        took = time.perf_counter() - began
+        fits &= not isinstance(error, limits.MemoryBudgetError)
         return Size(False, found, took / tried * max(nodes, tried), fits)
-    return Size(True, found, time.perf_counter() - began, True)
+    return Size(True, found, took, True, solver.tree.budget.taken)
 
 
 def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
@@ -296,8 +301,7 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
     yield "memory", f"{limits.in_words(tree.budget.limit)} may be taken"
     if size.is_counted:
-        solver = Solver(tree, CFR_PLUS)
-        yield "", f"{limits.in_words(solver.tree.budget.taken)} for the tree and CFR+"
+        yield "", f"{limits.in_words(size.taken)} for the tree and CFR+"
 
 
 # --- info: algorithms -----------------------------------------------------------------
@@ -450,9 +454,8 @@ def run_play(values: flags.FlagValues, game: str) -> int:
         loaded = turn_based(policy.game)
     else:
         loaded = turn_based(load_game(load_string(game, values.players)))
-    seat, players = values.seat, loaded.num_players()
-    if not 0 <= seat < players:
-        raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
+    players = loaded.num_players()
+    seat = refusals.player(values.seat, players, "--seat")
     if policy is None:
         show(f"Solving {brief(loaded)} by {values.algorithm} ...")
         solver = Solver(

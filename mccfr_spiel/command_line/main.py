@@ -169,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             near += f" It is a flag of {', '.join(having)}."
         # absl's message of a flag that is true or false is a tuple.
         told = re.sub(r"\('Non-boolean .*", "neither true nor false", str(error))
-        print(f"Error: {told}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
+        told += "." * (not told.endswith((".", "?")))
+        print(f"Error: {told}{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
     return terminal.guarded(lambda signals: command.run(values, rest, signals))
 
@@ -239,7 +240,7 @@ def _width() -> int:
 
 def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
     text = " ".join(str(flag.help).split())
-    choices = getattr(flag.parser, "enum_values", None)
+    choices = getattr(flag.parser, "choices", None)
     if choices:
         text = f"{text if full else _first_sentence(text)} One of {', '.join(choices)}."
     elif not full:

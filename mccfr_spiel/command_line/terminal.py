@@ -8,7 +8,6 @@ see `experiments.settings.SETTINGS`; the others are in this file. The module tha
 
 import contextlib
 import decimal
-import functools
 import math
 import os
 import signal
@@ -39,85 +38,68 @@ _MOST_DIGITS = 1000
 """Of a whole number in a flag; `1e999999999` would fill the memory."""
 
 
-class WholeNumberParser(flags.IntegerParser):
-    """Reads integers, also in the form `1e6`."""
-
-    def convert(self, argument: str | int) -> int:
-        """The integer; raises TypeError or ValueError."""
-        try:
-            return super().convert(argument)
-        except ValueError:
-            pass
-        try:
-            number = decimal.Decimal(str(argument))
-        except decimal.InvalidOperation:
-            number = decimal.Decimal("nan")
-        is_small = number.is_finite() and number.adjusted() < _MOST_DIGITS
-        if not is_small or number != number.to_integral_value():
-            raise ValueError(f"{argument} is not a whole number, such as 2000 or 2e3")
-        return int(number)
+def whole_number(text: str) -> int:
+    """An integer, also in the form `1e6`; raises ValueError."""
+    with contextlib.suppress(ValueError):
+        return flags.IntegerParser().convert(text)
+    try:
+        number = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        number = decimal.Decimal("nan")
+    is_small = number.is_finite() and number.adjusted() < _MOST_DIGITS
+    if not is_small or number != number.to_integral_value():
+        raise ValueError(f"{text} is not a whole number, such as 2000 or 2e3")
+    return int(number)
 
 
-class _NumberOrWordParser(WholeNumberParser):
-    """Reads whole numbers, and leaves words such as "auto" and "4GiB" as they are."""
+class SettingParser(flags.ArgumentParser):
+    """Reads the text of a flag, and checks the value as those of files are checked."""
 
-    def parse(self, argument: str | int) -> int | str:  # type: ignore[override]
-        """The value; raises ValueError for a number out of range."""
-        try:
-            self.convert(argument)
-        except ValueError:
-            return str(argument)
-        return super().parse(argument)
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.choices = setting.choices if setting.kind is str else ()
+        likes = {
+            float: flags.FloatParser(lower_bound=setting.least),
+            list: flags.ListParser(),
+            str: flags.ArgumentParser(),
+        }
+        like = likes.get(setting.kind, flags.IntegerParser(lower_bound=setting.least))
+        self.syntactic_help = like.syntactic_help
 
-
-class _TextParser(flags.ArgumentParser):
-    """Reads a text; `~` at its beginning, as in --output_dir=~/x, is the user's home:
-    shells leave it so behind an equals sign."""
-
-    def parse(self, argument: str) -> str:
-        """The text."""
-        return os.path.expanduser(argument)
-
-
-class _ChoiceParser(flags.EnumParser):
-    """Reads one of some words, or what MODULE:NAME names, where that can be."""
-
-    def parse(self, argument: str) -> str:
-        """The word; raises ValueError."""
-        return argument if ":" in argument else super().parse(argument)
-
-
-def _are_of(choices: set[str], given: list[str] | None) -> bool:
-    """Whether words of a list were given, and only some of these, or no list."""
-    return given is None or (bool(given) and choices.issuperset(given))
+    def parse(self, argument: Any) -> Any:
+        """The value; raises ValueError. `~` at the beginning of a text, as in
+        --output_dir=~/x, is the user's home: shells leave it so behind an equals sign.
+        """
+        name, kind, *_, choices, _ = self.setting
+        if kind is list:
+            words = flags.ListParser().parse(argument)
+            if choices and not (words and {*words} <= {*choices}):
+                raise ValueError(f"--{name} must be of {', '.join(choices)}")
+            return words
+        if isinstance(argument, str):
+            if kind is float:
+                argument = float(argument)
+            elif kind is str:
+                argument = argument if choices else os.path.expanduser(argument)
+            else:
+                try:
+                    argument = whole_number(argument)
+                except ValueError:  # "auto" and "4GiB" are words
+                    if kind is int:
+                        raise
+        return self.setting.checked(argument)
 
 
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
     """Defines a flag for each line of a table."""
-    for name, kind, default, words, least, choices, _ in table:
-        parser: Any = _TextParser()
-        writer: Any = flags.ArgumentSerializer()
+    for setting in table:
+        name, kind, default, words, *_ = setting
         if kind is bool:
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
-        if kind is list:
-            parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
-        elif choices:
-            parser = _ChoiceParser([*choices])
-        elif kind is float:
-            parser = flags.FloatParser(lower_bound=least)
-        elif kind is int:
-            parser = WholeNumberParser(lower_bound=least)
-        elif kind is not str:
-            parser = _NumberOrWordParser(lower_bound=least)
-        flags.DEFINE(parser, name, default, words, values, writer)
-        if kind is list and choices:
-            flags.register_validator(
-                name,
-                functools.partial(_are_of, {*choices}),
-                f"--{name} must be of {', '.join(choices)}",
-                flag_values=values,
-            )
+        as_list = kind is list
+        writer = flags.CsvListSerializer(",") if as_list else flags.ArgumentSerializer()
+        flags.DEFINE(SettingParser(setting), name, default, words, values, writer)
 
 
 def define_flags() -> None:

@@ -23,16 +23,17 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 def listed_names(
     package: str, file: str
-) -> tuple[list[str], tuple[str, ...], Callable[[str], Any]]:
-    """The names in a package's stub, and a function that imports one of them.
+) -> tuple[list[str], tuple[str, ...], Callable[[str], Any], Callable[[], list[str]]]:
+    """The names in a package's stub, and functions that import one and list them.
 
     Args:
         package: its `__name__`.
         file: its `__file__`, beside which the stub lies.
 
     Returns:
-        The names that are no modules, and those that are, both sorted; and a
-        `__getattr__` for the package, which raises AttributeError for any other name.
+        The names that are no modules, and those that are, both sorted; a `__getattr__`
+        for the package, which raises AttributeError for any other name; and a `__dir__`
+        for one of the former only.
     """
     stub = ast.parse(pathlib.Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     origins = {
@@ -59,7 +60,8 @@ def listed_names(
         setattr(importlib.import_module(package), name, value)
         return value
 
-    return sorted(origins.keys() - modules), tuple(sorted(modules)), find
+    names = sorted(origins.keys() - modules)
+    return names, tuple(sorted(modules)), find, lambda: names
 
 
 def names_defined(package: dict[str, Any]) -> list[str]:

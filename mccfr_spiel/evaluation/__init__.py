@@ -2,8 +2,4 @@
 
 from mccfr_spiel.common import listed_names
 
-__all__, _, __getattr__ = listed_names(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, _, __getattr__, __dir__ = listed_names(__name__, __file__)

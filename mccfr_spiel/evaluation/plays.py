@@ -36,6 +36,7 @@ from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW
+from mccfr_spiel.policies.names import MOST_OFF
 from mccfr_spiel.policies.policy import (
     Answers,
     PolicyBot,
@@ -61,9 +62,6 @@ _DRAWS = 1 << 16
 """Numbers drawn at a time in plays over compiled rules."""
 
 _NO_LIMIT = 2**60
-
-_MOST_OFF = 1e-6
-"""How far from 1 the probabilities at a state may add up to."""
 
 
 class Estimate(NamedTuple):
@@ -245,7 +243,7 @@ def _drawn(
     probs = asked[player].action_probabilities(state, player)
     actions, odds = list(probs), list(probs.values())
     is_legal = all(prob == 0 or action in legal for action, prob in probs.items())
-    if not (is_legal and abs(sum(odds) - 1) < _MOST_OFF and min(odds) >= 0):
+    if not (is_legal and abs(sum(odds) - 1) < MOST_OFF and min(odds) >= 0):
         raise ValueError(
             f"Player {player}'s policy gives {probs} at the state {state}, whose legal "
             f"actions are {sorted(legal)}."
@@ -288,7 +286,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
         return None
     infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
     sums = np.add.reduceat(probs, infosets["first_sequence"])
-    if not ((abs(sums - 1) < _MOST_OFF).all() and (probs >= 0).all()):
+    if not ((abs(sums - 1) < MOST_OFF).all() and (probs >= 0).all()):
         return None  # plays through pyspiel tell in words what is wrong
     return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
 

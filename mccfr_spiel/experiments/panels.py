@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel import algorithms
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.folders import Table, read_table, write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.algorithm_names import import_module
@@ -98,11 +99,10 @@ def sweep(
     Raises:
         ValueError: no key has `only` in it, or two curves have the same key.
     """
-    if seeds is not None and seeds < 1:
-        raise ValueError(f"seeds={seeds} is not at least 1.")
+    seeds = experiment.seeds if seeds is None else refusals.integer(seeds, "seeds", 1)
     table = keyed(
         (panel.title, curve.label, curve.settings._replace(seed=seed))
-        for seed in range(seeds or experiment.seeds)
+        for seed in range(seeds)
         for panel in experiment.panels
         for curve in panel.curves
     )

@@ -50,6 +50,7 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
 from mccfr_spiel.offline import GameSolver, OfflineMethod
+from mccfr_spiel.solving.cluster import connected_ray
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.loading import content_print, load_game, module_of
@@ -305,16 +306,13 @@ def on_ray(
     Args:
         tasks: what to run.
         workers: the most tasks at once; None for as many as the cluster has room for.
-        address: of the cluster; None starts one on this machine.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-    import ray.exceptions
+        address: of the cluster; None starts one on this machine. A Ray that this
+            process is connected to already is used, and goes on.
 
-    if address is None:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
-    else:
-        ray.init(address=address, log_to_driver=False)
+    Raises:
+        ValueError: Ray is not installed, or there is no cluster at the address.
+    """
+    ray, is_new = connected_ray(address, workers)
     try:
         # Ray gives each task one core.
         tasks = [_with_most_threads(task, 1) for task in tasks]
@@ -341,7 +339,8 @@ def on_ray(
                 folders.write_file(task.path(ending), rows)
             yield outcome
     finally:
-        ray.shutdown()
+        if is_new:
+            ray.shutdown()
 
 
 def _run_away(task: Task) -> tuple[Outcome, bytes | None]:

@@ -290,10 +290,7 @@ class Visit:
         Raises:
             ValueError: the tree is not there, or the number is out of range.
         """
-        if not 1 <= iterations <= MOST_ITERATIONS:
-            raise ValueError(
-                f"iterations={iterations} is not in 1 .. {MOST_ITERATIONS}."
-            )
+        refusals.number(iterations, "iterations", 1, MOST_ITERATIONS)
         tree = self.subject.need_infosets()
         with self._lock:
             policy, fixed, before = self._base(candidate)

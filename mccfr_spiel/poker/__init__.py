@@ -3,23 +3,10 @@
 cards.py     cards, hands of two, ranges, and what suits change
 subgames.py  which bets are legal where, and all of it as one game
 study.py     what a policy does and is worth, hand by hand
+
+What users need of these files is in the stub `__init__.pyi`.
 """
 
-from mccfr_spiel.poker.cards import RangeError, hand
-from mccfr_spiel.poker.study import Decision, Study, equities, equity, values
-from mccfr_spiel.poker.subgames import load_endgame, subgame
-from mccfr_spiel.tree.full_pass import Cost, cost
+from mccfr_spiel.common import listed_names
 
-__all__ = [
-    "Cost",
-    "Decision",
-    "RangeError",
-    "Study",
-    "cost",
-    "equities",
-    "equity",
-    "hand",
-    "load_endgame",
-    "subgame",
-    "values",
-]
+__all__, _, __getattr__, __dir__ = listed_names(__name__, __file__)

@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
-from mccfr_spiel.common.checkpoint import (
-    POLICY,
-    CheckpointError,
-    Contents,
-    DamagedError,
-    check_infosets,
-    check_strings,
-    loaded_abstraction,
-    odd_contents_in_words,
-    pack_strings,
-    saved_abstraction,
-)
+from mccfr_spiel.common.checkpoint import Contents, DamagedError
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import TextNames
@@ -37,7 +27,7 @@ _ARRAYS = {
 """What the file of a policy holds."""
 
 
-_MOST_OFF = 1e-6
+MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
 
@@ -108,7 +98,9 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     # One by one: a list of all strings might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    return Names(tree.source, arrays | pack_strings(strings), tree.abstraction)
+    return Names(
+        tree.source, arrays | checkpoint.pack_strings(strings), tree.abstraction
+    )
 
 
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
@@ -118,7 +110,7 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     if tree.num_infosets == 0:
         return vector
     first = tree.infosets["first_sequence"]
-    is_right = np.abs(np.add.reduceat(vector, first) - 1) < _MOST_OFF
+    is_right = np.abs(np.add.reduceat(vector, first) - 1) < MOST_OFF
     is_right &= np.minimum.reduceat(vector, first) >= 0
     if not is_right.all():
         infoset = int(np.argmin(is_right))
@@ -156,9 +148,9 @@ def sequences_of(tree: GameTree, player: int) -> np.ndarray:
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
     """A policy in the form that common/checkpoint.py writes."""
     header = {
-        "version": POLICY.version,
+        "version": checkpoint.POLICY.version,
         "game": str(names.source),
-        "abstracted": saved_abstraction(names.abstraction),
+        "abstracted": checkpoint.saved_abstraction(names.abstraction),
     }
     return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
 
@@ -177,14 +169,14 @@ def from_contents(
         CheckpointError: the contents make no policy, or one for another game.
         ValueError: the game cannot be loaded.
     """
-    with odd_contents_in_words(POLICY):
+    with checkpoint.odd_contents_in_words(checkpoint.POLICY):
         header, arrays = contents
         source = saved_game(header["game"]) if game is None else load_game(game)
         if not has_name(source, header["game"]):
-            raise CheckpointError(
+            raise checkpoint.CheckpointError(
                 f"The file has a policy for {header['game']}, not for {brief(source)}."
             )
-        abstraction = loaded_abstraction(header["abstracted"], abstraction)
+        abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, array in arrays.items():
             if array.dtype != _ARRAYS[name] or array.ndim != 1:
@@ -193,8 +185,8 @@ def from_contents(
                 )
         vector = arrays.pop("vector")
         names = Names(source, arrays, abstraction)
-        check_strings(arrays["text"], arrays["ends"])
-        check_infosets(
+        checkpoint.check_strings(arrays["text"], arrays["ends"])
+        checkpoint.check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players
         )
         try:
@@ -250,17 +242,25 @@ def _has_strings(row: Any) -> bool:
     return isinstance(row, dict) and any(isinstance(key, str) for key in row)
 
 
-def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
+def from_json(value: Any, game: pyspiel.Game | None = None) -> tuple[Names, np.ndarray]:
     """Reads the names of a policy and its vector `[S]` from what `write_policy` wrote.
 
     A file does not say which sequence leads to an infoset, and nothing asks for it, so
     every infoset has the player's empty sequence for a parent.
 
+    Args:
+        value: has the form of one, see `is_of_file`.
+        game: the game, if its load string in the value is not enough to make it.
+
     Raises:
-        ValueError: a state has no distribution.
-        DamagedError: the value is no policy, or belongs to another game.
+        ValueError: a state has no distribution, or the policy is for another game.
+        DamagedError: the value is no policy.
     """
-    num_players, tables = source.num_players(), value["players"]
+    name, tables = value["game"], value["players"]
+    source = load_game(name) if game is None else game
+    if not any(has_name(one, name) for one in (source, turn_based(source))):
+        raise ValueError(f"This is a policy for {name}, not for {brief(source)}.")
+    num_players = source.num_players()
     if not isinstance(tables, list):
         raise DamagedError("The policy has no list of players.")
     if len(tables) != num_players:
@@ -282,7 +282,7 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
     infosets["parent"] = players
     pairs = [pair for row in rows for pair in row]
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
-    arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
+    arrays = {"infosets": infosets, "actions": actions} | checkpoint.pack_strings(names)
     vector = np.array([1.0] * num_players + [value for _, value in pairs])
     return _checked(Names(source, arrays), vector)
 

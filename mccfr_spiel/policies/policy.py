@@ -26,6 +26,7 @@ from mccfr_spiel.common.display import (
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.names import (
+    MOST_OFF,
     Names,
     check_shape,
     checked_vector,
@@ -50,7 +51,7 @@ from mccfr_spiel.policies.table import (
 )
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
-from mccfr_spiel.tree.loading import load_game, same_name
+from mccfr_spiel.tree.loading import same_name
 
 # --- A vector over sequences as an OpenSpiel policy -----------------------------------
 
@@ -528,9 +529,14 @@ class Answers:
             information-state string -> action -> probability.
     """
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, policy: Any, game: pyspiel.Game | None = None) -> None:
         """Takes a policy of OpenSpiel's (Python's or pyspiel's), such as a
-        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`.
+        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`:
+        states that are missing in such a file were never met.
+
+        Args:
+            policy: any of these.
+            game: what a file's policy must be for; by default what the file names.
 
         Raises:
             ValueError: it is none of these.
@@ -538,7 +544,7 @@ class Answers:
         if isinstance(policy, Answers):
             policy = policy.policy
         if is_of_file(policy):
-            policy = SequencePolicy(*from_json(policy, load_game(policy["game"])))
+            policy = SequencePolicy(*from_json(policy, game))
         elif isinstance(policy, dict):
             policy = with_int_actions(policy)
         elif isinstance(policy, np.ndarray):
@@ -635,9 +641,6 @@ def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
 # --- a policy as a bot, for OpenSpiel's own programs that play matches --------------
 
 
-_TOLERANCE = 1e-6
-
-
 class SeatBot(pyspiel.Bot):
     """What OpenSpiel asks of every bot, for those that keep nothing of the others'
     moves.
@@ -701,7 +704,7 @@ class PolicyBot(SeatBot):
         legal = state.legal_actions(self.player)
         pairs = [(action, float(found.get(action, 0.0))) for action in legal]
         values = [value for _, value in pairs]
-        if legal and not (abs(sum(values) - 1) < _TOLERANCE and min(values) >= 0):
+        if legal and not (abs(sum(values) - 1) < MOST_OFF and min(values) >= 0):
             raise ValueError(
                 f"The policy of player {self.player} gives {found} at the state "
                 f"{state}, whose legal actions are {legal}."

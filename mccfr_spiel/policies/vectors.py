@@ -12,13 +12,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import (
-    checked_vector,
-    from_json,
-    is_of_file,
-    sequences_of,
-    with_int_actions,
-)
+from mccfr_spiel.policies.names import checked_vector, sequences_of
 from mccfr_spiel.policies.policy import (
     Answers,
     SequencePolicy,
@@ -30,7 +24,7 @@ from mccfr_spiel.policies.table import moved, without_turn
 from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import has_name, same_name
+from mccfr_spiel.tree.loading import same_name
 from mccfr_spiel.tree.whole import check_store
 
 
@@ -68,7 +62,7 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     if isinstance(policy, np.ndarray):
         return checked_vector(tree, policy)
     if isinstance(policy, dict):
-        policy = _from_dict(tree, policy)
+        policy = Answers(policy, tree.source).policy
     if isinstance(policy, SequencePolicy):
         if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
@@ -201,21 +195,6 @@ def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
         lookup = policy.state_lookup.items()
         return {name: dict(enumerate(rows[number])) for name, number in lookup}
     return None
-
-
-def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
-    """A dictionary with integers for actions.
-
-    If the dictionary comes from a file of the command line, this is a SequencePolicy
-    instead, because states that are missing in such a file were never met.
-    """
-    if not is_of_file(policy):
-        return with_int_actions(policy)
-    if not any(has_name(game, policy["game"]) for game in (tree.source, tree.game)):
-        raise ValueError(
-            f"This is a policy for {policy['game']}, not for {brief(tree.source)}."
-        )
-    return SequencePolicy(*from_json(policy, tree.source))
 
 
 _ASKED = 4096

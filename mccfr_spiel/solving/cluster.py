@@ -554,6 +554,39 @@ _TURN_SECONDS = 120.0
 two."""
 
 
+def connected_ray(address: str | None, cores: int | None) -> tuple[Any, bool]:
+    """The module of Ray, connected to a cluster, and whether that was done only now.
+
+    Args:
+        address: of the cluster, as `ray.init` takes it; None starts one on this
+            machine. A Ray that is connected already is used whatever the address.
+        cores: of a cluster that is started here; None for all.
+
+    Raises:
+        ValueError: Ray is not installed, or there is no cluster at the address.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError(
+            "A cluster takes Ray, which is not installed: pip install "
+            f"'mccfr_spiel[ray]'. ({error})"
+        ) from error
+    if ray.is_initialized():
+        return ray, False
+    where: dict[str, Any] = {"address": address}
+    if address is None:
+        where = {"num_cpus": cores, "include_dashboard": False}
+    try:
+        ray.init(**where, log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"There is no Ray cluster at {address or 'this machine'}: {error}"
+        ) from error
+    return ray, True
+
+
 @dataclass(frozen=True)
 class Ray:
     """Workers on a Ray cluster.
@@ -596,26 +629,8 @@ class Ray:
         Raises:
             ValueError: Ray is not installed, or there is no cluster at the address.
         """
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        try:
-            import ray
-        except ImportError as error:
-            raise ValueError(
-                "A cluster takes Ray, which is not installed: pip install "
-                f"'mccfr_spiel[ray]'. ({error})"
-            ) from error
-        if not ray.is_initialized():
-            where: dict[str, Any] = {"address": self.address}
-            if self.address is None:
-                workers = self.workers or max(num_cores() // self.threads, 1)
-                where = {"num_cpus": workers * self.threads, "include_dashboard": False}
-            try:
-                ray.init(**where, log_to_driver=False)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                raise ValueError(
-                    f"There is no Ray cluster at {self.address or 'this machine'}: "
-                    f"{error}"
-                ) from error
+        cores = self.workers or max(num_cores() // self.threads, 1)
+        ray, _ = connected_ray(self.address, cores * self.threads)
         room = int(ray.cluster_resources().get("CPU", 1)) // self.threads
         room = min(max(room, 1), NUM_BLOCKS_OF_BATCH)
         return RayCrew(ray, self, self.workers or room)

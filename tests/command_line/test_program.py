@@ -13,7 +13,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import commands, running
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.command_line.terminal import Signals, WholeNumberParser
+from mccfr_spiel.command_line.terminal import Signals, whole_number
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
         (("solve", "--minimizer=nowhere:rule"), "is not MODULE:NAME"),
         (("play", "nofile.json"), "no such file: nofile.json"),
         (("solve", "--figure_format=jpg"), "png, svg, pdf"),
+        (("solve", "--evaluate=exat"), "sampled, none. Did you mean exact?\n"),
         (("experiment", "none"), "farina2020_figure3"),
         (("compare", "kuhn_poker", "--algorithms=cfr_puls"), "cfr_plus"),
         (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
@@ -91,12 +92,11 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
 
 
 def test_whole_numbers_may_be_written_with_an_exponent_and_others_are_not_whole():
-    parse = WholeNumberParser().parse
-    assert [repr(parse(text)) for text in ("1e6", "7.0")] == ["1000000", "7"]
-    assert repr(parse("2.5E3")) == "2500"
+    assert [repr(whole_number(text)) for text in ("1e6", "7.0")] == ["1000000", "7"]
+    assert repr(whole_number("2.5E3")) == "2500"
     for text in ("1.5", "nan", "three", "1e999999999"):
         with pytest.raises(ValueError, match="is not a whole number"):
-            parse(text)
+            whole_number(text)
 
 
 def test_info_counts_small_games(program):
@@ -105,6 +105,9 @@ def test_info_counts_small_games(program):
     assert "9,457 nodes, counted" in out
     assert "936 information sets (468 + 468)" in out
     assert "not " not in out
+    for memory in ("300kB", "1.1MB"):  # which the nodes fill, or a solver's tables
+        out = program("info", "leduc_poker", "--nomeasure", f"--max_memory={memory}")[1]
+        assert "the whole tree does not fit\nevaluation  by play" in out
 
 
 def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):

@@ -24,23 +24,17 @@ def test_matches_of_bots_pay_what_the_policy_gets(name):
     game = pyspiel.load_game(name)
     policy = solved(name, ms.CFR)  # knows all states, as a dictionary must
     bots = [ms.bot(policy, 0, seed=3), ms.bot(policy.to_dict(), 1, seed=3)]
-    returns = np.array(
-        [
-            pyspiel.evaluate_bots(game.new_initial_state(), bots, seed)
-            for seed in range(1_000)
-        ]
-    )
+
+    def payoffs(bots, matches):
+        start, seeds = game.new_initial_state, range(matches)
+        return np.array([pyspiel.evaluate_bots(start(), bots, k) for k in seeds])
+
+    returns = payoffs(bots, 1_000)
     expected = ms.expected_returns(game, policy)
     error = returns[:, 0].std() / math.sqrt(len(returns))
     assert abs(returns[:, 0].mean() - expected[0]) < 4 * error
     uniform = openspiel_policy.UniformRandomPolicy(game)
-    other = [bots[0], ms.bot(uniform, 1)]
-    gained = np.mean(
-        [
-            pyspiel.evaluate_bots(game.new_initial_state(), other, seed)[0]
-            for seed in range(300)
-        ]
-    )
+    gained = payoffs([bots[0], ms.bot(uniform, 1)], 300)[:, 0].mean()
     assert gained > expected[0] + 0.2  # the opponent is uniform now
 
 
