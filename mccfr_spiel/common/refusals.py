@@ -7,7 +7,7 @@ checks a wrong type would surface as a bare TypeError from deep inside.
 import difflib
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,32 @@ def flag(value: Any, name: str, more: str = "") -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r} is not True or False{more}.")
     return bool(value)
+
+
+def choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Raises ValueError unless the value is one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        hint = near(str(value), choices)
+        raise ValueError(f"{name}={value!r} is none of {', '.join(choices)}.{hint}")
+
+
+def function(value: Any, name: str, kind: str) -> None:
+    """Raises ValueError unless the value can be called; `kind` says as what."""
+    if not callable(value):
+        raise ValueError(f"{name}={value!r} is no function {kind}.")
+
+
+def names(value: Any, name: str) -> tuple[str, ...]:
+    """Returns the value as a tuple of strings; a single string may stand alone.
+
+    Raises:
+        ValueError: something in the value is no string.
+    """
+    is_many = isinstance(value, Iterable) and not isinstance(value, str)
+    found: tuple[Any, ...] = tuple(value if is_many else [value])
+    if not all(isinstance(one, str) for one in found):
+        raise ValueError(f"{name}={value!r} is no list of names.")
+    return found
 
 
 def numbers(value: Any, name: str) -> np.ndarray:

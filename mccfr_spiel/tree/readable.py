@@ -201,10 +201,9 @@ class ReadableTree:
         """Makes a tree of one unexpanded node, as `GameTree` describes it."""
         if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
             raise ValueError(f"max_nodes={max_nodes!r} is not in 1 .. {MAX_INDEX}.")
-        if abstraction is not None and not callable(abstraction):
-            raise ValueError(
-                f"abstraction={abstraction!r} is no function (state, player) -> string."
-            )
+        if abstraction is not None:
+            kind = "(state, player) -> string"
+            refusals.function(abstraction, "abstraction", kind)
         self.source = load_game(game)
         self.game = turn_based(self.source)
         kind = self.source.get_type()
