@@ -531,27 +531,31 @@ class ReadableTree:
     def refuse_if_larger(self, most: int) -> None:
         """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
         ValueError if a history does not end."""
-        found = self.forecast(most)
-        if found.endless is not None:
-            self.check_length(found.endless)
+        fit = min(most, self.max_nodes, self.budget.limit / NODE_BYTES)
+        found = self.forecast(fit)
         error = refusal(found, str(self.source), most, self.budget)
         if error is not None:
             raise error
 
-    def forecast(self, most: int | None = None) -> Forecast:
+    def forecast(self, most_nodes: float = float("inf")) -> Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
 
         Args:
-            most: how many nodes would fit, if that is less than `max_nodes` and
-                `max_memory` allow; a clear answer takes less time.
+            most_nodes: see `limits.forecast`; of inf few histories are followed.
+
+        Raises:
+            ValueError: a history does not end.
         """
-        fit = min(self.max_nodes, self.budget.limit / NODE_BYTES)
-        return forecast(
+        found = forecast(
             self.new_state,
+            self.string_of,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
-            most_nodes=fit if most is None else min(most, fit),
+            most_nodes=most_nodes,
         )
+        if found.endless is not None:
+            self.check_length(found.endless)
+        return found
 
     # --- leaves --------------------------------------------------------------
 

@@ -5,7 +5,6 @@ of an expansion through pyspiel, to the bit. Only the time differs. So nothing t
 made of a tree, such as a checkpoint or a policy, knows how the tree was expanded.
 """
 
-import math
 import statistics
 import warnings
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import forecast
 from mccfr_spiel.rules.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.rules.twins.twin import BoundTwin
 from mccfr_spiel.tree.loading import told_by_string, turn_based
@@ -76,15 +74,7 @@ def estimate_of(tree: ReadableTree) -> float:
     name = str(tree.game)
     if name in _estimates:
         return _estimates[name]
-    found = forecast(
-        tree.new_state,
-        longest=tree.longest_history,
-        per_infoset=tree.budget.per_infoset,
-        most_nodes=math.inf,  # so few histories are followed
-    )
-    if found.endless is not None:
-        tree.check_length(found.endless)
-    _estimates[name] = statistics.fmean(found.nodes)
+    _estimates[name] = statistics.fmean(tree.forecast().nodes)
     return _estimates[name]
 
 
