@@ -151,7 +151,8 @@ _FEW_NODES = 1_000_000
 STRINGS_WAY_OUT = (
     "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
     "Where players see everything: mccfr_spiel.Solver(game, "
-    "abstraction=lambda state, player: state.history_str())."
+    "abstraction=lambda state, player: state.history_str()). NashConv needs the game's "
+    "own strings; ms.sampled_returns does not."
 )
 """The way out where a game gives no information-state strings."""
 
@@ -531,8 +532,7 @@ class ReadableTree:
     def refuse_if_larger(self, most: int) -> None:
         """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
         ValueError if a history does not end."""
-        fit = min(most, self.max_nodes, self.budget.limit / NODE_BYTES)
-        found = self.forecast(fit)
+        found = self.forecast(min(most, self.max_nodes, self.budget.limit / NODE_BYTES))
         error = refusal(found, str(self.source), most, self.budget)
         if error is not None:
             raise error
