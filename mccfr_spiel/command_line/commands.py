@@ -259,14 +259,7 @@ def _lines(tree: GameTree, *, measure: bool) -> Iterator[tuple[str, str]]:
 
 
 def _size(tree: GameTree) -> Size:
-    found = limits.forecast(
-        tree.new_state,
-        longest=tree.longest_history,
-        per_infoset=tree.budget.per_infoset,
-        most_nodes=_NO_LIMIT,  # so that many histories are followed in any case
-    )
-    if found.endless is not None:
-        tree.check_length(found.endless)
+    found = tree.forecast(_NO_LIMIT)  # so that many histories are followed in any case
     most = _COUNTED * (10 if tree.rules is not None else 1)
     nodes = statistics.fmean(found.nodes)
     fits = nodes * limits.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes

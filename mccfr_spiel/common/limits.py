@@ -375,12 +375,18 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    new_state: Callable[[], Any], *, longest: int, per_infoset: int, most_nodes: float
+    new_state: Callable[[], Any],
+    string_of: Callable[[Any, int], str],
+    *,
+    longest: int,
+    per_infoset: int,
+    most_nodes: float,
 ) -> Forecast:
     """Follows random histories from the root, for about half a second at most.
 
     Args:
         new_state: makes the root's state.
+        string_of: the string of a state where a player acts.
         longest: the number of moves beyond which a history is not followed.
         per_infoset: the bytes that an infoset takes, besides its string.
         most_nodes: how many nodes fit. No more histories are followed once it is clear
@@ -394,7 +400,7 @@ def forecast(
     # ... of them, since a look takes longer the more there are.
     while time.monotonic() < end or not found.nodes:
         state = new_state()
-        nodes, strings = _probe(state, generator, longest, per_infoset, end)
+        nodes, strings = _probe(state, string_of, generator, longest, per_infoset, end)
         if len(state.history()) >= longest:
             return found._replace(endless=state)
         found.nodes.append(nodes)
@@ -410,6 +416,7 @@ def forecast(
 
 def _probe(
     state: Any,
+    string_of: Callable[[Any, int], str],
     generator: random.Random,
     longest: int,
     per_infoset: int,
@@ -428,8 +435,8 @@ def _probe(
         player = state.current_player()
         if player >= 0:
             if math.isfinite(nodes):
-                info_state = state.information_state_string(player)
-                strings += weight * (sys.getsizeof(info_state) + per_infoset)
+                size = sys.getsizeof(string_of(state, player))
+                strings += weight * (size + per_infoset)
             moves = state.legal_actions()
         else:
             # A game need not let chance do what it never does.

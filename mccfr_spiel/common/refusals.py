@@ -7,7 +7,7 @@ checks a wrong type would surface as a bare TypeError from deep inside.
 import difflib
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,32 @@ def flag(value: Any, name: str, more: str = "") -> bool:
     return bool(value)
 
 
+def choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Raises ValueError unless the value is one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        hint = near(str(value), choices)
+        raise ValueError(f"{name}={value!r} is none of {', '.join(choices)}.{hint}")
+
+
+def function(value: Any, name: str, kind: str) -> None:
+    """Raises ValueError unless the value can be called; `kind` says as what."""
+    if not callable(value):
+        raise ValueError(f"{name}={value!r} is no function {kind}.")
+
+
+def names(value: Any, name: str) -> tuple[str, ...]:
+    """Returns the value as a tuple of strings; a single string may stand alone.
+
+    Raises:
+        ValueError: something in the value is no string.
+    """
+    is_many = isinstance(value, Iterable) and not isinstance(value, str)
+    found: tuple[Any, ...] = tuple(value if is_many else [value])
+    if not all(isinstance(one, str) for one in found):
+        raise ValueError(f"{name}={value!r} is no list of names.")
+    return found
+
+
 def numbers(value: Any, name: str) -> np.ndarray:
     """Returns the value as an array of float64, a new one.
 
@@ -117,5 +143,7 @@ def count(value: Any, name: str) -> int:
 def near(name: str, known: Iterable[str]) -> str:
     """` Did you mean cfr_plus?` if a known name is close to one that is not known."""
     # Of two equally close names the shorter one is meant: "cfr" and not "lcfr".
-    found = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
-    return f" Did you mean {found[0]}?" if found else ""
+    name, known = name.lower().replace("+", "_plus"), sorted(known, key=len)
+    family = [one for one in known if "mccfr" in name and one.endswith("_sampling")]
+    found = family or difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {' or '.join(found)}?" if found else ""

@@ -229,8 +229,7 @@ def estimate_range(player: PlayerTheory, sampling: str) -> float:
         "balanced": 1 / player.balanced_probability,
         "outcome": 1 / player.least_probability,
     }
-    if sampling not in factors:
-        raise ValueError(f"sampling={sampling!r} is none of {', '.join(factors)}.")
+    refusals.choice(sampling, "sampling", factors)
     return player.utility_range * factors[sampling]
 
 

@@ -174,11 +174,8 @@ class Setting(NamedTuple):
             least = -math.inf if self.least is None else self.least
             return refusals.number(value, name, least, math.inf)
         is_own = name in OWN_KINDS and ":" in str(value)
-        if self.choices and value not in self.choices and not is_own:
-            hint = refusals.near(str(value), self.choices)
-            raise ValueError(
-                f"{name}={value!r} is none of {', '.join(self.choices)}.{hint}"
-            )
+        if self.choices and not is_own:
+            refusals.choice(value, name, self.choices)
         return value
 
 

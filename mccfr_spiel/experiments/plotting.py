@@ -26,6 +26,7 @@ from matplotlib.style import context
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.folders import FORMATS, RESULTS, read_table, write_file
 from mccfr_spiel.experiments.algorithm_names import METHODS
 
@@ -246,8 +247,7 @@ def lines_figure(
     Raises:
         ValueError: there is no such style.
     """
-    if style not in _STYLES:
-        raise ValueError(f"style={style!r} is none of {', '.join(_STYLES)}.")
+    refusals.choice(style, "style", _STYLES)
     with context(_STYLES[style]):
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)

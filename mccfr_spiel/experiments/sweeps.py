@@ -239,8 +239,7 @@ def _run_pickled(task: bytes) -> Outcome:
 
 def with_threads(tasks: Sequence[Task], workers: int) -> list[Task]:
     """Tasks whose runs have a core for each thread of those that run at once."""
-    at_once = max(min(workers, len(tasks)), 1)
-    most = max(num_cores() // at_once, 1)
+    most = max(num_cores() // (min(workers, len(tasks)) or 1), 1)
     return [_with_most_threads(task, most) for task in tasks]
 
 
@@ -407,10 +406,14 @@ def run_sweep(
         metrics: what rows hold beside `runs.COLUMNS`: label -> function of the solver.
 
     Raises:
-        ValueError: the folder holds another sweep or is in use, a setting is wrong, or
-            a key cannot name files.
+        ValueError: the folder holds another sweep or is in use, a setting or an
+            argument is wrong, or a key cannot name files.
     """
     folder = pathlib.Path(folder).expanduser()
+    if not isinstance(settings, Mapping):
+        raise ValueError("settings is no dictionary from keys to Settings.")
+    refusals.function(executor, "executor", "of tasks")
+    imports = refusals.names(imports, "imports")
     for name, one in settings.items():
         own_name = isinstance(name, str) and pathlib.PurePath(name).name
         if own_name != name or name[:1] in ("", "."):
@@ -430,7 +433,7 @@ def run_sweep(
     with folders.held(folder):
         _write_table(folder / folders.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
-        how = tuple(imports), trees, checkpoint_every, tuple(metrics.items())
+        how = imports, trees, checkpoint_every, tuple(metrics.items())
         tasks = [
             Task(name, one, folder, *how)
             for name, one in settings.items()
@@ -604,8 +607,7 @@ def compare(
     # Seed by seed, so that all curves are there early.
     table = keyed(sorted(parts, key=lambda part: part[2].seed))
     modules = {name for one in chosen.values() if (name := module_of(one))}
-    if executor is None:
-        executor = _executor(workers, table, modules)
+    executor = _executor(workers, table, modules) if executor is None else executor
     kept = f"The rows of the others are in {folder}; the same call goes on from there."
     with contextlib.ExitStack() as stack:
         if folder is None:
@@ -621,7 +623,7 @@ def compare(
             pathlib.Path(folder),
             executor,
             lambda share: bar.update(100 * share - bar.n),
-            imports=[*imports, *modules - {"__main__"}],
+            imports=[*refusals.names(imports, "imports"), *modules - {"__main__"}],
             metrics=measures,
         )
         if failures:
@@ -713,9 +715,8 @@ def _executor(
     Raises:
         ValueError: `workers` is no number of processes.
     """
-    if workers is not None:
-        workers = refusals.integer(workers, "workers", 1)
-    workers = min(workers or os.cpu_count() or 1, len(table))
+    given = os.cpu_count() or 1 if workers is None else workers
+    workers = min(refusals.integer(given, "workers", 1), len(table))
     if workers == 1 or "__main__" in modules:
         return in_this_process
     return functools.partial(local, workers=workers, run_main=False)

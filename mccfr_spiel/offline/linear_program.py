@@ -311,12 +311,8 @@ def check_options(
     factorization: str = "differences",
 ) -> None:
     """Raises ValueError for an option that `solve_lp` does not accept."""
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
-    if factorization not in SPARSIFICATIONS:
-        raise ValueError(
-            f"factorization={factorization!r} is none of {', '.join(SPARSIFICATIONS)}."
-        )
+    refusals.choice(method, "method", METHODS)
+    refusals.choice(factorization, "factorization", SPARSIFICATIONS)
     if time_limit is not None:
         refusals.number(time_limit, "time_limit", 0, float("inf"), open_low=True)
 

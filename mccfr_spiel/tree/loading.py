@@ -80,7 +80,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
             f"Python game, {IMPORT_WAY_OUT}."
         )
     try:
-        return pyspiel.load_game(game)
+        return _loaded(game, name)
     except GameError:  # compiled rules that break their own declaration
         raise
     except Exception as error:  # games raise what they like
@@ -175,6 +175,17 @@ def module_of(game: pyspiel.Game) -> str | None:
     return None if is_of_pyspiel(game) else type(game).__module__
 
 
+def _loaded(text: str, name: str) -> pyspiel.Game:
+    """As `pyspiel.load_game`, which reads firstPlayer=1 as a number and then wants a
+    string. So it cannot load what games of one round of poker call themselves."""
+    given, known = pyspiel.game_parameters_from_string(text), _parameters(name)
+    texts = {key: str(given[key]) for key in given if type(known.get(key)) is str}
+    if texts.items() <= given.items():
+        return pyspiel.load_game(text)
+    del given["name"]
+    return pyspiel.load_game(name, given | texts)
+
+
 def _similar_names(name: str) -> str:
     names = pyspiel.registered_names()
     near = difflib.get_close_matches(name, names, n=5)
@@ -182,9 +193,14 @@ def _similar_names(name: str) -> str:
     return f" Near it: {', '.join(near[:8])}." if near else ""
 
 
-def _parameters_hint(name: str) -> str:
+def _parameters(name: str) -> dict[str, Any]:
+    """The parameters with which a game is registered."""
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    parameters = kinds[name].parameter_specification
+    return kinds[name].parameter_specification
+
+
+def _parameters_hint(name: str) -> str:
+    parameters = _parameters(name)
     return f". Its parameters: {', '.join(sorted(parameters))}." if parameters else ""
 
 
@@ -231,7 +247,7 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
     if not isinstance(text, str) or text.partition("(")[0].strip() != name:
         return False
     try:
-        return same_name(game, pyspiel.load_game(text))
+        return same_name(game, load_game(text))
     except Exception:  # games raise what they like
         return False
 
@@ -680,6 +696,7 @@ def estimate_of(game: pyspiel.Game) -> float:
         return _estimates[name]
     found = forecast(
         game.new_initial_state,
+        pyspiel.State.information_state_string,
         longest=longest_history(game),
         per_infoset=0,
         most_nodes=math.inf,  # so few histories are followed

@@ -119,7 +119,8 @@ _FEW_NODES = 1_000_000
 STRINGS_WAY_OUT = (
     "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
     "Where players see everything: mccfr_spiel.Solver(game, "
-    "abstraction=lambda state, player: state.history_str())."
+    "abstraction=lambda state, player: state.history_str()). NashConv needs the game's "
+    "own strings; ms.sampled_returns does not."
 )
 """The way out where a game gives no information-state strings."""
 
@@ -168,10 +169,9 @@ class ReadableTree:
         """Makes a tree of one unexpanded node, as `GameTree` describes it."""
         if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
             raise ValueError(f"max_nodes={max_nodes!r} is not in 1 .. {MAX_INDEX}.")
-        if abstraction is not None and not callable(abstraction):
-            raise ValueError(
-                f"abstraction={abstraction!r} is no function (state, player) -> string."
-            )
+        if abstraction is not None:
+            kind = "(state, player) -> string"
+            refusals.function(abstraction, "abstraction", kind)
         self.source = loading.load_game(game)
         self.game = loading.turn_based(self.source)
         kind = self.source.get_type()
@@ -498,27 +498,30 @@ class ReadableTree:
     def refuse_if_larger(self, most: int) -> None:
         """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
         ValueError if a history does not end."""
-        found = self.forecast(most)
-        if found.endless is not None:
-            self.check_length(found.endless)
-        error = limits.refusal(found, str(self.source), most, self.budget)
+        fit = min(most, self.max_nodes, self.budget.limit / limits.NODE_BYTES)
+        error = limits.refusal(self.forecast(fit), str(self.source), most, self.budget)
         if error is not None:
             raise error
 
-    def forecast(self, most: int | None = None) -> limits.Forecast:
+    def forecast(self, most_nodes: float = float("inf")) -> limits.Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
 
         Args:
-            most: how many nodes would fit, if that is less than `max_nodes` and
-                `max_memory` allow; a clear answer takes less time.
+            most_nodes: see `limits.forecast`; of inf few histories are followed.
+
+        Raises:
+            ValueError: a history does not end.
         """
-        fit = min(self.max_nodes, self.budget.limit / limits.NODE_BYTES)
-        return limits.forecast(
+        found = limits.forecast(
             self.new_state,
+            self.string_of,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
-            most_nodes=fit if most is None else min(most, fit),
+            most_nodes=most_nodes,
         )
+        if found.endless is not None:
+            self.check_length(found.endless)
+        return found
 
     # --- leaves --------------------------------------------------------------
 

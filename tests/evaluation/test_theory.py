@@ -104,8 +104,10 @@ def test_gap_bound_is_proposition_2():
     assert bound == pytest.approx(7 / 50 + shift)
     curve = gap_bound(players, [50, 200], 0.1, ([3, 6], [4, 8]), "external")
     assert curve[1] == pytest.approx(curve[0] / 2, rel=0.02)
-    assert estimate_range(players[0], "external") == 4
-    assert estimate_range(players[0], "outcome") == pytest.approx(4 / 0.09)
+    found = [estimate_range(players[0], one) for one in ("external", "outcome")]
+    assert found == pytest.approx([4, 4 / 0.09])
+    with pytest.raises(ValueError, match=r"sampling=\['outcome'\] is none of"):
+        estimate_range(players[0], ["outcome"])  # pyright: ignore
 
 
 # --- the theorems' bounds beside what runs of the solver measure -------------

@@ -72,9 +72,8 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
         {"seed": 0, "due": 1000, "nodes_touched": 1001, "gap": 1.0},  # as 1 does not
         {"seed": 1, "due": 100, "nodes_touched": 120, "gap": 6.0},  # it passed 10, too
     ]
-    table = type(compare("kuhn_poker", "cfr", 1, iterations=1))(
-        [part | row for row in rows]
-    )
+    kind = type(compare("kuhn_poker", "cfr", 1, iterations=1))
+    table = kind([part | row for row in rows])
     (axes,) = table.plot(x="nodes_touched").axes
     assert axes.lines[0].get_xdata() == pytest.approx([66, 110.5])
     assert axes.lines[0].get_ydata() == pytest.approx([5, 4])
@@ -114,9 +113,10 @@ def test_games_and_algorithms_that_cannot_be_compared_are_refused():
             compare(game, "cfr")
     with pytest.raises(ValueError, match="such as iterations=1000"):
         compare("kuhn_poker", "lp")
-    for nodes in (0, float("nan"), None, "1e3", 3j, 2**70):
-        with pytest.raises(ValueError, match=f"nodes={nodes!r} is not"):
-            compare("kuhn_poker", "cfr", nodes=nodes)
+    wrong = [("nodes", one) for one in (0, float("nan"), None, "1e3", 3j, 2**70)]
+    for name, value in [*wrong, ("executor", 3), ("imports", 3)]:
+        with pytest.raises(ValueError, match=f"{name}={value!r} is no"):
+            compare("kuhn_poker", "cfr", **{name: value})  # pyright: ignore
 
 
 SCRIPT = """

@@ -28,6 +28,7 @@ SWEEP = {
     "iterations": Settings(game="kuhn_poker", iterations=50, evaluate="none"),
     "egt": Settings("kuhn_poker", EGT, iterations=20),
 }
+IN_LINE = functools.partial(map, run_task)
 
 
 def table(folder, names=SWEEP):
@@ -48,8 +49,7 @@ def trees(tmp_path_factory):
 def expected(trees, tmp_path_factory):
     """The rows of the sweep, run setting by setting in this process."""
     folder = tmp_path_factory.mktemp("expected")
-    in_line = functools.partial(map, run_task)
-    assert sweeps.run_sweep(SWEEP, folder, in_line, trees=trees) == []
+    assert sweeps.run_sweep(SWEEP, folder, IN_LINE, trees=trees) == []
     return table(folder)
 
 
@@ -72,8 +72,7 @@ def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
     shares = []
     sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
     assert table(tmp_path) == expected
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
+    assert (shares, shares[-1]) == (sorted(shares), 1)
     # Nothing is run again: this would fail of any task.
     assert sweeps.run_sweep(SWEEP, tmp_path, iter, trees=trees) == []  # pyright: ignore
 
@@ -97,14 +96,13 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
         "imperfect": Settings(game="liars_dice_ir", iterations=99, evaluate="none"),
         "good": Settings(game="kuhn_poker", iterations=np.arange(6)[5]),
     }
-    in_line = functools.partial(map, run_task)
-    (failure,) = sweeps.run_sweep(sweep, str(tmp_path), in_line, trees=trees)
+    (failure,) = sweeps.run_sweep(sweep, str(tmp_path), IN_LINE, trees=trees)
     assert failure.key == "imperfect"
     assert "imperfect recall" in str(failure.error)
     assert len(table(tmp_path, ["good"])["good"]) > 1
-    for wrong in ({3: sweep["good"]}, {"a": "kuhn_poker"}):
-        with pytest.raises(ValueError, match=r"^3 names no file|^a: 'kuhn_poker' is"):
-            sweeps.run_sweep(wrong, tmp_path, in_line)  # pyright: ignore
+    for wrong in ({3: sweep["good"]}, {"a": "kuhn_poker"}, [sweep["good"]]):
+        with pytest.raises(ValueError, match=r"^3 names|^a: 'kuhn_poker' is|no dict"):
+            sweeps.run_sweep(wrong, tmp_path, IN_LINE)  # pyright: ignore
 
 
 # --- kills -----------------------------------------------------------------------
@@ -151,7 +149,7 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
     monkeypatch.setattr(sweeps, "_ATTEMPTS", attempts)
     sweep = {"one": Settings("kuhn_poker", iterations=5, evaluate="none")}
     executor = functools.partial(sweeps.local, workers=1, run_main=False)
-    imports = [str(tmp_path / "deadly.py")]
+    imports = str(tmp_path / "deadly.py")
     failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
     words = [str(error).partition(";")[0] for _, error in failures]
     assert words == ["Workers ended again and again"] * (deaths > 1)

@@ -14,7 +14,7 @@ from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.folders import POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.reading import write_policy
-from mccfr_spiel.tree.loading import has_name, same_game, same_name
+from mccfr_spiel.tree.loading import has_name, load_game, same_game, same_name
 from tests.small_games import chance, leaf, move, small_game
 
 pytestmark = pytest.mark.compiled
@@ -182,13 +182,15 @@ def test_openspiel_is_not_asked_for_a_game_without_the_parameters_it_needs(capfd
 WRITTEN_OUT = [
     ("kuhn_poker", "kuhn_poker(players=2)"),
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
+    ("nim(pile_sizes=4)", "nim(pile_sizes=4,is_misere=True)"),
 ]
-"""A default that is not given, and the same default given."""
+"""A default that is not given, and the same default given. OpenSpiel's own `load_game`
+takes the 4 for a number, and refuses it, though nim calls itself so."""
 
 
 @pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)
 def test_a_default_written_out_is_the_same_game(first, second, tmp_path):
-    one, other = pyspiel.load_game(first), pyspiel.load_game(second)
+    one, other = load_game(first), load_game(second)
     assert all(same(one, other) for same in (same_name, same_game))
     solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(10)
@@ -216,6 +218,5 @@ OTHERS = [
 @pytest.mark.parametrize("pair", OTHERS, ids=lambda pair: pair[1])
 def test_other_parameters_are_another_game(pair, tmp_path):
     one, other = map(pyspiel.load_game, pair)
-    assert not same_name(one, other)
-    assert not same_game(one, other)
-    assert not has_name(one, str(other))
+    told = same_name(one, other), same_game(one, other), has_name(one, str(other))
+    assert told == (False, False, False)
