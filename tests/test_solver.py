@@ -1,6 +1,8 @@
 """Solver against the textbook and OpenSpiel, and what never may change a result."""
 
 import math
+import pathlib
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from open_spiel.python.algorithms import cfr, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
-from mccfr_spiel.kernels import minimizers
+from mccfr_spiel.kernels import entropy_rules, minimizers
 from mccfr_spiel.tree.full_pass import full_pass
 from tests import reference
 from tests.reference import EMPTY, full_gradient, read_game, turn_based
@@ -83,6 +85,19 @@ def test_the_solver_is_the_textbook_over_many_iterations(rule, estimator, game, 
     for alternating, gamma in (MODES[first], MODES[(first + 3) % 5]):
         parts = ESTIMATORS[estimator], RULES[rule], ms.polynomial(gamma)
         follow_textbook(game, ms.Algorithm(*parts, alternating), 1, 1, 3, 10, seed=11)
+
+
+def test_the_rule_that_contributing_shows_is_the_textbook(monkeypatch):
+    page = pathlib.Path(__file__).parents[1] / "CONTRIBUTING.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    names = [{**vars(room)} for room in (algorithms.rules, entropy_rules, reference)]
+    for block, room in zip(blocks, names, strict=True):
+        exec(block, room)
+    row = minimizers.Rule(names[1]["hedge"])
+    monkeypatch.setitem(minimizers.RULES, "hedge", row)
+    monkeypatch.setitem(reference.RULES, "hedge", names[2]["hedge"])
+    hedge = ms.Algorithm(ms.EXTERNAL, names[0]["Hedge"](0.3))
+    follow_textbook("kuhn_poker", hedge, 1, 3, 10)
 
 
 def modern():
