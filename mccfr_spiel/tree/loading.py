@@ -104,6 +104,9 @@ def saved_game(text: str) -> pyspiel.Game:
 def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     """Returns the game itself, or its turn-based form if players move simultaneously.
 
+    In that form they move one after another, and none sees what the others have chosen
+    before all have.
+
     Raises:
         ValueError: games of this kind have no tree that could be solved.
     """
