@@ -35,7 +35,13 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.rules.description import GameError, inner_game, is_of_pyspiel, rules_of
+from mccfr_spiel.rules.description import (
+    GameError,
+    inner_game,
+    is_of_pyspiel,
+    lacks_game,
+    rules_of,
+)
 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """The way out if a game is not registered."""
@@ -272,7 +278,7 @@ def told_by_string(game: pyspiel.Game) -> bool:
         is_of_pyspiel(game)
         and not isinstance(game, pyspiel.NormalFormGame)
         and kind.short_name not in _FILE_KINDS
-        and kind.short_name in pyspiel.registered_names()
+        and not lacks_game(kind.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
 
