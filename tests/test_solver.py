@@ -133,21 +133,15 @@ PUBLISHED = {
     "pcfr_plus": (0.020206572052790223, 2.3229553989728702e-05),
     "pdcfr_plus": (0.029481232823616726, 1.1048273185210178e-07),
 }
+ROWS = [("kuhn_poker", name, (10, 100, 1000), PUBLISHED[name]) for name in PUBLISHED]
+LEDUC_ROW = "leduc_poker", "dcfr", (10, 50), (0.7788020469962015, 0.022921832286570437)
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_exploitability_in_kuhn_poker_is_the_published_one(name):
-    solver = Solver("kuhn_poker", ms.ALGORITHMS[name])
-    for iterations, value in zip((10, 100, 1000), PUBLISHED[name], strict=False):
-        solver.iterate(iterations - solver.num_iterations)
-        assert openspiels_exploitability(solver) == pytest.approx(value, rel=2e-9)
-
-
-@pytest.mark.compiled
-def test_discounted_cfr_in_leduc_poker_is_the_published_one():
-    solver = Solver("leduc_poker", ms.DCFR)
-    for iterations, value in ((10, 0.7788020469962015), (50, 0.022921832286570437)):
+@pytest.mark.parametrize(("game", "name", "at", "values"), [*ROWS, LEDUC_ROW])
+def test_exploitability_is_the_published_one(game, name, at, values):
+    solver = Solver(game, ms.ALGORITHMS[name])
+    for iterations, value in zip(at, values, strict=False):
         solver.iterate(iterations - solver.num_iterations)
         assert openspiels_exploitability(solver) == pytest.approx(value, rel=1e-9)
 
