@@ -12,6 +12,7 @@ from open_spiel.python.algorithms import cfr, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
+from mccfr_spiel.algorithms import rules
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
 from mccfr_spiel.kernels import entropy_rules, minimizers
 from mccfr_spiel.tree.full_pass import full_pass
@@ -90,7 +91,7 @@ def test_the_solver_is_the_textbook_over_many_iterations(rule, estimator, game, 
 def test_the_rule_that_contributing_shows_is_the_textbook(monkeypatch):
     page = pathlib.Path(__file__).parents[1] / "CONTRIBUTING.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    names = [{**vars(room)} for room in (algorithms.rules, entropy_rules, reference)]
+    names = [{**vars(room)} for room in (rules, entropy_rules, reference)]
     for block, room in zip(blocks, names, strict=True):
         exec(block, room)
     row = minimizers.Rule(names[1]["hedge"])
