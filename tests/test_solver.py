@@ -1,6 +1,8 @@
 """Solver against the textbook and OpenSpiel, and what never may change a result."""
 
 import math
+import pathlib
+import re
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ from open_spiel.python.algorithms import cfr, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
+from mccfr_spiel.algorithms import rules
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
-from mccfr_spiel.kernels import minimizers
+from mccfr_spiel.kernels import entropy_rules, minimizers
 from mccfr_spiel.tree.full_pass import full_pass
 from tests import reference
 from tests.reference import EMPTY, full_gradient, read_game, turn_based
@@ -85,6 +88,19 @@ def test_the_solver_is_the_textbook_over_many_iterations(rule, estimator, game, 
         follow_textbook(game, ms.Algorithm(*parts, alternating), 1, 1, 3, 10, seed=11)
 
 
+def test_the_rule_that_contributing_shows_is_the_textbook(monkeypatch):
+    page = pathlib.Path(__file__).parents[1] / "CONTRIBUTING.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    names = [{**vars(room)} for room in (rules, entropy_rules, reference)]
+    for block, room in zip(blocks, names, strict=True):
+        exec(block, room)
+    row = minimizers.Rule(names[1]["hedge"])
+    monkeypatch.setitem(minimizers.RULES, "hedge", row)
+    monkeypatch.setitem(reference.RULES, "hedge", names[2]["hedge"])
+    hedge = ms.Algorithm(ms.EXTERNAL, names[0]["Hedge"](0.3))
+    follow_textbook("kuhn_poker", hedge, 1, 3, 10)
+
+
 def modern():
     """Algorithms of 2019 and later, by name."""
     names = ["lcfr", "dcfr", "pcfr_plus", "dcfr_plus", "pdcfr_plus", "sapcfr_plus"]
@@ -118,21 +134,15 @@ PUBLISHED = {
     "pcfr_plus": (0.020206572052790223, 2.3229553989728702e-05),
     "pdcfr_plus": (0.029481232823616726, 1.1048273185210178e-07),
 }
+ROWS = [("kuhn_poker", name, (10, 100, 1000), PUBLISHED[name]) for name in PUBLISHED]
+LEDUC_ROW = "leduc_poker", "dcfr", (10, 50), (0.7788020469962015, 0.022921832286570437)
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_exploitability_in_kuhn_poker_is_the_published_one(name):
-    solver = Solver("kuhn_poker", ms.ALGORITHMS[name])
-    for iterations, value in zip((10, 100, 1000), PUBLISHED[name], strict=False):
-        solver.iterate(iterations - solver.num_iterations)
-        assert openspiels_exploitability(solver) == pytest.approx(value, rel=2e-9)
-
-
-@pytest.mark.compiled
-def test_discounted_cfr_in_leduc_poker_is_the_published_one():
-    solver = Solver("leduc_poker", ms.DCFR)
-    for iterations, value in ((10, 0.7788020469962015), (50, 0.022921832286570437)):
+@pytest.mark.parametrize(("game", "name", "at", "values"), [*ROWS, LEDUC_ROW])
+def test_exploitability_is_the_published_one(game, name, at, values):
+    solver = Solver(game, ms.ALGORITHMS[name])
+    for iterations, value in zip(at, values, strict=False):
         solver.iterate(iterations - solver.num_iterations)
         assert openspiels_exploitability(solver) == pytest.approx(value, rel=1e-9)
 

@@ -221,8 +221,9 @@ class MagneticMirrorDescent(EntropyMinimizer):
     uniform policy rho as the magnet (Sokota et al. 2023).
 
     Its last iterate converges, so look at the current policy, too. With a constant
-    temperature that is the equilibrium of the game with entropy as a part of the
-    payoffs; with one that falls, of the game itself.
+    temperature that is the equilibrium of the game in which each decision costs alpha
+    times its divergence from the uniform policy (OpenSpiel's `mmd_dilated` pays for its
+    entropy, and ends elsewhere); with one that falls, of the game itself.
 
     Attributes:
         step_size: eta in the first iteration.

@@ -93,17 +93,8 @@ def declared_by(game: pyspiel.Game) -> Declared:
     """Collects what a game declares."""
     utility = game.get_type().utility
     utilities = pyspiel.GameType.Utility
-    total = None
-    if utility == utilities.ZERO_SUM:
-        total = 0.0
-    elif utility == utilities.CONSTANT_SUM:
-        total = game.utility_sum()
-    if hasattr(game, "rules"):
-        way_out = RULES_WAY_OUT
-    else:
-        way_out = (
-            "GameType.utility (GENERAL_SUM if the sum varies) and GameInfo.utility_sum"
-        )
+    total = game.utility_sum() if utility == utilities.CONSTANT_SUM else None
+    own = "GameType.utility (GENERAL_SUM if the sum varies) and GameInfo.utility_sum"
     return Declared(
         name=str(game),
         num_players=game.num_players(),
@@ -111,8 +102,8 @@ def declared_by(game: pyspiel.Game) -> Declared:
         low=game.min_utility(),
         high=game.max_utility(),
         utility=utility,
-        utility_sum=total,
-        way_out=way_out,
+        utility_sum=0.0 if utility == utilities.ZERO_SUM else total,
+        way_out=RULES_WAY_OUT if hasattr(game, "rules") else own,
         is_openspiels=_is_openspiels(game),
     )
 
@@ -122,16 +113,21 @@ def is_of_pyspiel(game: pyspiel.Game) -> bool:
     return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
-def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
-    """Makes the game that another game's parameter describes; None if it does not.
-
-    A normal_form_extensive_game keeps no parameters, and OpenSpiel prints that it
-    misses them.
+def lacks_game(name: Any, parameters: dict[str, Any]) -> bool:
+    """Whether parameters miss the game inside a game, as those of games do that code
+    has made of others, or the name is no game's. OpenSpiel prints it if asked for one.
     """
+    kinds = pyspiel.registered_games()
+    spec = {kind.short_name: kind.parameter_specification for kind in kinds}.get(name)
+    return spec is None or any(v == {} and k not in parameters for k, v in spec.items())
+
+
+def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
+    """Makes the game that another game's parameter describes; None if it does not."""
     name = parameters.get("name")
-    if name not in pyspiel.registered_names() or name == "normal_form_extensive_game":
-        return None
     others = {key: value for key, value in parameters.items() if key != "name"}
+    if lacks_game(name, others):
+        return None
     try:
         return pyspiel.load_game(name, others)
     except Exception:  # games raise what they like, and code may have made this one
@@ -334,7 +330,7 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
         return
     then = "" if move is None else f", where action {move} was applied"
     of = "" if name in str(error) else f" in {name}"
-    hint = " Is a return missing?" if "Unable to cast Python" in str(error) else ""
+    hint = " Is a return missing, or an int a float?" * ("Unable to cast" in str(error))
     where = f"The history that led there{of}: {history}{then}.{hint}"
     error._history_is_told = True  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, GameError):

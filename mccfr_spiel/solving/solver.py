@@ -225,10 +225,9 @@ class Solver:
         self._slice = 100_000
         self.kernel = running.kernel_of(self.state)
         self._engine = running.engine_of(self.state)
-        rule = algorithm.minimizer
-        is_compiled = IS_COMPILED and getattr(rule, "compiled", True)
+        is_compiled = IS_COMPILED and getattr(algorithm.minimizer, "compiled", True)
         self._hears_signals = not (is_compiled or isinstance(sampling, OwnEstimator))
-        self._has_own_rule = isinstance(rule, OwnRule)
+        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
 

@@ -39,7 +39,13 @@ import pyspiel
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import forecast
-from mccfr_spiel.rules.description import GameError, inner_game, is_of_pyspiel, rules_of
+from mccfr_spiel.rules.description import (
+    GameError,
+    inner_game,
+    is_of_pyspiel,
+    lacks_game,
+    rules_of,
+)
 from mccfr_spiel.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 
 IMPORT_WAY_OUT = "import the module that registers it first"
@@ -108,6 +114,9 @@ def saved_game(text: str) -> pyspiel.Game:
 
 def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     """Returns the game itself, or its turn-based form if players move simultaneously.
+
+    In that form they move one after another, and none sees what the others have chosen
+    before all have.
 
     Raises:
         ValueError: games of this kind have no tree that could be solved.
@@ -290,7 +299,7 @@ def told_by_string(game: pyspiel.Game) -> bool:
         is_of_pyspiel(game)
         and not isinstance(game, pyspiel.NormalFormGame)
         and kind.short_name not in _FILE_KINDS
-        and kind.short_name in pyspiel.registered_names()
+        and not lacks_game(kind.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
 

@@ -228,20 +228,13 @@ def auction(*changes: tuple[str, str]) -> pyspiel.Game:
 
 APPENDS = "(self.values if len(self.values) < 2 else self.bids).append(action)"
 MISTAKES = {
-    "a bid too many": (
-        "self.values[player] + 1))",
-        "self.values[player] + 2))",
-        "the legal action 3, but declares num_distinct_actions=3",
-    ),
+    "a bid too many": ("+ 1))", "+ 2))", "legal action 3, .* num_distinct_actions=3"),
     "chance": ("(value, 1 / 3)", "(value, 1 / 2)", "no distribution"),
-    "a value forgotten": (
-        "value {value} bid",
-        "bid",
-        "different legal actions|one infor",
-    ),
+    "a value forgotten": ("value {value} bid", "bid", "different legal|one infor"),
     "a length": ("max_game_length=2", "max_game_length=1", "max_game_length=1 moves"),
     "words": ("(value, 1 / 3)", "str(value)", r"no list of pairs.*: \['0', '1', '2'\]"),
     "no return": ("return list(range", "list(range", "Is a return missing"),
+    "a float": ("list(range(self.values[player] + 1))", "[0.0]", "or an int a float"),
     "no move": (APPENDS, "pass", "does not end: a history of 1,016 moves"),
 }
 

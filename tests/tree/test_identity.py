@@ -174,6 +174,10 @@ def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
 def test_openspiel_is_not_asked_for_a_game_without_the_parameters_it_needs(capfd):
     game = pyspiel.load_game("normal_form_extensive_game(game=kuhn_poker())")
     ms.Solver(game, ms.CFR)
+    stages = map(pyspiel.load_game, ("matrix_pd", "matrix_sh"))
+    games = [pyspiel.create_repeated_game(s, {"num_repetitions": 2}) for s in stages]
+    assert [same_name(*games), same_game(*games)] == [True, False]
+    ms.GameTree(games[0], abstraction=pyspiel.State.information_state_string)
     assert not capfd.readouterr().err
 
 
