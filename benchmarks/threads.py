@@ -102,7 +102,7 @@ def top_share(tree: ms.GameTree) -> float:
     first, last = top["first_sequence"], top["first_sequence"] + top["num_actions"]
     work = int((passes.ends[last] - passes.ends[first] + 8 * (last - first)).sum())
     work += int((cut.top < 0).sum())
-    return work / passes.work
+    return work / (len(passes.payoffs) + 8 * (len(passes.ends) - 1))
 
 
 def measure_passes(game: str) -> Iterator[list[str]]:
