@@ -503,21 +503,24 @@ class ReadableTree:
         if error is not None:
             raise error
 
-    def forecast(self, most_nodes: float = float("inf")) -> limits.Forecast:
+    def forecast(self, most: float | None = None) -> limits.Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
 
         Args:
-            most_nodes: see `limits.forecast`; of inf few histories are followed.
+            most: how many nodes fit, see `limits.forecast`; None: as many as
+                `max_nodes` and `max_memory` allow.
 
         Raises:
             ValueError: a history does not end.
         """
+        if most is None:
+            most = min(self.max_nodes, self.budget.limit / limits.NODE_BYTES)
         found = limits.forecast(
             self.new_state,
             self.string_of,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
-            most_nodes=most_nodes,
+            most_nodes=most,
         )
         if found.endless is not None:
             self.check_length(found.endless)
