@@ -2,8 +2,7 @@
 
 The first pass finds the infosets. The others add gradients. They go depth first and
 keep one state for each move on the way down. An infoset is found by its key, as in
-walks over rules; but most lookups end in a small cache, since a walk that goes depth
-first soon comes back to an infoset, or never.
+walks over rules.
 
 This takes a time for each history, so it is for games without worlds whose trees do not
 fit, and a check of worlds.
@@ -21,16 +20,13 @@ from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
-from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, LONG, TreeArrays
 from mccfr_spiel.rules import played
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.kernel import (
-    INFO_KEY,
     INFOSETS,
-    call,
     callable_rules,
     find_key,
-    row_hash,
 )
 from mccfr_spiel.rules.store import RuleStore, resize
 
@@ -48,9 +44,6 @@ second."""
 _WORTH_COMPILING = 100_000_000
 """The least nodes for which a pass is compiled together with the rules that it calls:
 that takes 10 s in each process and halves the time of a node."""
-
-_CACHED = 1 << 15
-"""The infosets in the cache of a pass; a power of two."""
 
 _BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
@@ -80,7 +73,6 @@ class Pass(NamedTuple):
         num_edges: how many children there are.
         chance: the probability of all chance.
         probs: of the moves of chance.
-        cache: infosets, by their slots.
         noted: histories of infosets.
         plan: all plans; none to find infosets.
         gradient: of those who get one.
@@ -91,7 +83,6 @@ class Pass(NamedTuple):
     num_edges: Annotated[np.ndarray, Entry(LONG, "[D]")]
     chance: Annotated[np.ndarray, Entry(FLOAT, "[D]")]
     probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]")]
-    cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]")]
     noted: Annotated[np.ndarray, Entry(SHORT, "[I, H]")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
@@ -327,23 +318,9 @@ def _pay(scene, level, returns):
 @inlined
 def _known_infoset(scene, acting):
     """The infoset of a decision, all of which have been found."""
-    game, known, path, cache = scene.game, scene.known, scene.path, scene.walk.cache
-    key, last = path.key, path.last[acting]
-    key[0] = acting
-    arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(scene.rules, INFO_KEY, arguments)
-    slot = (last * 5 + key[length - 1] * 3 + length) & (len(cache) - 1)
-    infoset = np.int64(cache[slot])
-    start, k = known.rows[infoset]["start"], length
-    is_long = known.rows[infoset + 1]["start"] - start == length
-    if is_long and scene.tree.infosets[infoset]["parent"] == last:
-        while k > 0 and np.int64(known.values[start + k - 1]) == key[k - 1]:
-            k -= 1
-    if k > 0:
-        hashed = row_hash(key, length)
-        infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
-        cache[slot] = infoset
-    return infoset
+    game, known, path = scene.game, scene.known, scene.path
+    length, hashed = played.key_of(scene.rules, game, path, known, acting)
+    return find_key(known.values, known.rows, known.table, hashed, path.key, length)
 
 
 @inlined
