@@ -50,7 +50,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.twin_trees import checked_twin, known_twin
+from mccfr_spiel.tree.loading import checked_twin, known_twin
 
 CONFIDENCE = 0.95
 

@@ -46,8 +46,7 @@ from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.solving.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.loading import load_game, turn_based
-from mccfr_spiel.tree.twin_trees import checked_twin
+from mccfr_spiel.tree.loading import checked_twin, load_game, turn_based
 
 _MOST_SECONDS = 1e9
 

@@ -21,8 +21,7 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules import description
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.game import PlainRules, View
-from mccfr_spiel.tree.loading import check_length, load_game, turn_based
-from mccfr_spiel.tree.twin_trees import known_twin
+from mccfr_spiel.tree.loading import check_length, known_twin, load_game, turn_based
 from mccfr_spiel.worlds.finding import check_independence, why_no_worlds
 
 _HISTORIES_OF_WORLDS = 10_000

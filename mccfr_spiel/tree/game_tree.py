@@ -38,21 +38,11 @@ from mccfr_spiel.rules.description import (
     tell_history,
 )
 from mccfr_spiel.rules.store import Expansion, RuleStore, expand_rules
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
-from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
-from mccfr_spiel.tree.loading import may_be_python
-from mccfr_spiel.tree.loading import saved_game as saved_game
-from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, steps
 from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.twin_trees import (
-    checked_twin,
-    estimate_of,
-    known_twin,
-    usable_twin,
-)
 from mccfr_spiel.worlds.finding import (
     Found,
     check_declares_worlds,
@@ -151,11 +141,11 @@ class GameTree(ReadableTree):
                 and the game has none.
         """
         super().__init__(game, max_nodes, max_memory, abstraction)
-        self.twin = checked_twin(twin, self.source)
+        self.twin = loading.checked_twin(twin, self.source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundRules | None = None  # found by `_rules`
-        self._is_python = may_be_python(self.source)
+        self._is_python = loading.may_be_python(self.source)
         self._noted: np.ndarray | None = None
 
     # --- all at once ---------------------------------------------------------
@@ -218,11 +208,11 @@ class GameTree(ReadableTree):
     def _expand_by_rules(self, most: int) -> bool:
         if self.num_nodes > 1 or self.num_infosets:
             return False
-        rules = self._rules(twin_trees.WORTH_EXPANDING)
+        rules = self._rules(loading.WORTH_EXPANDING)
         if rules is None:
             return False
         is_twin = rules is not self.rules
-        if is_twin and estimate_of(self) > most / twin_trees.NEAR:
+        if is_twin and loading.estimate_of(self.game) > most / loading.NEAR:
             self.refuse_if_larger(most)
         try:
             whole = expand_rules(rules, most, self.budget)
@@ -249,7 +239,7 @@ class GameTree(ReadableTree):
         if self.rules is not None or self.twin is False or self.abstraction is not None:
             return self.rules
         if self._twin is None:
-            self._twin = usable_twin(self, 0 if self.twin else least)
+            self._twin = loading.usable_twin(self.source, 0 if self.twin else least)
         return self._twin
 
     @changes
@@ -301,7 +291,7 @@ class GameTree(ReadableTree):
         rules = self._rules(0)
         if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
-            if known_twin(self.game) is not None and self.abstraction is None:
+            if loading.known_twin(self.game) is not None and self.abstraction is None:
                 why = "twin=False refuses" if self.twin is False else "differs from it"
                 what += f" but those of its twin, which {why}"
             raise ValueError(
@@ -371,7 +361,7 @@ class GameTree(ReadableTree):
             return True
         rules = self.rules
         if rules is None and self.twin is not False and self.abstraction is None:
-            rules = known_twin(self.game)
+            rules = loading.known_twin(self.game)
         return why_no_worlds(rules) == ""
 
     def make_whole(self, store: str) -> "GameTree":
@@ -419,7 +409,7 @@ class GameTree(ReadableTree):
         Returns:
             None if there are none, or there is an abstraction.
         """
-        return self._rules(twin_trees.WORTH_WALKING)
+        return self._rules(loading.WORTH_WALKING)
 
     def note_met(self) -> None:
         """Takes over what walks over rules have met, for a caller under the lock."""

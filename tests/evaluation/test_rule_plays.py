@@ -9,7 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation import plays, responses
 from mccfr_spiel.evaluation.plays import returns_by_rules
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.loading import turn_based
 from tests.twins.broken import take_places_from_keys
 
@@ -27,7 +27,7 @@ GAMES = [
 
 @pytest.fixture(autouse=True)
 def twins_are_there(monkeypatch):
-    monkeypatch.setattr(twin_trees, "WORTH_WALKING", 0)
+    monkeypatch.setattr(loading, "WORTH_WALKING", 0)
 
 
 def through_pyspiel(monkeypatch, *arguments, **options):

@@ -6,8 +6,8 @@ import pytest
 from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.twins import BoundTwin, twin_of
+from mccfr_spiel.tree.loading import known_twin
 from mccfr_spiel.tree.readable import ReadableTree
-from mccfr_spiel.tree.twin_trees import known_twin
 
 
 @compiled

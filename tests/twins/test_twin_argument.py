@@ -9,7 +9,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 
 KUHN = "kuhn_poker"
 
@@ -104,13 +104,13 @@ TAKERS = EXPANDS | PLAYS
 @pytest.fixture
 def uses(monkeypatch):
     """A list that gets an entry each time that a twin is compared with its game."""
-    found, real = [], twin_trees.difference_to
+    found, real = [], loading.difference_to
 
     def noted(game, twin, **options):
         found.append(twin)
         return real(game, twin, **options)
 
-    monkeypatch.setattr(twin_trees, "difference_to", noted)
+    monkeypatch.setattr(loading, "difference_to", noted)
     return found
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
-from mccfr_spiel.tree.twin_trees import TwinWarning
+from mccfr_spiel.tree.loading import TwinWarning
 from tests.rules.test_rule_walks import ALGORITHMS
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken, take_places_from_keys
@@ -71,8 +71,8 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 @pytest.mark.compiled
 def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
-    compared = mock.Mock(side_effect=twin_trees.difference_to)
-    monkeypatch.setattr(twin_trees, "difference_to", compared)
+    compared = mock.Mock(side_effect=loading.difference_to)
+    monkeypatch.setattr(loading, "difference_to", compared)
     solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
     assert compared.call_count == 1
@@ -97,8 +97,8 @@ def test_what_has_no_twin_is_refused_without_a_tree():
 
 
 def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
-    monkeypatch.setattr(twin_trees, "twin_of", broken)
-    monkeypatch.setattr(twin_trees, "WORTH_WALKING", 10)
+    monkeypatch.setattr(loading, "twin_of", broken)
+    monkeypatch.setattr(loading, "WORTH_WALKING", 10)
     with pytest.warns(TwinWarning, match="returns are"):
         assert Solver("kuhn_poker").store == "tree"
     with (

@@ -13,10 +13,9 @@ import pytest
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
 from mccfr_spiel.rules.game import check_sizes
 from mccfr_spiel.rules.twins import TWINS, difference_to, twin_of
-from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.infosets import KeyNames
-from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import TwinWarning
+from mccfr_spiel.tree.loading import TwinWarning, turn_based
 from tests.small_games import leaf, move, small_game
 from tests.twins import random_settings as settings
 from tests.twins.broken import broken
@@ -103,7 +102,7 @@ def test_trees_are_equal_node_for_node(text):
 
 
 def test_a_broken_twin_is_refused_and_the_history_is_named(monkeypatch):
-    monkeypatch.setattr(twin_trees, "twin_of", broken)
+    monkeypatch.setattr(loading, "twin_of", broken)
     game = pyspiel.load_game("kuhn_poker")
     with pytest.warns(TwinWarning, match=r"after the history \[\d.*returns are") as met:
         tree = GameTree(game, twin=True).expand_all()
@@ -168,7 +167,7 @@ def test_a_twin_that_does_not_exist_cannot_be_asked_for():
 
 def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
     assert not is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
-    monkeypatch.setattr(twin_trees, "WORTH_EXPANDING", 10)
+    monkeypatch.setattr(loading, "WORTH_EXPANDING", 10)
     assert is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
     assert is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS).tree)
     assert not is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS, twin=False).tree)
