@@ -12,6 +12,13 @@ from typing import Any
 
 import numpy as np
 
+RECALL_WAY_OUT = (
+    "Use information states that remember all that the player did and saw, or give "
+    "mccfr_spiel.Solver the argument "
+    "abstraction=pyspiel.State.information_state_string to try it all the same."
+)
+"""What helps where a game has imperfect recall."""
+
 
 def integer(value: Any, name: str, least: int | None = None) -> int:
     """Returns the value as an int; a float such as 1e6 counts as an integer.

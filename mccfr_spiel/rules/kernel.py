@@ -33,6 +33,7 @@ from numba.extending import intrinsic, overload
 
 from mccfr_spiel.common.arrays import MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.refusals import RECALL_WAY_OUT
 from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import IS_COMPILED, PASTED, inlined, jit, why_not
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
@@ -172,14 +173,6 @@ def sum_up(probs, count, cdf):
 def told(history: list[int]) -> str:
     """The end of a message: the history that led to an error."""
     return f"The history that led there: {history}."
-
-
-RECALL_WAY_OUT = (
-    "Use information states that remember all that the player did and saw, or give "
-    "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same."
-)
-"""What helps where a game has imperfect recall."""
 
 
 def no_recall(player: int, where: str) -> GameError:
