@@ -15,6 +15,7 @@ import importlib
 import random
 import traceback
 import types
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -64,8 +65,8 @@ def load_again(module: str, name: str) -> pyspiel.Game:
     return pyspiel.load_game(name)
 
 
-def replayed(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
-    """The state after a history; for pickles and copies."""
+def replayed(game: pyspiel.Game, history: Iterable[int]) -> pyspiel.State:
+    """The state after a history; for pickles and copies, too."""
     state = game.new_initial_state()
     for action in history:
         state.apply_action(action)

@@ -28,6 +28,7 @@ from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
 from mccfr_spiel.rules.description import BoundRules, GameError
+from mccfr_spiel.rules.game import replayed
 from mccfr_spiel.rules.kernel import (
     SLOT,
     RowTable,
@@ -575,7 +576,6 @@ class HandNames(InfosetNames):
     def states(self, game: pyspiel.Game) -> Iterator[pyspiel.State]:
         """`[I]` a state of each infoset."""
         for infoset in range(len(self)):
-            state = game.new_initial_state()
-            for action in self.public.history(*self.found.node_and_hand(infoset)):
-                state.apply_action(action)
-            yield state
+            yield replayed(
+                game, self.public.history(*self.found.node_and_hand(infoset))
+            )

@@ -27,6 +27,7 @@ import pyspiel
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.rules.description import GameError
+from mccfr_spiel.rules.game import replayed
 
 DECISION, DEAL, FOLD, SHOWDOWN = range(4)
 """The kinds of nodes."""
@@ -355,10 +356,7 @@ class _Reading:
 
     def _state(self, at: int, hands: tuple[int, int]) -> pyspiel.State:
         """The state of a node, with these hands."""
-        state = self.game.new_initial_state()
-        for action in (*self.deals.actions(*hands), *self.nodes[at].path):
-            state.apply_action(action)
-        return state
+        return replayed(self.game, (*self.deals.actions(*hands), *self.nodes[at].path))
 
     def _fitting(self, cards: list[int]) -> np.ndarray:
         """The hands that have none of some cards."""
@@ -469,9 +467,7 @@ class _Reading:
         node = self.nodes[at]
         if node.text:
             return self._private(hand).join(node.text)
-        state = self.game.new_initial_state()
-        for action in self.history(at, hand):
-            state.apply_action(action)
+        state = replayed(self.game, self.history(at, hand))
         return state.information_state_string(node.player)
 
     def history(self, at: int, hand: int) -> list[int]:
