@@ -262,7 +262,6 @@ class MetNames(InfosetNames):
 
 
 _pack = struct.Struct("<Qiiii").pack_into
-_unpack_place = struct.Struct("<Q").unpack_from
 
 _FEW = 256
 
@@ -377,10 +376,6 @@ class Infosets:
         if len(self._strings) != len(self):
             self._strings = self.names.strings()
         return self._strings
-
-    def place(self, infoset: int) -> int:
-        """The place (see kernels/randomness.py) of an infoset."""
-        return _unpack_place(self._bytes, INFOSET.itemsize * infoset)[0]
 
     def digest(self) -> str:
         """A hash of the infosets, their players, pasts, names and actions."""

@@ -181,7 +181,6 @@ class ReadableTree:
             None.
         start_pass: begins a pass in slices, if passes go over its histories or make
             worlds again, see `worlds.finding.Found`; else None.
-        infoset_place: gives the place (see kernels/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
         declared: what the game says of itself.
@@ -234,7 +233,6 @@ class ReadableTree:
             self.budget,
             may_forget=abstraction is not None,
         )
-        self.infoset_place = self.met.place
         self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
         self.distributions = Distributions(self.declared.name, self.budget)
         self.payoffs = Payoffs(self.declared, self.budget)
