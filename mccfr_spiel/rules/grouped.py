@@ -59,6 +59,7 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
 from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
     ROW,
@@ -67,21 +68,7 @@ from mccfr_spiel.rules.kernel import (
     check_infoset,
     find_key,
 )
-from mccfr_spiel.rules.played import (
-    KEY,
-    PLAYED,
-    Game,
-    Known,
-    Path,
-    enter,
-    find_infoset,
-    free_level,
-    has_room_for,
-    look_around,
-    stacked,
-    start_new,
-    views,
-)
+from mccfr_spiel.rules.played import Known, Path, views
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
@@ -121,7 +108,7 @@ class Groups(NamedTuple):
 
     infosets: Annotated[np.ndarray, Entry(INFOSET, "[NUM_GROUPS, C]")]
     actions: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, S]")]
-    values: Annotated[np.ndarray, Entry(KEY, "[NUM_GROUPS, V]")]
+    values: Annotated[np.ndarray, Entry(played.KEY, "[NUM_GROUPS, V]")]
     rows: Annotated[np.ndarray, Entry(ROW, "[NUM_GROUPS, C + 1]")]
     table: Annotated[np.ndarray, Entry(SLOT, "[NUM_GROUPS, T]")]
     sizes: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
@@ -160,7 +147,7 @@ group_views = GROUP_LAYOUT.viewer()
 def arrive(tree, game, known, path, rules, node, acting, free):
     """As for a single walk, but a new infoset goes to the group's own store."""
     common = known.common
-    status, count, length, hashed = look_around(
+    status, count, length, hashed = played.look_around(
         rules, game, path, tree, common, acting, free
     )
     start, infoset = np.int64(0), np.int64(-1)
@@ -177,14 +164,20 @@ def arrive(tree, game, known, path, rules, node, acting, free):
             if found != DONE:  # one thread will say what is wrong
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
-            found, own = find_infoset(
+            found, own = played.find_infoset(
                 game, path, known.infosets, known.own, acting, count, length, hashed
             )
             status = np.int64(LOG_FULL if found == GROW else found)
             if status == DONE:
                 start = known.plan[FIRST_OWN] + known.infosets[own]["first_sequence"]
                 infoset = known.plan[NUM_KNOWN] + own
-    return status, np.int64(stacked(free_level(path)) + 1), start, count, infoset
+    return (
+        status,
+        np.int64(played.stacked(played.free_level(path)) + 1),
+        start,
+        count,
+        infoset,
+    )
 
 
 @inlined
@@ -205,7 +198,7 @@ def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     return known.uniform, np.int64(0)
 
 
-GROUPED: Source = PLAYED._replace(
+GROUPED: Source = played.PLAYED._replace(
     arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
 """Tables of new infosets are not started before they are merged."""
@@ -320,7 +313,7 @@ def number_own(
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
         if found < 0:
             final[own] = known.counts[INFOSETS]
-            enter(infosets, known, key, length, hashed, found, parent, actions)
+            played.enter(infosets, known, key, length, hashed, found, parent, actions)
         else:
             final[own] = found
             status = check_infoset(
@@ -382,11 +375,13 @@ def merge(
         both = both_of(known, groups, row, path.uniform, plan)
         count, sequences = both.own.counts[INFOSETS], both.own.counts[SEQUENCES]
         values = both.own.rows[count]["start"]
-        if not has_room_for(tree.infosets, known, count, sequences, values):
+        if not played.has_room_for(tree.infosets, known, count, sequences, values):
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)
-        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
+        played.start_new(
+            tree, None, known, path, None, tables, walk, start_tables, task
+        )
         add_pack(tree.infosets, both, tables, walk, groups, row)
         plan[MERGED] += 1
     return np.int64(DONE)
@@ -437,7 +432,11 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     @jit(nogil=True)
     def do_group(what, desk, row):
         frame, own, stores, rules, plan = what
-        task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
+        task, game, known = (
+            views(frame, Task),
+            views(frame, played.Game),
+            views(frame, Known),
+        )
         walk, groups = views(frame, Walk), group_views(stores, Groups)
         mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
         mine = *mine, views(own, Walk)
@@ -449,7 +448,9 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             take_pieces(do_group, what, desk, False)
             return np.int64(DONE)
         marks, num_players = walk.marks, tree.utilities.shape[1]
-        start_new(tree, None, known, path, None, tables, walk, start_tables, task)
+        played.start_new(
+            tree, None, known, path, None, tables, walk, start_tables, task
+        )
         # One pass walks a stretch of groups, unless they have been walked and are being
         # merged, merges them, and updates after the last one of the batch.
         while True:

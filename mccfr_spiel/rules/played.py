@@ -45,37 +45,17 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
+from mccfr_spiel.rules import kernel
 from mccfr_spiel.rules.kernel import (
     ACTING,
     APPLY_ACTION,
-    BAD_ACTIONS,
-    BAD_CHANCE,
-    BAD_KEY,
-    BAD_PLAYER,
-    BAD_RETURNS,
     CHANCE_PROBS,
     INFO_KEY,
     INFOSETS,
     LEGAL_ACTIONS,
-    MOST_USED,
-    NO_ACTIONS,
-    OVERRUN,
     RETURNS,
-    ROW,
     SEQUENCES,
-    SLOT,
-    TOO_LONG,
-    TOO_MANY_CHILDREN,
-    ascends,
-    ask_for_slot,
     call,
-    check_infoset,
-    differ,
-    enter_key,
-    find_key,
-    fits,
-    row_hash,
-    sum_up,
 )
 
 KEY = np.dtype(np.uint16)
@@ -143,8 +123,8 @@ class Known(NamedTuple):
 
     actions: Annotated[np.ndarray, Entry(LONG, "[S]")]
     values: Annotated[np.ndarray, Entry(KEY, "[V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[I + 1]")]
+    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[2]")]
 
 
@@ -279,10 +259,10 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
     for p in range(len(path.last)):
         returns[p] += 0.0  # -0.0 becomes 0.0
         if not low <= returns[p] <= high:
-            return BROKEN + BAD_RETURNS
+            return BROKEN + kernel.BAD_RETURNS
         total += returns[p]
     if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:  # not if SUM is NaN
-        return BROKEN + BAD_RETURNS
+        return BROKEN + kernel.BAD_RETURNS
     return DONE
 
 
@@ -290,17 +270,17 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
 def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
     """Writes the moves; returns how many there are, or -1 - what is wrong."""
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
-        return -1 - BAD_PLAYER
+        return -1 - kernel.BAD_PLAYER
     arguments = game.settings, path.state, path.moves
     count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
-        return -1 - NO_ACTIONS
+        return -1 - kernel.NO_ACTIONS
     if count > len(path.moves):
-        return -1 - OVERRUN
+        return -1 - kernel.OVERRUN
     if count > MAX_CHILDREN:
-        return -1 - TOO_MANY_CHILDREN
+        return -1 - kernel.TOO_MANY_CHILDREN
     if path.position[NUM_MOVES] >= len(path.history) - 2:
-        return -1 - TOO_LONG
+        return -1 - kernel.TOO_LONG
     return count
 
 
@@ -309,16 +289,16 @@ def list_outcomes(
     rules: Any, game: Game, path: Path, tree: TreeArrays, count: int
 ) -> int:
     """Writes the distribution of chance; returns DONE, or what is wrong."""
-    if not differ(path.moves, count, game.stops[1]):
-        return BROKEN + BAD_ACTIONS
+    if not kernel.differ(path.moves, count, game.stops[1]):
+        return BROKEN + kernel.BAD_ACTIONS
     probs = tree.chance_probs
     for k in range(count):
         probs[k] = 1.0 / count
     call(rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not sum_up(probs, count, tree.chance_cdf):
-        return BROKEN + BAD_CHANCE
+    if not kernel.sum_up(probs, count, tree.chance_cdf):
+        return BROKEN + kernel.BAD_CHANCE
     return DONE
 
 
@@ -340,8 +320,8 @@ def key_of(
     length = 1 + call(rules, INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
         return np.int64(0), ROOT_PLACE
-    hashed = row_hash(key, length)
-    ask_for_slot(known.table, hashed)
+    hashed = kernel.row_hash(key, length)
+    kernel.ask_for_slot(known.table, hashed)
     return length, hashed
 
 
@@ -355,7 +335,7 @@ def has_room_for(
     return (
         after <= len(infosets)
         and after < len(known.rows)
-        and after <= MOST_USED * len(known.table)
+        and after <= kernel.MOST_USED * len(known.table)
         and known.counts[SEQUENCES] + sequences <= len(known.actions)
         and known.rows[before]["start"] + values <= len(known.values)
     )
@@ -387,18 +367,20 @@ def find_infoset(
     """
     key = path.key
     if length == 0:
-        return BROKEN + BAD_KEY, -1
-    infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
+        return BROKEN + kernel.BAD_KEY, -1
+    infoset = kernel.find_key(
+        known.values, known.rows, known.table, hashed, key, length
+    )
     parent = path.last[acting]
     if infoset >= 0:
-        status = check_infoset(
+        status = kernel.check_infoset(
             infosets, known.actions, infoset, parent, path.moves, count
         )
         return (DONE, infoset) if status == DONE else (BROKEN + status, -1)
-    if not ascends(path.moves, count, game.stops[0]):
-        return BROKEN + BAD_ACTIONS, -1
-    if not fits(key, game.key_sizes, length):
-        return BROKEN + BAD_KEY, -1
+    if not kernel.ascends(path.moves, count, game.stops[0]):
+        return BROKEN + kernel.BAD_ACTIONS, -1
+    if not kernel.fits(key, game.key_sizes, length):
+        return BROKEN + kernel.BAD_KEY, -1
     if not has_room_for(infosets, known, 1, count, length):
         return GROW, -1
     new, moves = known.counts[INFOSETS], path.moves[:count]
@@ -432,7 +414,7 @@ def enter(
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    enter_key(known.table, found, hashed, new)
+    kernel.enter_key(known.table, found, hashed, new)
     infosets[new]["place"] = hashed
     infosets[new]["first_sequence"] = sequence
     infosets[new]["parent"] = parent

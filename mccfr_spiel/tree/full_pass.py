@@ -13,28 +13,13 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import INFOSET
 from mccfr_spiel.common.limits import in_words, num_cores
-from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels import passes, teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
-from mccfr_spiel.kernels.passes import (
-    NUM_NOTES,
-    add_reaches,
-    fill_gradient,
-    fill_plan,
-    make_passes,
-)
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, LAYOUT, Blocks, Passes, Plans
+from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.tree.whole import (
-    LEAST_WORK,
-    LEAST_WORK_AT_ONCE,
-    checked_threads,
-    cut_at,
-    members_of,
-    one_block,
-    useful_threads,
-)
 from mccfr_spiel.worlds.hand_lists import sizes_of
 from mccfr_spiel.worlds.passes import GRADIENTS, LAYOUTS, Hands, make_world_iterate
 from mccfr_spiel.worlds.public_tree import has_public_tree, read_public_tree
@@ -76,7 +61,7 @@ class FullPass:
     @functools.cached_property
     def blocks(self) -> Blocks:
         """How the work of `values` and `respond` is cut."""
-        return one_block(self.arrays) if self.num_threads == 1 else self._cut()
+        return whole.one_block(self.arrays) if self.num_threads == 1 else self._cut()
 
     def _cut(self) -> Blocks:
         return self.tree.list_blocks()
@@ -90,7 +75,7 @@ class FullPass:
 
     def make_iterate(self, rule: str) -> Any:
         """The compiled loop over iterations of a local rule."""
-        return make_passes(rule)
+        return passes.make_passes(rule)
 
     def records(self, plan: np.ndarray) -> tuple[Any, ...]:
         """What the loop reads besides a solver's records, and the plan that it keeps
@@ -102,7 +87,7 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        fill_plan(self.tree.infosets, policy, plan)
+        passes.fill_plan(self.tree.infosets, policy, plan)
         return plan
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
@@ -111,14 +96,14 @@ class FullPass:
         Its inner product with the plan is the player's expected return.
         """
         gradient = np.zeros_like(plan)
-        fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
+        passes.fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
         return gradient
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """`[I]` how chance and the others play to each infoset, summed over its
         histories."""
         reaches = np.zeros(self.tree.num_infosets)
-        add_reaches(self.tree.arrays, plan, reaches)
+        passes.add_reaches(self.tree.arrays, plan, reaches)
         return reaches
 
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
@@ -155,7 +140,7 @@ class FullPass:
         policy, infosets = np.ascontiguousarray(policy, np.float64), self.tree.infosets
         vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
         work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
-        teams.run(evaluate, self.num_threads, work, notes=NUM_NOTES)
+        teams.run(evaluate, self.num_threads, work, notes=passes.NUM_NOTES)
         return vectors
 
     def nash_conv(self, policy: np.ndarray) -> float:
@@ -182,8 +167,8 @@ class WorldPass(FullPass):
     def _cut(self) -> Blocks:
         worlds = self.tree.worlds
         if not isinstance(worlds, Hands):
-            return one_block(self.arrays)
-        return cut_at(self.tree.infosets, self.arrays, worlds.cuts)
+            return whole.one_block(self.arrays)
+        return whole.cut_at(self.tree.infosets, self.arrays, worlds.cuts)
 
     @property
     def layout(self) -> Layout:
@@ -193,7 +178,7 @@ class WorldPass(FullPass):
     def make_iterate(self, rule: str) -> Any:
         """As in FullPass."""
         if self.tree.start_pass is not None:
-            return make_passes(rule, estimated=True)
+            return passes.make_passes(rule, estimated=True)
         return make_world_iterate(rule, type(self.tree.worlds))
 
     def records(self, plan: np.ndarray) -> tuple[Any, ...]:
@@ -231,7 +216,7 @@ class WorldPass(FullPass):
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         nothing = _without_rows(np.zeros(0, INFOSET), self.tree.num_players)
-        parts = self.tree.infosets, nothing, one_block(nothing)
+        parts = self.tree.infosets, nothing, whole.one_block(nothing)
         policy = np.ascontiguousarray(policy, np.float64)
         respond(Evaluation(*parts, policy, plan, got, best, choice))
         return best, got, best
@@ -239,7 +224,7 @@ class WorldPass(FullPass):
 
 def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:
     nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
-    return Passes(*nothing, *members_of(infosets, num_players))
+    return Passes(*nothing, *whole.members_of(infosets, num_players))
 
 
 def blocks_of(tree: GameTree) -> int:
@@ -267,13 +252,13 @@ def full_pass(
         MemoryBudgetError: the list does not fit the tree's `max_memory`.
         ValueError: the tree is not complete, or `threads` no number of threads.
     """
-    threads = checked_threads(threads)
+    threads = whole.checked_threads(threads)
     if tree.worlds is not None:
         most = (updated or tree.num_players) * blocks_of(tree)
         is_sliced = tree.start_pass is not None  # which one thread makes
         return WorldPass(tree, 1 if is_sliced else min(threads or num_cores(), most))
-    least_work = LEAST_WORK_AT_ONCE if updated is None else LEAST_WORK
-    return FullPass(tree, useful_threads(threads, tree.list_leaves(), least_work))
+    least_work = whole.LEAST_WORK_AT_ONCE if updated is None else whole.LEAST_WORK
+    return FullPass(tree, whole.useful_threads(threads, tree.list_leaves(), least_work))
 
 
 # --- what it takes to solve a game of cards by hands, known before that is made -------

@@ -43,20 +43,8 @@ from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
 from mccfr_spiel.tree.lock import changes, steps
 from mccfr_spiel.tree.nodes import UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.worlds.finding import (
-    Found,
-    check_declares_worlds,
-    find_histories,
-    find_worlds,
-    known_worlds,
-    why_no_worlds,
-)
+from mccfr_spiel.worlds import finding, public_tree
 from mccfr_spiel.worlds.hand_lists import list_hands
-from mccfr_spiel.worlds.public_tree import (
-    has_public_tree,
-    needs_public_tree,
-    read_public_tree,
-)
 
 _FIRST_CHILD = operator.itemgetter(0)
 _CHECKED = 1024
@@ -327,7 +315,7 @@ class GameTree(ReadableTree):
             return
         if self.has_hands and store != "none":
             self._check_new()
-            public = read_public_tree(self.game)
+            public = public_tree.read_public_tree(self.game)
             listed = list_hands(public, self.budget, brief(self.source))
             names = HandNames(public, listed)
             self.met.take_over(names, listed.records, listed.actions)
@@ -335,24 +323,26 @@ class GameTree(ReadableTree):
         else:
             rules, find = self._rules_to_find(store)
             self._check_new()
-            found = known_worlds(rules, self.budget, find)
+            found = finding.known_worlds(rules, self.budget, find)
             names = KeyNames(rules, found.keys, found.infosets["player"])
             self.met.take_over(names, found.infosets, found.actions)
             self.worlds, self.start_pass = found.worlds, found.start_pass
         self.payoffs.take_over(self.worlds.payoffs)
 
-    def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
+    def _rules_to_find(
+        self, store: str
+    ) -> tuple[BoundRules, Callable[..., finding.Found]]:
         if store == "none":
-            return self._rules_without_tree(), find_histories
+            return self._rules_without_tree(), finding.find_histories
         rules = self._rules(0)
-        check_declares_worlds(rules, self.source)
+        finding.check_declares_worlds(rules, self.source)
         assert rules is not None
-        return rules, find_worlds
+        return rules, finding.find_worlds
 
     @property
     def has_hands(self) -> bool:
         """Whether worlds are nodes of a public tree with hands of cards."""
-        return self.abstraction is None and has_public_tree(self.game)
+        return self.abstraction is None and public_tree.has_public_tree(self.game)
 
     @property
     def declares_worlds(self) -> bool:
@@ -362,7 +352,7 @@ class GameTree(ReadableTree):
         rules = self.rules
         if rules is None and self.twin is not False and self.abstraction is None:
             rules = loading.known_twin(self.game)
-        return why_no_worlds(rules) == ""
+        return finding.why_no_worlds(rules) == ""
 
     def make_whole(self, store: str) -> "GameTree":
         """Has the tree know all infosets; returns the tree itself.
@@ -383,7 +373,7 @@ class GameTree(ReadableTree):
             return self.find_worlds(store)
         if store == "tree" or not self.declares_worlds:
             return self.expand_all()
-        if self.has_hands and needs_public_tree(self.game):
+        if self.has_hands and public_tree.needs_public_tree(self.game):
             return self.find_worlds()
         with contextlib.suppress(TreeFullError):  # it is too large by little
             if not self.is_surely_larger_than(self.max_nodes):
@@ -399,7 +389,9 @@ class GameTree(ReadableTree):
         """`[I, M + 1]` integers, of a tree with worlds: the number of moves that lead
         to a state of each infoset, and these moves."""
         rules, find = self._rules_to_find(self.store)
-        return known_worlds(rules, self.budget, find, with_histories=True).histories
+        return finding.known_worlds(
+            rules, self.budget, find, with_histories=True
+        ).histories
 
     def rules_for_walks(self) -> BoundRules | None:
         """The compiled rules over which walks may go: the game's own, or its twin's

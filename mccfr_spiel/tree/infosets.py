@@ -27,18 +27,9 @@ import pyspiel
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
+from mccfr_spiel.rules import kernel
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.game import replayed
-from mccfr_spiel.rules.kernel import (
-    SLOT,
-    RowTable,
-    find_key,
-    key_of,
-    larger_table,
-    no_recall,
-    row_hash,
-    spelled,
-)
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 
@@ -115,7 +106,9 @@ class InfosetNames:
 class KeyNames(InfosetNames):
     """Names that are kept as information keys and spelled on demand."""
 
-    def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
+    def __init__(
+        self, rules: BoundRules, keys: kernel.RowTable, players: np.ndarray
+    ) -> None:
         """Keeps the keys.
 
         Args:
@@ -130,7 +123,7 @@ class KeyNames(InfosetNames):
     def __iter__(self) -> Iterator[str]:
         if self.rules.spell is None:
             return map(self.info_state, range(len(self)))
-        return spelled(self.rules, self.keys, len(self))
+        return kernel.spelled(self.rules, self.keys, len(self))
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
@@ -138,18 +131,18 @@ class KeyNames(InfosetNames):
 
     def key(self, infoset: int) -> tuple[int, np.ndarray]:
         """The player and the information key of an infoset."""
-        return key_of(self.keys, infoset)
+        return kernel.key_of(self.keys, infoset)
 
     def find_key(self, player: int, key: np.ndarray) -> int:
         """The number of the infoset with that player and key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
-            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=SLOT)
-            table = larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
-            self.keys = RowTable(values, rows, table)
+            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=kernel.SLOT)
+            table = kernel.larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
+            self.keys = kernel.RowTable(values, rows, table)
         row = np.array([player, *key], np.int64)
-        hashed = np.uint64(row_hash(row, len(row)))
-        return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)
+        hashed = np.uint64(kernel.row_hash(row, len(row)))
+        return max(int(kernel.find_key(values, rows, table, hashed, row, len(row))), -1)
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
         """As in InfosetNames.
@@ -416,7 +409,7 @@ class Infosets:
         if self.parents[infoset] == parent:
             return
         if not self._may_forget:
-            raise no_recall(player, where)
+            raise kernel.no_recall(player, where)
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "

@@ -27,13 +27,7 @@ from mccfr_spiel.common.limits import (
     budget_full,
     too_many_nodes,
 )
-from mccfr_spiel.rules.description import (
-    Declared,
-    GameError,
-    check_probs,
-    check_returns,
-    tell_history,
-)
+from mccfr_spiel.rules import description
 from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
@@ -234,7 +228,7 @@ class Nodes:
                 else:
                     state.apply_action(state.chance_outcomes()[child][0])
             except Exception as error:
-                tell_history(error, state)
+                description.tell_history(error, state)
                 raise
         return state, sequences
 
@@ -309,7 +303,7 @@ class Distributions:
             GameError: it is no distribution.
             MemoryBudgetError: it does not fit the budget.
         """
-        check_probs(self._name, probs)
+        description.check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
@@ -344,7 +338,7 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: Declared, budget: Budget) -> None:
+    def __init__(self, declared: description.Declared, budget: Budget) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
@@ -358,12 +352,12 @@ class Payoffs:
             MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
-            raise GameError(
+            raise description.GameError(
                 f"{self._declared.name} has a state where nobody acts "
                 f"(current_player() is {TERMINAL}), but which is not terminal "
                 "(is_terminal())."
             )
-        self._declared = check_returns(self._declared, returns)
+        self._declared = description.check_returns(self._declared, returns)
         hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)

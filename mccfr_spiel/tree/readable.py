@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common import refusals
+from mccfr_spiel.common import limits, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import (
     brief,
@@ -22,16 +22,6 @@ from mccfr_spiel.common.display import (
     text_table,
     title,
 )
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    Forecast,
-    MaxMemory,
-    TreeFullError,
-    forecast,
-    in_words,
-    make_budget,
-    refusal,
-)
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
@@ -39,25 +29,10 @@ from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.game import RulesState
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.tree import loading, whole
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames, MetNames
-from mccfr_spiel.tree.loading import (
-    check_length,
-    declared_length,
-    load_game,
-    longest_history,
-    turn_based,
-)
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import Distributions, Nodes, Payoffs
-from mccfr_spiel.tree.whole import (
-    bytes_of_blocks,
-    bytes_of_ceilings,
-    bytes_of_leaves,
-    cut_into_blocks,
-    depth_of,
-    list_ceilings,
-    list_leaves,
-)
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import AnyWorlds
 from mccfr_spiel.worlds.places import Places
@@ -131,7 +106,7 @@ class TreeDescription(NamedTuple):
         rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
         rows.append(("sequences", f"{sum(self.sequences):,}"))
         rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.sequences)]
-        rows.append(("memory", in_words(self.memory)))
+        rows.append(("memory", limits.in_words(self.memory)))
         return rows
 
 
@@ -194,7 +169,7 @@ class ReadableTree:
         self,
         game: pyspiel.Game | str,
         max_nodes: int,
-        max_memory: MaxMemory,
+        max_memory: limits.MaxMemory,
         abstraction: Abstraction | None,
     ) -> None:
         """Makes a tree of one unexpanded node, as `GameTree` describes it."""
@@ -204,8 +179,8 @@ class ReadableTree:
             raise ValueError(
                 f"abstraction={abstraction!r} is no function (state, player) -> string."
             )
-        self.source = load_game(game)
-        self.game = turn_based(self.source)
+        self.source = loading.load_game(game)
+        self.game = loading.turn_based(self.source)
         kind = self.source.get_type()
         if abstraction is None and not kind.provides_information_state_string:
             alone = self.game.num_players() == 1  # where abstractions are refused
@@ -216,7 +191,7 @@ class ReadableTree:
                 f"(GameType.provides_information_state_string). {way_out}"
             )
         self.max_nodes = int(max_nodes)
-        self.budget = make_budget(max_memory)
+        self.budget = limits.make_budget(max_memory)
         self.abstraction = abstraction
         self.num_players: int = self.game.num_players()
         self.lock = TreeLock()
@@ -285,7 +260,7 @@ class ReadableTree:
             chance_nodes=int((acting == CHANCE_NODE).sum()),
             terminal_nodes=int((acting == TERMINAL).sum()),
             unexpanded_nodes=int((acting == UNEXPANDED).sum()),
-            depth=depth_of(nodes),
+            depth=whole.depth_of(nodes),
             infosets=tuple(int((owners == p).sum()) for p in players),
             sequences=tuple(1 + int(sizes[owners == p].sum()) for p in players),
             memory=self.budget.taken,
@@ -507,23 +482,23 @@ class ReadableTree:
     @property
     def declared_length(self) -> int:
         """The most moves in a history, chance's included, by the game's own words."""
-        return declared_length(self.game)
+        return loading.declared_length(self.game)
 
     @property
     def longest_history(self) -> int:
         """The moves beyond which a history is taken for endless."""
-        return longest_history(self.game)
+        return loading.longest_history(self.game)
 
     def check_length(self, state: pyspiel.State) -> None:
         """Raises ValueError if a history is far longer than the game says it can be."""
-        check_length(self.game, len(state.history()), brief(self.source))
+        loading.check_length(self.game, len(state.history()), brief(self.source))
 
     def is_surely_larger_than(self, most: int) -> bool:
         """Whether random histories leave no doubt that the whole tree has more nodes
         than that; it is found out in at most about half a second."""
         try:
             self.refuse_if_larger(most)
-        except TreeFullError:
+        except limits.TreeFullError:
             return True
         return False
 
@@ -533,19 +508,19 @@ class ReadableTree:
         found = self.forecast(most)
         if found.endless is not None:
             self.check_length(found.endless)
-        error = refusal(found, str(self.source), most, self.budget)
+        error = limits.refusal(found, str(self.source), most, self.budget)
         if error is not None:
             raise error
 
-    def forecast(self, most: int | None = None) -> Forecast:
+    def forecast(self, most: int | None = None) -> limits.Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
 
         Args:
             most: how many nodes would fit, if that is less than `max_nodes` and
                 `max_memory` allow; a clear answer takes less time.
         """
-        fit = min(self.max_nodes, self.budget.limit / NODE_BYTES)
-        return forecast(
+        fit = min(self.max_nodes, self.budget.limit / limits.NODE_BYTES)
+        return limits.forecast(
             self.new_state,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
@@ -581,7 +556,7 @@ class ReadableTree:
                 "its expand_all() first."
             )
         of = self.arrays, self.num_sequences
-        return self._keep(LEAVES, bytes_of_leaves(*of), list_leaves, *of)
+        return self._keep(LEAVES, whole.bytes_of_leaves(*of), whole.list_leaves, *of)
 
     @reads
     def list_blocks(self) -> Blocks:
@@ -590,7 +565,9 @@ class ReadableTree:
         Errors are those of `list_leaves`.
         """
         of = self.infosets, self.list_leaves()
-        return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
+        return self._keep(
+            BLOCKS, whole.bytes_of_blocks(*self.sizes()), whole.cut_into_blocks, *of
+        )
 
     @reads
     def list_ceilings(self) -> Ceilings:
@@ -601,8 +578,8 @@ class ReadableTree:
         """
         self.list_leaves()
         of = self.arrays, self.num_sequences
-        size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
-        return self._keep(CEILINGS, size, list_ceilings, *of)
+        size = whole.bytes_of_ceilings(self.num_nodes, self.num_sequences)
+        return self._keep(CEILINGS, size, whole.list_ceilings, *of)
 
     def forget_leaves(self) -> None:
         """Drops them, with all that is made of the complete tree."""

@@ -25,36 +25,11 @@ from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
-from mccfr_spiel.rules.kernel import (
-    HEARD,
-    MOST_USED,
-    POSITION_KEY,
-    ROW,
-    SLOT,
-    call,
-    find_key,
-    number_row,
-    row_hash,
-)
+from mccfr_spiel.rules import kernel
+from mccfr_spiel.rules.kernel import HEARD, POSITION_KEY, call
 from mccfr_spiel.rules.played import end_game, who_acts
-from mccfr_spiel.worlds.histories import (
-    BYTE,
-    END,
-    FIRST,
-    MANY_ANSWERS,
-    MANY_ENTRIES,
-    NOT_SHARED,
-    NUM_AT,
-    ROOM,
-    VISITED,
-    as_set,
-    has_room,
-    layout_of,
-    make_follow,
-    meet,
-    replay,
-    sequence_at,
-)
+from mccfr_spiel.worlds import histories
+from mccfr_spiel.worlds.histories import END, FIRST, NOT_SHARED, ROOM, sequence_at
 from mccfr_spiel.worlds.passes import Worlds, pay, sum_of
 
 
@@ -86,8 +61,8 @@ class Places(NamedTuple):
     edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[P + 1]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[P + 1]")]
+    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
     @property
@@ -152,13 +127,13 @@ class Way(NamedTuple):
     start: Annotated[np.ndarray, Entry(LONG, "[n]")]
     pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]")]
-    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
+    noted: Annotated[np.ndarray, Entry(histories.BYTE, "[I, H]")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
-LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(NUM_AT, NUM_AT + 3)
+LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(histories.NUM_AT, histories.NUM_AT + 3)
 """The entries of `Way.at` behind those of all walks: what has been listed so far."""
 
 
@@ -186,7 +161,7 @@ def _stand(scene, level, player, sequence):
     others = np.int64(way.sequences[way.firsts[other, level]])
     theirs = _unroll(scene, other, others)
     first, second = (mine, theirs) if player == 0 else (theirs, mine)
-    return replay(scene, first, second, way.pasts[0, :0])
+    return histories.replay(scene, first, second, way.pasts[0, :0])
 
 
 @inlined
@@ -197,11 +172,14 @@ def _find_infoset(scene, level, player, sequence, heard):
     if not is_there or who_acts(scene.rules, scene.game, path) != player:
         return np.int64(NOT_SHARED)
     path.last[player] = sequence
-    status, count, infoset = meet(scene, player)
+    status, count, infoset = histories.meet(scene, player)
     if status == DONE:
         first = np.int64(scene.tree.infosets[infoset]["first_sequence"])
         kept.behind[sequence, heard] = infoset + 1
-        kept.spots[infoset, 0], kept.spots[infoset, 1] = as_set(path, count), first
+        kept.spots[infoset, 0], kept.spots[infoset, 1] = (
+            histories.as_set(path, count),
+            first,
+        )
         for k in range(count):
             kept.above[first + k] = sequence
     return status
@@ -221,7 +199,7 @@ def _write_key(scene):
         heard = call(scene.rules, HEARD, (game.settings, state, player))
         way.key[length + player] = heard
         if not 0 <= heard < kept.behind.shape[1]:
-            status = np.int64(MANY_ANSWERS)
+            status = np.int64(histories.MANY_ANSWERS)
     return status, length + 2
 
 
@@ -230,8 +208,10 @@ def _number_place(scene, length):
     """The place where the path is, whose key is in the buffer; returns a status and its
     number."""
     kept, key, counts = scene.kept, scene.walk.key, scene.kept.counts
-    new, hashed = counts[NUM_PLACES], row_hash(key, length)
-    number = number_row(kept.values, kept.rows, kept.table, new, hashed, key, length)
+    new, hashed = counts[NUM_PLACES], kernel.row_hash(key, length)
+    number = kernel.number_row(
+        kept.values, kept.rows, kept.table, new, hashed, key, length
+    )
     status = np.int64(DONE)
     if number == new:
         counts[NUM_PLACES] = new + 1
@@ -264,8 +244,8 @@ def _look_along(scene, level, place, sequence, bit):
     # so that the other has heard nothing.
     key, last = scene.walk.key, length - 2 + player
     heard, key[last] = key[last], kept.places[place, LAST_HEARD]
-    hashed = row_hash(key, length)
-    found = find_key(kept.values, kept.rows, kept.table, hashed, key, length)
+    hashed = kernel.row_hash(key, length)
+    found = kernel.find_key(kept.values, kept.rows, kept.table, hashed, key, length)
     key[last] = heard
     if found == place:
         if kept.places[place, PRIVATE] and kept.places[place, TRIED] != heard:
@@ -293,8 +273,8 @@ def _has_room(scene):
         return True  # nothing is found any more
     kept = scene.kept
     places = kept.counts[NUM_PLACES] + scene.game.stops[0]
-    has_places = places < min(MOST_USED * len(kept.table), len(kept.places))
-    return has_places and has_room(scene)
+    has_places = places < min(kernel.MOST_USED * len(kept.table), len(kept.places))
+    return has_places and histories.has_room(scene)
 
 
 # --- the steps of the walk ------------------------------------------------------------
@@ -355,7 +335,7 @@ def _enter(scene, level):
             bit = going & -going
             going ^= bit
             if count == way.at[ROOM]:
-                return np.int64(MANY_ENTRIES)
+                return np.int64(histories.MANY_ENTRIES)
             way.sequences[waiting + count] = sequence_at(way.spots, here, bit)
             count += 1
         entry += 1
@@ -390,7 +370,7 @@ def _gather(way, level, actions, to, first, most):
 def _list_world(scene, level):
     """Writes a world and the steps along its edges."""
     kept, worlds, way, at = scene.kept, scene.listed, scene.walk, scene.walk.at
-    place, number = way.places[level], at[VISITED]
+    place, number = way.places[level], at[histories.VISITED]
     worlds.actors[number], worlds.edges[number] = kept.places[place, ACTOR], 0
     first = place * scene.game.stops[0]
     for row in range(first, first + kept.places[place, NUM_EDGES]):
@@ -422,7 +402,7 @@ def _go_along(scene, level, edge):
     other, behind, finds = 1 - player, kept.edges[row, 1], at[END] == 0
     count = _gather(way, level, kept.edges[row, 0], way.sequences, to, way.at[ROOM])
     if count <= 0:
-        return np.int64(DONE if count == 0 else MANY_ENTRIES), False
+        return np.int64(DONE if count == 0 else histories.MANY_ENTRIES), False
     counts[NUM_STEPS] += count
     counts[ALL_EDGES] += 1
     is_end = kept.places[behind, ACTOR] == TERMINAL
@@ -461,6 +441,6 @@ def _come_back(scene, level):
     way.owed[1 - player, level] += way.owed[1 - player, below]
 
 
-LAYOUT = layout_of(Way, Worlds, Places)
+LAYOUT = histories.layout_of(Way, Worlds, Places)
 
-follow_worlds = make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)
+follow_worlds = histories.make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)

@@ -32,21 +32,8 @@ from mccfr_spiel.rules.kernel import (
     call,
     row_hash,
 )
-from mccfr_spiel.worlds.histories import (
-    BYTE,
-    MANY_ENTRIES,
-    NOT_SHARED,
-    NUM_AT,
-    ROOM,
-    as_set,
-    has_room,
-    layout_of,
-    make_follow,
-    meet,
-    num_bits,
-    replay,
-    sequence_at,
-)
+from mccfr_spiel.worlds import histories
+from mccfr_spiel.worlds.histories import MANY_ENTRIES, NOT_SHARED, ROOM, num_bits
 from mccfr_spiel.worlds.passes import MOST_CLASSES, Leaves
 
 
@@ -100,12 +87,14 @@ class Search(NamedTuple):
     edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]")]
     leads: Annotated[np.ndarray, Entry(INT, "[D A, C]")]
     marks: Annotated[np.ndarray, Entry(LONG, "[C]")]
-    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]")]
+    noted: Annotated[np.ndarray, Entry(histories.BYTE, "[I, H]")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]")]
     at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
-NUM_STEPS, NUM_LEAVES, NUM_RETURNS, SIZE_OF_AT = range(NUM_AT, NUM_AT + 4)
+NUM_STEPS, NUM_LEAVES, NUM_RETURNS, SIZE_OF_AT = range(
+    histories.NUM_AT, histories.NUM_AT + 4
+)
 """The entries of `Search.at` behind those of all walks: what has been listed so far."""
 
 
@@ -170,7 +159,7 @@ def _add_entries(scene, level, entry, going, count, to_level):
         if count == search.at[ROOM]:
             return np.int64(-1)
         _copy_with(search, before, first + count, num_bits(bit - 1))
-        search.sequences[first + count] = sequence_at(search.spots, spot, bit)
+        search.sequences[first + count] = histories.sequence_at(search.spots, spot, bit)
         count += 1
     return count
 
@@ -184,7 +173,7 @@ def _stand(scene, level, player, entry, other):
     column = search.firsts[1, level] + (other if player == 0 else entry)
     first = search.pasts[row, : search.lengths[row]]
     second = search.pasts[column, : search.lengths[column]]
-    return replay(scene, first, second, search.owners)
+    return histories.replay(scene, first, second, search.owners)
 
 
 @inlined
@@ -278,8 +267,8 @@ def _find_infoset(scene, level, player, entry):
     if not _stand(scene, level, player, entry, 0):
         return np.int64(NOT_SHARED)
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
-    status, count, infoset = meet(scene, player)
-    search.spots[here, 0] = as_set(path, count)
+    status, count, infoset = histories.meet(scene, player)
+    search.spots[here, 0] = histories.as_set(path, count)
     search.spots[here, 1] = scene.tree.infosets[infoset]["first_sequence"]
     return status
 
@@ -450,10 +439,10 @@ def _has_room(scene):
         at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
         and at[NUM_LEAVES] < len(leaves.lengths)
         and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
-        and has_room(scene)
+        and histories.has_room(scene)
     )
 
 
-LAYOUT = layout_of(Search, Leaves)
+LAYOUT = histories.layout_of(Search, Leaves)
 
-find = make_follow(LAYOUT, _has_room, _enter, _go_along)
+find = histories.make_follow(LAYOUT, _has_room, _enter, _go_along)
