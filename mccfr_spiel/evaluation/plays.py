@@ -44,8 +44,8 @@ from mccfr_spiel.policies.policy import (
     of_each_player,
 )
 from mccfr_spiel.rules import description
-from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
+from mccfr_spiel.rules.played import PLAY_LAYOUT, play
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree import loading
@@ -345,7 +345,7 @@ def returns_by_rules(
     store = RuleStore(rules, Budget(_NO_LIMIT))
     path, tree = store.new_path(), store.tree_of_node()
     results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
-    frame = LAYOUT.frame_of(tree, store.game, store.known, path)
+    frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
     # Each pass plays until fewer draws are left than the longest history takes.

@@ -53,7 +53,6 @@ from mccfr_spiel.rules.description import (
     declared_by_rules,
     limits_of,
 )
-from mccfr_spiel.rules.faced import FACED
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -298,7 +297,7 @@ class RuleStore:
 
     def make_iterate(self, rule: str, sampled: Sampled) -> Any:
         """The compiled loop over iterations, see `played.make_rule_iterate`."""
-        source = FACED if self.rules.faced else played.PLAYED
+        source = played.FACED if self.rules.faced else played.PLAYED
         return played.make_rule_iterate(rule, sampled, source)
 
     def frame_of(
