@@ -22,16 +22,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
-from mccfr_spiel.kernels.apply import (
-    NUM_GROUPS,
-    after_stretch,
-    begin_update,
-    end_update,
-    is_at_end,
-    make_apply,
-    present_batch,
-    walks_of_group,
-)
+from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels.apply import NUM_GROUPS
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
@@ -407,14 +399,14 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         sampled: what a walk samples, batched.
     """
     walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
-    apply, start_tables = make_apply(rule), make_start(rule)
+    move, start_tables = apply.make_apply(rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
 
     @inlined
     def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
         """Walks the walks of a group, and packs what they find."""
         tree, tables, path, stack = mine
-        counts, batch = groups.counts[row], present_batch(task, walk)
+        counts, batch = groups.counts[row], apply.present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
         both.own.counts[INFOSETS] = both.own.counts[SEQUENCES] = 0
         both.own.rows[0]["start"] = 0
@@ -455,13 +447,13 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         # merged, merges them, and updates after the last one of the batch.
         while True:
             if plan[MERGED] == plan[WALKED]:
-                size = walks_of_group(task, walk, num_players)
+                size = apply.walks_of_group(task, walk, num_players)
                 if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
-                    if is_at_end(task, walk):
+                    if apply.is_at_end(task, walk):
                         return np.int64(DONE)
                     if size == 0:
                         return np.int64(NEEDS_ONE_THREAD)
-                left, desk[SIZE] = present_batch(task, walk) - marks[WALK], size
+                left, desk[SIZE] = apply.present_batch(task, walk) - marks[WALK], size
                 plan[NUM_KNOWN] = known.counts[INFOSETS]
                 plan[FIRST_OWN] = known.counts[SEQUENCES]
                 plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
@@ -473,13 +465,13 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             )
             if status != DONE:
                 return status
-            walks = plan[WALKED] * walks_of_group(task, walk, num_players)
+            walks = plan[WALKED] * apply.walks_of_group(task, walk, num_players)
             plan[MERGED] = plan[WALKED] = 0
-            status = after_stretch(task, walk, walks, num_players)
+            status = apply.after_stretch(task, walk, walks, num_players)
             if status == DONE:
-                begin_update(task, tables, walk, rates, discounts)
-                apply(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
-                end_update(task, tables, walk, num_players)
+                apply.begin_update(task, tables, walk, rates, discounts)
+                move(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
+                apply.end_update(task, tables, walk, num_players)
             elif status == PAUSED:
                 return status
 

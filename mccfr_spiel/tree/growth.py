@@ -17,16 +17,10 @@ from typing import Any, NoReturn
 
 import pyspiel
 
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    SECONDS,
-    MemoryBudgetError,
-    TreeFullError,
-    exceeds,
-    resident,
-)
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.kernels.walk import Sampled, begin_again
@@ -58,7 +52,7 @@ _SAMPLED = 64
 """The number of stops for each one at which uncounted memory is measured."""
 
 
-class WalkTooLargeError(TreeFullError):
+class WalkTooLargeError(limits.TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
 
 
@@ -157,7 +151,7 @@ class Growth:
                 self._expand_measured(tables, walk)
         except WalkTooLargeError:
             raise
-        except TreeFullError as error:
+        except limits.TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
                 # Either the walk is too large, or the infosets met before it fill the
@@ -186,10 +180,10 @@ class Growth:
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
             raise MemoryBudgetError("The process has grown by more than was counted.")
-        before, left = resident(), budget.left
+        before, left = limits.resident(), budget.left
         self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):
-            uncounted = resident() - before - (left - budget.left)
+            uncounted = limits.resident() - before - (left - budget.left)
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
@@ -271,7 +265,7 @@ class Growth:
         """Raises WalkTooLargeError if a walk for a player is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
-        most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
+        most = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
         probes = _PROBES * (self._many // _MANY)  # cheap beside the expansions
         if self._surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
@@ -300,13 +294,13 @@ class Growth:
         if self._follows_one or self._is_choosy:
             return False
         generator = random.Random(0)
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + limits.SECONDS
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
-                if exceeds(estimates, most):
+                if limits.exceeds(estimates, most):
                     return True
                 look_at *= 2
         return False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
     MAX_CHILDREN,
     NODE,
@@ -20,13 +21,7 @@ from mccfr_spiel.common.arrays import (
     reserve,
 )
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    NODE_BYTES,
-    Budget,
-    MemoryBudgetError,
-    budget_full,
-    too_many_nodes,
-)
+from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.rules import description
 from mccfr_spiel.tree.infosets import Infosets, hold_list, refuse_children
 
@@ -148,7 +143,7 @@ class Nodes:
 
     def _reserve(self, size: int) -> None:
         if size > self._max_nodes:
-            raise too_many_nodes(self._game, self._max_nodes)
+            raise limits.too_many_nodes(self._game, self._max_nodes)
         room = len(self.records)
         if size > room:
             self._hold(size)
@@ -159,7 +154,7 @@ class Nodes:
     def _hold(self, size: int) -> None:
         """Takes the bytes of room for `size` nodes from the budget."""
         budget = self._budget
-        needed = NODE_BYTES * grown_size(len(self.records), size)
+        needed = limits.NODE_BYTES * grown_size(len(self.records), size)
         most = budget.left  # the old array is there, too, for a moment
         if not self._takes_everything:
             most = min(most, (budget.left + budget.held(NODES)) // 2)
@@ -167,14 +162,16 @@ class Nodes:
             raise self.full()
         budget.hold(NODES, needed)
 
-    def full(self, what: str = "") -> MemoryBudgetError:
+    def full(self, what: str = "") -> limits.MemoryBudgetError:
         """The error that says that the nodes and infosets fill the budget.
 
         Args:
             what: names what else takes bytes; it is put behind the nodes and infosets.
         """
         counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
-        return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
+        return limits.budget_full(
+            f"{counted} of {brief(self._game)}{what}", self._budget
+        )
 
     def take_over(self, records: np.ndarray) -> None:
         """Becomes the nodes of a whole tree, whose array they keep."""
@@ -196,7 +193,7 @@ class Nodes:
         if self.count > 1:
             return
         self._set(*_unexpanded(_FEW))
-        self._budget.measured(NODES, _FEW * NODE_BYTES)
+        self._budget.measured(NODES, _FEW * limits.NODE_BYTES)
 
     # --- going up, and down again ----------------------------------------------
 
