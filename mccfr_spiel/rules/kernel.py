@@ -170,11 +170,6 @@ def sum_up(probs, count, cdf):
     return abs(total - 1.0) <= 1e-6
 
 
-def told(history: list[int]) -> str:
-    """The end of a message: the history that led to an error."""
-    return f"The history that led there: {history}."
-
-
 def no_recall(player: int, where: str) -> GameError:
     """The error for a player who reaches an information state after different pasts.
 

@@ -85,6 +85,7 @@ class RuleStore:
         infosets: `[I + room]` of dtype INFOSET.
         called: the rules as compiled walks take them.
         longest: the most moves in a history, by the game's own words.
+        declared: what the game says of itself.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:
@@ -95,7 +96,7 @@ class RuleStore:
             MemoryBudgetError: not even a few infosets fit the budget.
         """
         self.rules, self._budget = rules, budget
-        self._declared = declared_by_rules(rules)
+        self.declared = declared_by_rules(rules)
         sizes = rules.sizes
         self.longest = sizes.max_moves + sizes.max_chance_moves
         most = MAX_INDEX >> played.LEVEL_BITS
@@ -110,7 +111,7 @@ class RuleStore:
             rules.settings,
             np.array(sizes.key, np.int64),
             np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
-            np.array(limits_of(self._declared)),
+            np.array(limits_of(self.declared)),
             *rules.faced,
         )
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
@@ -352,11 +353,11 @@ class RuleStore:
             status: one of rules/kernel.py.
             path: the walk's.
         """
-        num_moves = int(path.position[played.NUM_MOVES])
-        where = kernel.told(path.history[:num_moves].tolist())
+        history = path.history[: path.position[played.NUM_MOVES]].tolist()
+        where = f"The history that led there: {history}."
         if status == kernel.BAD_RETURNS:
             try:
-                check_returns(self._declared, self.rules.returns(path.state))
+                check_returns(self.declared, self.rules.returns(path.state))
             except GameError as error:
                 raise GameError(f"{error} {where}") from None
         said = kernel.complaint(status, self.rules, path.state, self.longest)
@@ -626,7 +627,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         chance_starts=starts[:-1].copy(),
         keys=store.keys(),
     )
-    declared = declared_by_rules(rules)
+    declared = store.declared
     if declared.is_openspiels:  # whose range may be wrong, of which this warns
         for returns in expansion.utilities.tolist():
             declared = check_returns(declared, returns)

@@ -335,8 +335,12 @@ class GameTree(ReadableTree):
         if store == "none":
             return self._rules_without_tree(), finding.find_histories
         rules = self._rules(0)
-        finding.check_declares_worlds(rules, self.source)
-        assert rules is not None
+        why = finding.why_no_worlds(rules)
+        if rules is None or why:
+            raise ValueError(
+                f"store='worlds' takes a game world by world, but {brief(self.source)} "
+                f"{why}. Use store='tree', or an algorithm that samples."
+            )
         return rules, finding.find_worlds
 
     @property

@@ -372,11 +372,6 @@ def saved_print(game: pyspiel.Game) -> str | None:
 # state of each infoset is replayed from the root. Compiled rules need none.
 
 
-def has_rules(game: pyspiel.Game) -> bool:
-    """Whether a game is one of compiled rules, whose words are people's already."""
-    return rules_of(game) is not None
-
-
 _NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
 """How OpenSpiel's base class calls the actions of games that do not name them without
 a state."""
@@ -462,7 +457,7 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
 def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
     """The actions at one infoset as people say them, from all their names there."""
-    if has_rules(game):
+    if rules_of(game) is not None:  # whose words are people's already
         return list(names)
     if player < 0:
         spoken = [_said_outcome(game, name) for name in names]
@@ -491,7 +486,7 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         info_state: the string.
     """
     kind, words = _kind(game), ""
-    if has_rules(game):
+    if rules_of(game) is not None:
         return info_state
     if kind in ("kuhn_poker", "leduc_poker", "universal_poker"):
         words = _said_poker(game, info_state)

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.rules.description import (
@@ -110,21 +109,6 @@ def why_no_worlds(rules: BoundRules | None) -> str:
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
-
-
-def check_declares_worlds(rules: BoundRules | None, source: object) -> None:
-    """Raises ValueError unless worlds can be found by these rules.
-
-    Args:
-        rules: the game's, or its twin's; None if it has none that may be used.
-        source: the game, for the message.
-    """
-    why = why_no_worlds(rules)
-    if why:
-        raise ValueError(
-            f"store='worlds' takes a game world by world, but {brief(source)} {why}. "
-            "Use store='tree', or an algorithm that samples."
-        )
 
 
 _kept: dict[tuple[Any, ...], Found] = {}

@@ -316,14 +316,6 @@ def _pay(scene, level, returns):
 
 
 @inlined
-def _known_infoset(scene, acting):
-    """The infoset of a decision, all of which have been found."""
-    game, known, path = scene.game, scene.known, scene.path
-    length, hashed = played.key_of(scene.rules, game, path, known, acting)
-    return find_key(known.values, known.rows, known.table, hashed, path.key, length)
-
-
-@inlined
 def _is_reached(scene, level):
     """Whether anything may be paid below a node."""
     at = scene.walk.at
@@ -367,7 +359,9 @@ def _enter(scene, level):
             for k in range(count):
                 walk.probs[level, k] = scene.tree.chance_probs[k]
     else:
-        infoset = _known_infoset(scene, acting)
+        known, key = scene.known, path.key  # all infosets have been found
+        length, hashed = played.key_of(rules, game, path, known, acting)
+        infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:
         return status
