@@ -21,12 +21,7 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
-    MaxMemory,
-    TreeFullError,
-    resident,
-    too_many_nodes,
-)
+from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_many_nodes
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import (

@@ -23,11 +23,7 @@ from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, LONG, TreeArrays
 from mccfr_spiel.rules import played
 from mccfr_spiel.rules.description import GameError
-from mccfr_spiel.rules.kernel import (
-    INFOSETS,
-    callable_rules,
-    find_key,
-)
+from mccfr_spiel.rules.kernel import INFOSETS, callable_rules, find_key
 from mccfr_spiel.rules.store import RuleStore, resize
 
 SHORT, BYTE = np.dtype(np.int16), np.dtype(np.int8)

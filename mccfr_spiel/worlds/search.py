@@ -114,13 +114,6 @@ def _edge_row(search, level):
 
 
 @inlined
-def _hand_down(search, player, level):
-    """Has the next world read a player's entries in the rows of this one."""
-    search.firsts[player, level + 1] = search.firsts[player, level]
-    search.counts[player, level + 1] = search.counts[player, level]
-
-
-@inlined
 def _begin_entries(search, player, level, count):
     """Has a player's entries at a level be the first `count` of new rows."""
     search.firsts[player, level] = _own_row(search, player, level)
@@ -249,7 +242,9 @@ def _deal(scene, level):
             search.weights[behind + count] = weight
             search.marks[count] = mark
             count += 1
-    _hand_down(search, 1 - owner, level)
+    # The next world reads the other player's entries in the rows of this one.
+    search.firsts[1 - owner, level + 1] = search.firsts[1 - owner, level]
+    search.counts[1 - owner, level + 1] = search.counts[1 - owner, level]
     _begin_entries(search, owner, level + 1, count)
     search.owners[num_deals] = owner
     search.num_edges[level] = 1

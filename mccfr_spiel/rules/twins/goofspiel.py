@@ -6,12 +6,7 @@ the other, unseen. The last card of all is played by itself. With perfect inform
 players see all hands, otherwise only who won each turn.
 """
 
-from mccfr_spiel.rules.description import (
-    CHANCE,
-    TERMINAL,
-    compiled,
-    write_members,
-)
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, compiled, write_members
 from mccfr_spiel.rules.kernel import put, put_labeled, put_number, word
 from mccfr_spiel.rules.twins.twin import Twin, copy_range
 
