@@ -51,15 +51,8 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
 from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
-from mccfr_spiel.rules import played
-from mccfr_spiel.rules.kernel import (
-    INFOSETS,
-    ROW,
-    SEQUENCES,
-    SLOT,
-    check_infoset,
-    find_key,
-)
+from mccfr_spiel.rules import kernel, played
+from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES, check_infoset, find_key
 from mccfr_spiel.rules.played import Known, Path, views
 
 NUM_EVENTS, NODES, STATUS = range(3)
@@ -101,8 +94,8 @@ class Groups(NamedTuple):
     infosets: Annotated[np.ndarray, Entry(INFOSET, "[NUM_GROUPS, C]")]
     actions: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, S]")]
     values: Annotated[np.ndarray, Entry(played.KEY, "[NUM_GROUPS, V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[NUM_GROUPS, C + 1]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[NUM_GROUPS, T]")]
+    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[NUM_GROUPS, C + 1]")]
+    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[NUM_GROUPS, T]")]
     sizes: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
     final: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, C]")]
     event: Annotated[np.ndarray, Entry(INT, "[NUM_GROUPS, C]")]

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
     INFOSET,
     MAX_INDEX,
@@ -23,12 +24,7 @@ from mccfr_spiel.common.arrays import (
     grown_size,
     reserve,
 )
-from mccfr_spiel.common.limits import (
-    Budget,
-    MemoryBudgetError,
-    budget_full,
-    too_many_nodes,
-)
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import (
@@ -44,15 +40,8 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.rules import kernel, played
-from mccfr_spiel.rules.description import (
-    SPARE,
-    BoundRules,
-    GameError,
-    check_returns,
-    declared_by_rules,
-    limits_of,
-)
+from mccfr_spiel.rules import description, kernel, played
+from mccfr_spiel.rules.description import BoundRules, GameError
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -96,7 +85,7 @@ class RuleStore:
             MemoryBudgetError: not even a few infosets fit the budget.
         """
         self.rules, self._budget = rules, budget
-        self.declared = declared_by_rules(rules)
+        self.declared = description.declared_by_rules(rules)
         sizes = rules.sizes
         self.longest = sizes.max_moves + sizes.max_chance_moves
         most = MAX_INDEX >> played.LEVEL_BITS
@@ -111,7 +100,7 @@ class RuleStore:
             rules.settings,
             np.array(sizes.key, np.int64),
             np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
-            np.array(limits_of(self.declared)),
+            np.array(description.limits_of(self.declared)),
             *rules.faced,
         )
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
@@ -334,7 +323,7 @@ class RuleStore:
             size = 8 * depth * (sizes.state + most + players + 4)
             self._budget.hold(PATH, self._budget.held(PATH) + size)
         rows = {"n": sizes.state, "A": most, "K": len(sizes.key), "P": players}
-        path = new_record(played.Path, (), spare=SPARE, D=depth, **rows)
+        path = new_record(played.Path, (), spare=description.SPARE, D=depth, **rows)
         path.states[0] = self.rules.start()
         path.last[:] = path.lasts[0] = np.arange(players)
         return path
@@ -343,7 +332,7 @@ class RuleStore:
         """What a walk knows of one node, and the infosets met."""
         most, players = self.rules.sizes.max_children, self.rules.num_players
         sizes = {"N": 0, "I": 0, "C": most, "L": 1, "P": players}
-        node = new_record(TreeArrays, (), spare=SPARE, **sizes)
+        node = new_record(TreeArrays, (), spare=description.SPARE, **sizes)
         return node._replace(infosets=self.infosets)
 
     def raise_broken(self, status: int, path: played.Path) -> NoReturn:
@@ -357,7 +346,7 @@ class RuleStore:
         where = f"The history that led there: {history}."
         if status == kernel.BAD_RETURNS:
             try:
-                check_returns(self.declared, self.rules.returns(path.state))
+                description.check_returns(self.declared, self.rules.returns(path.state))
             except GameError as error:
                 raise GameError(f"{error} {where}") from None
         said = kernel.complaint(status, self.rules, path.state, self.longest)
@@ -599,7 +588,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         try:
             if status == STACK_FULL:
                 if len(nodes) == max_nodes:
-                    raise too_many_nodes(name, max_nodes)
+                    raise limits.too_many_nodes(name, max_nodes)
                 size = grown_size(len(nodes), int(counts[_NODES]) + most)
                 own.hold(WHOLE, NODE.itemsize * min(size, max_nodes))
                 resize(nodes, min(size, max_nodes))
@@ -607,7 +596,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
             store.grow()
         except MemoryBudgetError as error:
             met = f"{counts[_NODES]:,} nodes and {store.sizes()[0]:,} infosets"
-            raise budget_full(f"{met} of {name}", budget) from error
+            raise limits.budget_full(f"{met} of {name}", budget) from error
         chances = kernel.with_room(chances, counts.item(_CHANCES), most)
         outcomes = kernel.with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
@@ -630,6 +619,6 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     declared = store.declared
     if declared.is_openspiels:  # whose range may be wrong, of which this warns
         for returns in expansion.utilities.tolist():
-            declared = check_returns(declared, returns)
+            declared = description.check_returns(declared, returns)
     budget.measured(WHOLE, expansion.nbytes)
     return expansion

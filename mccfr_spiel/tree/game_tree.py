@@ -24,14 +24,8 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_many_nodes
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import Passes
-from mccfr_spiel.rules.description import (
-    BoundRules,
-    GameError,
-    check_actions,
-    check_outcomes,
-    returns_of,
-    tell_history,
-)
+from mccfr_spiel.rules import description
+from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.store import Expansion, RuleStore, expand_rules
 from mccfr_spiel.tree import loading
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
@@ -69,7 +63,7 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
         else:
             state, sequences = state.child(move), sequences.copy()
     except Exception as error:
-        tell_history(error, before, move)
+        description.tell_history(error, before, move)
         raise
     if acting >= 0:
         sequences[acting] = start + child
@@ -611,7 +605,7 @@ class GameTree(ReadableTree):
                 infoset = -1
                 actions = state.chance_outcomes()
                 if self._is_python:
-                    check_outcomes(self.declared.name, actions)
+                    description.check_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
                 self.node_store.keep_outcomes(node, actions)
@@ -619,7 +613,7 @@ class GameTree(ReadableTree):
                 if start < 0:
                     start = self.distributions.add(probs)
             elif player == TERMINAL:
-                returns = returns_of(state)
+                returns = description.returns_of(state)
                 row = self.payoffs.rows.get(returns, -1)
                 if row < 0:
                     row = self.payoffs.add(returns, state)
@@ -633,9 +627,9 @@ class GameTree(ReadableTree):
         except Exception as error:
             if not isinstance(player, int) or player >= self.num_players:
                 refusal = self._no_such_player(player)
-                tell_history(refusal, state)
+                description.tell_history(refusal, state)
                 raise refusal from error
-            tell_history(error, state)
+            description.tell_history(error, state)
             raise
         return actions, player, first, start, infoset
 
@@ -684,4 +678,4 @@ class GameTree(ReadableTree):
                 f"{name} has a state that is terminal (is_terminal()), but where "
                 f"player {player} acts (current_player())."
             )
-        check_actions(self.declared, player, info_state, actions)
+        description.check_actions(self.declared, player, info_state, actions)

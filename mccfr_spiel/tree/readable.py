@@ -10,18 +10,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common import limits, refusals
+from mccfr_spiel.common import display, limits, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
-from mccfr_spiel.common.display import (
-    brief,
-    counted,
-    html_line,
-    html_table,
-    line,
-    never_raises,
-    text_table,
-    title,
-)
+from mccfr_spiel.common.display import brief, counted, never_raises, title
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
@@ -75,7 +66,9 @@ class TreeDescription(NamedTuple):
 
     def __str__(self) -> str:
         """The title of the game and a line for each number."""
-        return f"{self._heading()}\n{text_table(('', ''), self._rows(), {1})[1:]}"
+        return (
+            f"{self._heading()}\n{display.text_table(('', ''), self._rows(), {1})[1:]}"
+        )
 
     @never_raises
     def __repr__(self) -> str:
@@ -84,7 +77,7 @@ class TreeDescription(NamedTuple):
 
     @never_raises
     def _repr_html_(self) -> str:
-        return html_table(("", ""), self._rows(), {1}, caption=self._heading())
+        return display.html_table(("", ""), self._rows(), {1}, caption=self._heading())
 
     def _heading(self) -> str:
         return (
@@ -217,7 +210,7 @@ class ReadableTree:
 
     @never_raises
     def __repr__(self) -> str:
-        return line(
+        return display.line(
             self,
             title(self.source),
             counted(self.num_nodes, "node"),
@@ -242,7 +235,7 @@ class ReadableTree:
     @never_raises
     def _repr_html_(self) -> str:
         if self.num_nodes > _FEW_NODES:
-            return html_line(repr(self))
+            return display.html_line(repr(self))
         return self.describe()._repr_html_()
 
     @reads

@@ -23,15 +23,8 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
-from mccfr_spiel.rules import played
-from mccfr_spiel.rules.kernel import (
-    CLASS_RETURNS,
-    LEAF_CLASS,
-    RETURNS,
-    WORLD_KEY,
-    call,
-    row_hash,
-)
+from mccfr_spiel.rules import kernel, played
+from mccfr_spiel.rules.kernel import CLASS_RETURNS, LEAF_CLASS, RETURNS, WORLD_KEY, call
 from mccfr_spiel.worlds import histories
 from mccfr_spiel.worlds.histories import MANY_ENTRIES, NOT_SHARED, ROOM, num_bits
 from mccfr_spiel.worlds.passes import MOST_CLASSES, Leaves
@@ -174,7 +167,7 @@ def _world_at(scene):
     """The world where the path is."""
     key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
-    return np.int64(row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
+    return np.int64(kernel.row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
 
 
 # --- deals ----------------------------------------------------------------------------
