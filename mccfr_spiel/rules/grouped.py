@@ -104,7 +104,8 @@ class Groups(NamedTuple):
 
 
 class Both(NamedTuple):
-    """What a group knows of infosets: those that all groups know, and its own.
+    """What a group knows of infosets: those that all groups know, and its own; and what
+    it has found.
 
     Attributes:
         common: what all groups know.
@@ -112,6 +113,7 @@ class Both(NamedTuple):
         own: what this group knows besides.
         infosets: the group's own, see `Groups`.
         uniform: `[A]` room for a policy, which at new infosets is uniform.
+        event, value, final, counts: the group's, see `Groups`.
     """
 
     common: Known
@@ -119,6 +121,10 @@ class Both(NamedTuple):
     own: Known
     infosets: np.ndarray
     uniform: np.ndarray
+    event: np.ndarray
+    value: np.ndarray
+    final: np.ndarray
+    counts: np.ndarray
 
 
 GROUP_LAYOUT = Layout(Groups)
@@ -204,26 +210,20 @@ def both_of(
         table=groups.table[row],
         counts=groups.sizes[row],
     )
-    return Both(known, plan, own, groups.infosets[row], uniform)
+    found = groups.event[row], groups.value[row], groups.final[row], groups.counts[row]
+    return Both(known, plan, own, groups.infosets[row], uniform, *found)
 
 
 @inlined
 def pack(
-    infosets: np.ndarray,
-    both: Both,
-    tables: Tables,
-    walk: Walk,
-    num_met: int,
-    groups: Groups,
-    row: int,
+    infosets: np.ndarray, both: Both, tables: Tables, walk: Walk, num_met: int
 ) -> Any:
     """Packs what a group has met, and cleans its scratch.
 
     Returns:
         DONE, or LOG_FULL if there is no room for it.
     """
-    event, value = groups.event[row], groups.value[row]
-    counts, gradient = groups.counts[row], tables.gradient
+    event, value, gradient = both.event, both.value, tables.gradient
     num_known, num_values = both.plan[NUM_KNOWN], 0
     fits = num_met <= len(event)
     for visit in range(num_met):
@@ -244,12 +244,12 @@ def pack(
                 value[num_values] = gradient[s]
                 num_values += 1
             gradient[s] = 0.0
-    counts[NUM_EVENTS] = num_met
+    both.counts[NUM_EVENTS] = num_met
     return np.int64(DONE if fits else LOG_FULL)
 
 
 @inlined
-def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) -> Any:
+def final_sequence(infosets: np.ndarray, both: Both, s: int) -> Any:
     """The final number of a sequence, which may be one of the group's own.
 
     A search among the group's infosets, whose sequences ascend, finds whose it is.
@@ -265,25 +265,22 @@ def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) 
         else:
             high = middle - 1
     offset = mine - both.infosets[low]["first_sequence"]
-    return np.int64(infosets[final[low]]["first_sequence"] + offset)
+    return np.int64(infosets[both.final[low]]["first_sequence"] + offset)
 
 
 @inlined
-def number_own(
-    infosets: np.ndarray, known: Known, both: Both, final: np.ndarray, path: Path
-) -> bool:
+def number_own(infosets: np.ndarray, both: Both, key: np.ndarray) -> bool:
     """Gives the infosets of a group's store their final numbers.
 
     Args:
-        infosets, known: those of all, with room.
+        infosets: of all, with room, as their store has.
         both: with the group's.
-        final: `[C]` gets the final number of each.
-        path: with room for a key.
+        key: room for a key.
 
     Returns:
         Whether groups agree on what they have met.
     """
-    key = path.key
+    known, final = both.common, both.final
     for own in range(both.own.counts[INFOSETS]):
         record = both.infosets[own]
         first = both.own.rows[own]["start"]
@@ -294,7 +291,7 @@ def number_own(
         start = np.int64(record["first_sequence"])
         count = np.int64(record["num_actions"])
         actions = both.own.actions[start : start + count]
-        parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
+        parent = final_sequence(infosets, both, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
         if found < 0:
             final[own] = known.counts[INFOSETS]
@@ -310,33 +307,24 @@ def number_own(
 
 
 @inlined
-def add_pack(
-    infosets: np.ndarray,
-    both: Both,
-    tables: Tables,
-    walk: Walk,
-    groups: Groups,
-    row: int,
-) -> None:
+def add_pack(infosets: np.ndarray, both: Both, tables: Tables, walk: Walk) -> None:
     """Adds a group's gradient to the one of all, and its infosets to the list of those
     met."""
-    event, value = groups.event[row], groups.value[row]
-    final, counts = groups.final[row], groups.counts[row]
     num_met, at = walk.marks[NUM_MET], 0
-    for k in range(counts[NUM_EVENTS]):
-        infoset = np.int64(event[k])
+    for k in range(both.counts[NUM_EVENTS]):
+        infoset = np.int64(both.event[k])
         if infoset >= both.plan[NUM_KNOWN]:
-            infoset = final[infoset - both.plan[NUM_KNOWN]]
+            infoset = both.final[infoset - both.plan[NUM_KNOWN]]
         if tables.is_met[infoset] == 0:
             tables.is_met[infoset] = 1
             walk.met[num_met] = infoset
             num_met += 1
         start = infosets[infoset]["first_sequence"]
         for s in range(start, start + infosets[infoset]["num_actions"]):
-            tables.gradient[s] += value[at]
+            tables.gradient[s] += both.value[at]
             at += 1
     walk.marks[NUM_MET] = num_met
-    walk.marks[TOUCHED] += counts[NODES]
+    walk.marks[TOUCHED] += both.counts[NODES]
 
 
 @inlined
@@ -356,18 +344,17 @@ def merge(
         if groups.counts[row, STATUS] != DONE:
             return np.int64(groups.counts[row, STATUS])
     while plan[MERGED] < plan[WALKED]:
-        row = plan[MERGED]
-        both = both_of(known, groups, row, path.uniform, plan)
+        both = both_of(known, groups, plan[MERGED], path.uniform, plan)
         count, sequences = both.own.counts[INFOSETS], both.own.counts[SEQUENCES]
         values = both.own.rows[count]["start"]
         if not played.has_room_for(tree.infosets, known, count, sequences, values):
             return np.int64(GROW)
-        if not number_own(tree.infosets, known, both, groups.final[row], path):
+        if not number_own(tree.infosets, both, path.key):
             return np.int64(NEEDS_ONE_THREAD)
         played.start_new(
             tree, None, known, path, None, tables, walk, start_tables, task
         )
-        add_pack(tree.infosets, both, tables, walk, groups, row)
+        add_pack(tree.infosets, both, tables, walk)
         plan[MERGED] += 1
     return np.int64(DONE)
 
@@ -399,7 +386,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
         """Walks the walks of a group, and packs what they find."""
         tree, tables, path, stack = mine
-        counts, batch = groups.counts[row], apply.present_batch(task, walk)
+        batch = apply.present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
         both.own.counts[INFOSETS] = both.own.counts[SEQUENCES] = 0
         both.own.rows[0]["start"] = 0
@@ -409,10 +396,10 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             task, tree, game, both, path, rules, tables, walk, stack, None,
             first, min(first + desk[SIZE], batch), is_large,
         )  # fmt: skip
-        packed = pack(tree.infosets, both, tables, stack, num_met, groups, row)
+        packed = pack(tree.infosets, both, tables, stack, num_met)
         for p in range(tree.utilities.shape[1]):
             tables.gradient[p] = 0.0
-        counts[NODES], counts[STATUS] = touched, max(status, packed)
+        both.counts[NODES], both.counts[STATUS] = touched, max(status, packed)
 
     @jit(nogil=True, views_only=True)
     def do_group(what, desk, row):

@@ -193,7 +193,7 @@ def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
     kind, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(whole_trees, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK", 1)
     make, given = KINDS_OF_SOLVERS[kind]
     solver, uncut = make(), make()
     for more in (1, 5, 20):

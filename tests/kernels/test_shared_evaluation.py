@@ -25,7 +25,7 @@ def share_small_trees(monkeypatch):
     high enough at first."""
     monkeypatch.setattr("mccfr_spiel.kernels.passes.HEIGHT", 2)
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK_AT_ONCE", 1)
 
 
 def policy_of(tree, seed=2) -> np.ndarray:

@@ -29,8 +29,8 @@ def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
-    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK", 1)
-    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK_AT_ONCE", 1)
 
 
 # --- the bits ----------------------------------------------------------------------
