@@ -191,13 +191,11 @@ class Budget:
             ValueError: see `parse_bytes`.
         """
         self.is_default = max_memory is None
-        self._note = ", half of the memory that was free" if self.is_default else note
-        self.limit = (
-            max(free_memory() // 2, 1)
-            if max_memory is None
-            else parse_bytes(max_memory)
-        )
-        self.left = self.limit
+        if max_memory is None:
+            max_memory = max(free_memory() // 2, 1)
+            note = ", half of the memory that was free"
+        self._note = note
+        self.limit = self.left = parse_bytes(max_memory)
         self.per_infoset = 0
         self.per_sequence = 0
         self._held: dict[object, int] = {}

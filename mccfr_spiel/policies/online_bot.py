@@ -473,10 +473,8 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
     def policy_at(self, info_state: str) -> dict[int, float] | None:
         """Action -> b at one information state; None if it was never met."""
-        number = self._table.numbers.get(info_state)
-        return (
-            None if number is None else self._table.row_of(self._table.policy, number)
-        )
+        table, number = self._table, self._table.numbers.get(info_state)
+        return None if number is None else table.row_of(table.policy, number)
 
     def current_policy(self) -> dict[str, dict[int, float]]:
         """A snapshot, information state -> action -> b, without exploration.

@@ -117,10 +117,8 @@ class PolicyTable(Sequence[PolicyRow]):
     def __str__(self) -> str:
         """The first rows as text."""
         rows = _cells(self.game, self.rows[:SHOWN])
-        lines = [self._heading(), text_table(_HEADER, rows, {0, 3})]
-        if len(self) > SHOWN:
-            lines.append(more_rows(len(self) - SHOWN))
-        return "\n".join(lines)
+        table, note = text_table(_HEADER, rows, {0, 3}), more_rows(len(self) - SHOWN)
+        return "\n".join(filter(None, (self._heading(), table, note)))
 
     @never_raises
     def __repr__(self) -> str:
@@ -129,7 +127,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     @never_raises
     def _repr_html_(self) -> str:
-        note = more_rows(len(self) - SHOWN) if len(self) > SHOWN else ""
+        note = more_rows(len(self) - SHOWN)
         return html_rows(self.game, self._heading(), self.rows[:SHOWN], note)
 
     def _heading(self) -> str:
@@ -158,8 +156,8 @@ class PolicyTable(Sequence[PolicyRow]):
 
 
 def more_rows(number: int) -> str:
-    """The line below rows that are not all."""
-    return f"... and {counted(number, 'more row')}"
+    """The line below rows that are not all; empty if no more are left."""
+    return f"... and {counted(number, 'more row')}" if number > 0 else ""
 
 
 def html_rows(
