@@ -374,21 +374,11 @@ class Forecast(NamedTuple):
         return f"about {_power(nodes)} nodes, up to {in_words(size)}"
 
 
-def forecast(
-    new_state: Callable[[], Any],
-    string_of: Callable[[Any, int], str],
-    *,
-    longest: int,
-    per_infoset: int,
-    most_nodes: float,
-) -> Forecast:
+def forecast(tree: Any, most_nodes: float) -> Forecast:
     """Follows random histories from the root, for about half a second at most.
 
     Args:
-        new_state: makes the root's state.
-        string_of: the string of a state where a player acts.
-        longest: the number of moves beyond which a history is not followed.
-        per_infoset: the bytes that an infoset takes, besides its string.
+        tree: a GameTree, of which no node is looked at or made.
         most_nodes: how many nodes fit. No more histories are followed once it is clear
             whether the tree has more.
     """
@@ -399,9 +389,9 @@ def forecast(
     # One pass follows one history. The estimates are looked at when there are 1, 2, 4,
     # ... of them, since a look takes longer the more there are.
     while time.monotonic() < end or not found.nodes:
-        state = new_state()
-        nodes, strings = _probe(state, string_of, generator, longest, per_infoset, end)
-        if len(state.history()) >= longest:
+        state = tree.new_state()
+        nodes, strings = _probe(tree, state, generator, end)
+        if len(state.history()) >= tree.longest_history:
             return found._replace(endless=state)
         found.nodes.append(nodes)
         found.likely_bytes.append(NODE_BYTES * nodes + strings)
@@ -415,12 +405,7 @@ def forecast(
 
 
 def _probe(
-    state: Any,
-    string_of: Callable[[Any, int], str],
-    generator: random.Random,
-    longest: int,
-    per_infoset: int,
-    end: float,
+    tree: Any, state: Any, generator: random.Random, end: float
 ) -> tuple[float, float]:
     """Estimates the nodes, and the bytes of strings, by following one history.
 
@@ -429,14 +414,15 @@ def _probe(
     """
     # A node of the history stands for `weight` nodes of the tree at its depth.
     nodes, strings, weight, length = 1.0, 0.0, 1.0, 0
+    longest = tree.longest_history
     while not state.is_terminal() and length < longest:
         if length % 64 == 63 and time.monotonic() > end:
             break
         player = state.current_player()
         if player >= 0:
             if math.isfinite(nodes):
-                size = sys.getsizeof(string_of(state, player))
-                strings += weight * (size + per_infoset)
+                size = sys.getsizeof(tree.string_of(state, player))
+                strings += weight * (size + tree.budget.per_infoset)
             moves = state.legal_actions()
         else:
             # A game need not let chance do what it never does.

@@ -546,13 +546,7 @@ class ReadableTree:
         Raises:
             ValueError: a history does not end.
         """
-        found = forecast(
-            self.new_state,
-            self.string_of,
-            longest=self.longest_history,
-            per_infoset=self.budget.per_infoset,
-            most_nodes=most_nodes,
-        )
+        found = forecast(self, most_nodes)
         if found.endless is not None:
             self.check_length(found.endless)
         return found
