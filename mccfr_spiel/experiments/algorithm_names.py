@@ -482,8 +482,8 @@ def read_method(text: str) -> Method:
     Raises:
         ValueError: the text is neither.
     """
-    if text in METHODS:
-        return METHODS[text]
+    if (name := text.lower()) in METHODS:
+        return METHODS[name]
     if "(" not in text and ":" in text:
         return checked(value_of(text))
     if "(" not in text:
