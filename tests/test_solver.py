@@ -48,9 +48,7 @@ RULES = {
     "omd": ms.omd(0.3),
     "optimistic_ftrl": algorithms.optimistic_ftrl(0.3),
     "optimistic_omd": algorithms.optimistic_omd(0.3),
-    "mmd": algorithms.magnetic_mirror_descent(
-        0.3, 0.2, step_power=0.1, temperature_power=0.5
-    ),
+    "mmd": ms.mmd(0.3, 0.2, step_power=0.1, temperature_power=0.5),
 }
 # (alternating, weights of the average)
 MODES = [(True, 0.0), (True, 1.0), (True, 2.0), (False, 0.0), (False, 1.0)]
@@ -361,9 +359,7 @@ FULL = {
     "hs_pcfr_plus": algorithms.hs_pcfr_plus(60),
     "optimistic_ftrl": ms.Algorithm(ms.FULL, algorithms.optimistic_ftrl(0.5)),
     "optimistic_omd": ms.Algorithm(ms.FULL, algorithms.optimistic_omd(0.5)),
-    "mmd": ms.Algorithm(
-        ms.FULL, algorithms.magnetic_mirror_descent(0.3, 0.5, temperature_power=0.5)
-    ),
+    "mmd": ms.Algorithm(ms.FULL, ms.mmd(0.3, 0.5, temperature_power=0.5)),
 }
 
 
@@ -425,8 +421,8 @@ def test_sampled_forms_are_the_textbooks(name):
 
 
 def smoothed_response(game, policy, player, temperature):
-    """The plan that is best against the others if the entropy of each decision pays
-    `temperature` times its probability; computed from the leaves up."""
+    """The plan that is best against the others if the divergence of each decision from
+    the uniform one costs `temperature` times its probability; from the leaves up."""
     _, infosets = read_game(turn_based(game))
     values = dict(full_gradient(game, policy, player))
     response = {}
@@ -446,13 +442,9 @@ def smoothed_response(game, policy, player, temperature):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("game", "temperature"),
-    [("kuhn_poker", 0.5), ("leduc_poker(suit_isomorphism=True)", 0.1)],
-)
-def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
-    rule = algorithms.magnetic_mirror_descent(temperature / 2, temperature)
-    solver = Solver(game, ms.Algorithm(ms.FULL, rule))
+@pytest.mark.parametrize(("game", "temperature"), [("kuhn_poker", 0.5), (LEDUC, 0.1)])
+def test_magnetic_mirror_descent_ends_where_divergence_costs(game, temperature):
+    solver = Solver(game, ms.Algorithm(ms.FULL, ms.mmd(temperature / 2, temperature)))
     solver.iterate(10_000)
     policy = solver.current_policy().to_dict()
     assert max(max(row.values()) for row in policy.values()) > 0.7
