@@ -26,7 +26,6 @@ from mccfr_spiel import (
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels import (
     apply,
-    averaging,
     baselines,
     minimizers,
     passes,
@@ -60,7 +59,7 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    *(apply, averaging, baselines, minimizers, passes),
+    *(apply, baselines, minimizers, passes),
     *(sampling, stored, tables, walk),
 )
 
