@@ -117,35 +117,27 @@ def learn(
     """
     rate, heading = settings[BASELINE_RATE], 0
     while heading < noted:
-        first = heading + 1
-        player = walk.note[heading]["start"]
-        stop = first + np.int64(walk.note[heading]["count"])
+        stop = heading + 1 + np.int64(walk.note[heading]["count"])
         if branches:
-            learn_branches(tables, walk, first, stop, player, rate)
+            learn_branches(tables, walk, heading, stop, rate)
         else:
-            value = walk.note[heading]["number"]
-            learn_history(tables, walk, first, stop, player, value, rate)
+            learn_history(tables, walk, heading, stop, rate)
         heading = stop
 
 
 @inlined
 def learn_history(
-    tables: Tables,
-    walk: Walk,
-    first: int,
-    stop: int,
-    player: int,
-    value: float,
-    rate: float,
+    tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from notes `first` to `stop - 1`, of a walk that ended at one leaf of that
-    value.
+    """Learns from the notes between a heading and `stop`, of a walk that ended at one
+    leaf.
 
     The value of a node is what its baselines expect under the policy, corrected by what
     was found below the action drawn. A pass goes from the last decision to the first.
     """
     policy, baseline = tables.policy, tables.baseline
-    for k in range(stop - 1, first - 1, -1):
+    player, value = walk.note[heading]["start"], walk.note[heading]["number"]
+    for k in range(stop - 1, heading, -1):
         start, likelihood = walk.note[k]["start"], walk.note[k]["number"]
         drawn = start + np.int64(walk.note[k]["chosen"])
         expected = 0.0
@@ -160,18 +152,18 @@ def learn_history(
 
 @inlined
 def learn_branches(
-    tables: Tables, walk: Walk, first: int, stop: int, player: int, rate: float
+    tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from notes `first` to `stop - 1`, of a walk that followed all actions of
-    the updated player.
+    """Learns from the notes between a heading and `stop`, of a walk that followed all
+    actions of the updated player.
 
     One pass takes a note. Before it, the stack has a value for each node whose parent
     is still to come, that of a first child on top. They are no more than the walk had
     nodes on its stack.
     """
     policy, baseline, found = tables.policy, tables.baseline, walk.weight
-    top = 0
-    for k in range(stop - 1, first - 1, -1):
+    player, top = walk.note[heading]["start"], 0
+    for k in range(stop - 1, heading, -1):
         start, count = walk.note[k]["start"], np.int64(walk.note[k]["count"])
         chosen = np.int64(walk.note[k]["chosen"])
         if count == 0:

@@ -64,20 +64,6 @@ _ceilings_in = LAYOUT.viewer()
 
 
 @inlined
-def meet_plans(
-    infosets: np.ndarray, passes: Passes, tables: Tables, other: int
-) -> None:
-    """Adds the present plan of a player, which the other one's update meets, to the sum
-    of all that were met."""
-    tables.seen[other] += 1.0
-    for member in range(passes.member_ends[other], passes.member_ends[other + 1]):
-        infoset = passes.members[member]
-        start = infosets[infoset]["first_sequence"]
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            tables.seen[s] += tables.plan[s]
-
-
-@inlined
 def walk_followed(
     tree: layout.TreeArrays,
     tables: Tables,
@@ -234,11 +220,21 @@ def do_player(frame, desk, player):
 
 @inlined
 def deliver(frame, desk, tables, first, end):
-    """Walks for the players `first .. end - 1`; returns the nodes touched."""
+    """Walks for the players `first .. end - 1`; returns the nodes touched.
+
+    The present plan of the other player, which an update meets, is added to the sum of
+    all that were met.
+    """
     tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
     ceilings, stack, touched = _ceilings_in(frame, Ceilings), views(frame, Walk), 0
     for player in range(first, end):
-        meet_plans(tree.infosets, passes, tables, 1 - player)
+        other, infosets = 1 - player, tree.infosets
+        tables.seen[other] += 1.0
+        for member in range(passes.member_ends[other], passes.member_ends[other + 1]):
+            infoset = passes.members[member]
+            start = infosets[infoset]["first_sequence"]
+            for s in range(start, start + infosets[infoset]["num_actions"]):
+                tables.seen[s] += tables.plan[s]
         touched += walk_followed(tree, tables, ceilings, stack, player)
     return touched
 

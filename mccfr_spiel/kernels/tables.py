@@ -278,6 +278,11 @@ class Passes(NamedTuple):
     members: Annotated[np.ndarray, Entry(INT, "[I]")]
     member_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
 
+    @property
+    def work(self) -> int:
+        """The work of a pass for all players, in rows of leaves."""
+        return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
+
 
 class Blocks(NamedTuple):
     """How the infosets of a complete tree are cut for threads; see passes.py.

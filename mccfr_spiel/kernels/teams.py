@@ -221,7 +221,6 @@ def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
     return _helpers(num_threads - 1, os.getpid()).submit(task, *arguments)
 
 
-@signals_deferred()
 def in_parts(
     num_threads: int, size: int, task: Callable[[tuple[int, int]], object]
 ) -> None:
@@ -235,14 +234,15 @@ def in_parts(
     """
     count, waited = min(num_threads, size), []
     *others, last = itertools.pairwise(size * k // count for k in range(count + 1))
-    for part in others:
-        try:
-            waited.append(submit(count, task, part).result)
-        except RuntimeError:  # no more threads
-            waited.append(functools.partial(task, part))
-    task(last)
-    for result in waited:
-        result()
+    with signals_deferred() if others else contextlib.nullcontext():
+        for part in others:
+            try:
+                waited.append(submit(count, task, part).result)
+            except RuntimeError:  # no more threads
+                waited.append(functools.partial(task, part))
+        task(last)
+        for result in waited:
+            result()
 
 
 # --- for compiled code -------------------------------------------------------------

@@ -363,24 +363,6 @@ def room_of(
     return free
 
 
-@inlined
-def draw_own(
-    tables: Tables,
-    policy: np.ndarray,
-    row: int,
-    start: int,
-    count: int,
-    epsilon: float,
-    draw: float,
-    explores: bool,
-) -> Any:
-    """Draws a move of the updated player; returns it and its probability."""
-    if explores:
-        return draw_explored(policy, row, count, epsilon, draw)
-    chosen = draw_action(tables.balance, start, count, draw)
-    return chosen, float(tables.balance[start + chosen])
-
-
 def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
@@ -501,10 +483,10 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                         )
                         break
                     if draws_own:
-                        chosen, q = draw_own(
-                            tables, policy, row, start, count,
-                            settings[EPSILON], uniform(stream, own), explores,
-                        )  # fmt: skip
+                        draw = uniform(stream, own)
+                        odds = policy if explores else tables.balance
+                        share = settings[EPSILON] if explores else 0.0
+                        chosen, q = draw_explored(odds, row, count, share, draw)
                         weight /= q
                     elif skips:
                         top, weight = push_kept(tables, walk, top, at, poor, chance)

@@ -23,18 +23,7 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.common import checkpoint, refusals
-from mccfr_spiel.common.display import (
-    Bar,
-    brief,
-    counted,
-    hides_bar,
-    html_table,
-    line,
-    never_raises,
-    short,
-    title,
-)
+from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import normalize, settle_average
@@ -243,24 +232,24 @@ class Solver:
 
         NashConv is that of the last row of `history`; it is never computed here.
         """
-        words = [title(self.tree.source), str(self.algorithm)]
+        words = [display.title(self.tree.source), str(self.algorithm)]
         if self.tree.abstraction is not None:
             words.append("with an abstraction")
-        words.append(counted(self.num_iterations, "iteration"))
+        words.append(display.counted(self.num_iterations, "iteration"))
         nash_conv = self._nash_conv_in_words()
         if nash_conv:
             words.append(f"NashConv {nash_conv}")
         return ", ".join(words)
 
-    @never_raises
+    @display.never_raises
     def __repr__(self) -> str:
-        return line(self, str(self))
+        return display.line(self, str(self))
 
-    @never_raises
+    @display.never_raises
     def _repr_html_(self) -> str:
         tree = self.tree
         rows = [
-            ("game", title(tree.source)),
+            ("game", display.title(tree.source)),
             ("algorithm", str(self.algorithm)),
             ("seed", str(self.seed)),
             ("iterations", f"{self.num_iterations:,}"),
@@ -269,14 +258,14 @@ class Solver:
             ("infosets", f"{tree.num_infosets:,}"),
             ("NashConv", self._nash_conv_in_words() or "not computed yet"),
         ]
-        return html_table(("", ""), rows, (), caption="Solver")
+        return display.html_table(("", ""), rows, (), caption="Solver")
 
     def _nash_conv_in_words(self) -> str:
         """The NashConv in the history, and of which iteration if of an earlier one."""
         row = self.history[-1] if self.history else {}
         if "nash_conv" not in row:
             return ""
-        at, words = row["iteration"], short(row["nash_conv"])
+        at, words = row["iteration"], display.short(row["nash_conv"])
         return words if at == self.num_iterations else f"{words} after {at:,}"
 
     # --- running -----------------------------------------------------------
@@ -390,9 +379,9 @@ class Solver:
             last = refusals.count(until_nodes, "until_nodes")
         start = getattr(self, running.COUNTERS[column])
         dues = running.log_spaced(start + 1, last, rows_per_decade)
-        with Bar(
+        with display.Bar(
             total=last - start,
-            disable=hides_bar(progress),
+            disable=display.hides_bar(progress),
             unit_scale=True,
             unit=f" {column}",
         ) as bar:
@@ -465,8 +454,8 @@ class Solver:
                 cast(RuleGrowth, self._growth).raise_broken(status)
             else:
                 raise ValueError(
-                    f"Games of {brief(self.tree.source)} are so long that outcome "
-                    "sampling met a history of a probability below "
+                    f"Games of {display.brief(self.tree.source)} are so long that "
+                    "outcome sampling met a history of a probability below "
                     f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
                     f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
                     "unbiased estimate no longer fits a floating-point number. Use a "

@@ -309,5 +309,4 @@ def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
         least_work: of each thread, such as LEAST_WORK.
     """
     most = num_cores() if threads is None else threads
-    work = len(passes.payoffs) + WORK_OF_SEQUENCE * (len(passes.ends) - 1)
-    return max(min(most, work // least_work), 1)
+    return max(min(most, passes.work // least_work), 1)
