@@ -88,8 +88,9 @@ def cut_everything() -> None:
             "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,
+            "LEAST_WORK": 1,
+            "LEAST_WORK_AT_ONCE": 1,
         },
-        "tree.full_pass": {"LEAST_WORK": 1, "LEAST_WORK_AT_ONCE": 1},
         "solving.sharing": {
             "LEAST_NODES": 1,
             "SMALL_TREE": 0,

@@ -29,7 +29,7 @@ from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
 from mccfr_spiel.solving import running, sharing
 from mccfr_spiel.solving.cluster import InThisProcess
-from mccfr_spiel.tree import full_pass, whole
+from mccfr_spiel.tree import whole
 
 ITERATIONS = 20
 MANY_SECONDS = 60
@@ -78,7 +78,7 @@ METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_te
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as soon as they may end, and shares work however short it is."""
     put(running, "SLICE_SECONDS", 0.0)
-    put(full_pass, "LEAST_WORK", 1)
+    put(whole, "LEAST_WORK", 1)
     put(whole, "LEAST_BLOCK", 40)
     put(whole, "LEAST_BLOCK_OF_BATCH", 40)
     put(sharing, "SMALL_TREE", 0)
