@@ -113,13 +113,18 @@ def is_of_pyspiel(game: pyspiel.Game) -> bool:
     return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
+def parameters_of(name: Any) -> dict[str, Any] | None:
+    """The parameters with which a game is registered; None if the name is no game's."""
+    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
+    return kinds[name].parameter_specification if name in kinds else None
+
+
 def lacks_game(name: Any, parameters: dict[str, Any]) -> bool:
     """Whether parameters miss the game inside a game, as those of games do that code
     has made of others, or the name is no game's. OpenSpiel prints it if asked for one.
     """
-    kinds = pyspiel.registered_games()
-    spec = {kind.short_name: kind.parameter_specification for kind in kinds}.get(name)
-    return spec is None or any(v == {} and k not in parameters for k, v in spec.items())
+    known = parameters_of(name)
+    return known is None or any(known[k] == {} for k in known.keys() - parameters)
 
 
 def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:

@@ -44,6 +44,7 @@ from mccfr_spiel.rules.description import (
     inner_game,
     is_of_pyspiel,
     lacks_game,
+    parameters_of,
     rules_of,
 )
 from mccfr_spiel.rules.twins import TWINS, BoundTwin, difference_to, twin_of
@@ -187,7 +188,7 @@ def module_of(game: pyspiel.Game) -> str | None:
 def _loaded(text: str, name: str) -> pyspiel.Game:
     """As `pyspiel.load_game`, which reads firstPlayer=1 as a number and then wants a
     string. So it cannot load what games of one round of poker call themselves."""
-    given, known = pyspiel.game_parameters_from_string(text), _parameters(name)
+    given, known = pyspiel.game_parameters_from_string(text), parameters_of(name) or {}
     texts = {key: str(given[key]) for key in given if type(known.get(key)) is str}
     if texts.items() <= given.items():
         return pyspiel.load_game(text)
@@ -202,14 +203,8 @@ def _similar_names(name: str) -> str:
     return f" Near it: {', '.join(near[:8])}." if near else ""
 
 
-def _parameters(name: str) -> dict[str, Any]:
-    """The parameters with which a game is registered."""
-    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    return kinds[name].parameter_specification
-
-
 def _parameters_hint(name: str) -> str:
-    parameters = _parameters(name)
+    parameters = parameters_of(name)
     return f". Its parameters: {', '.join(sorted(parameters))}." if parameters else ""
 
 
