@@ -1,7 +1,7 @@
 """An algorithm as a value of three parts, and the algorithms that have names."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel.algorithms import parts, rules
@@ -195,6 +195,14 @@ ALGORITHMS = {name.lower(): one for name, one in _constants().items()} | {
 """The named algorithms, as the command line calls them."""
 
 
+def near_algorithms(name: str, known: Iterable[str]) -> str:
+    """`refusals.near` of names of algorithms. MCCFR is a family, and + is a word."""
+    if "mccfr" in name.lower():
+        family = (one for one in known if one.endswith("_sampling"))
+        return f" Did you mean {' or '.join(sorted(family, key=len))}?"
+    return refusals.near(name.replace("+", "_plus"), known)
+
+
 def algorithm_of(given: Any) -> Algorithm:
     """The algorithm that is given, or the one of a name in ALGORITHMS.
 
@@ -203,7 +211,7 @@ def algorithm_of(given: Any) -> Algorithm:
     """
     if isinstance(given, str):
         if given.lower() not in ALGORITHMS:
-            hint = refusals.near(given, ALGORITHMS)
+            hint = near_algorithms(given, ALGORITHMS)
             raise ValueError(
                 f"{given!r} is none of {', '.join(ALGORITHMS)}, the algorithms of "
                 f"Solver.{hint}"

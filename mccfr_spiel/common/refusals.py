@@ -143,7 +143,5 @@ def count(value: Any, name: str) -> int:
 def near(name: str, known: Iterable[str]) -> str:
     """` Did you mean cfr_plus?` if a known name is close to one that is not known."""
     # Of two equally close names the shorter one is meant: "cfr" and not "lcfr".
-    name, known = name.lower().replace("+", "_plus"), sorted(known, key=len)
-    family = [one for one in known if "mccfr" in name and one.endswith("_sampling")]
-    found = family or difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {' or '.join(found)}?" if found else ""
+    found = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
+    return f" Did you mean {found[0]}?" if found else ""

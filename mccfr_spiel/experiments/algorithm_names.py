@@ -36,6 +36,7 @@ from mccfr_spiel.algorithms import (
     Sampling,
     check_algorithm,
     full,
+    near_algorithms,
     parts,
     polynomial,
     schedule_of,
@@ -488,7 +489,7 @@ def read_method(text: str) -> Method:
         return checked(value_of(text))
     if "(" not in text:
         known = [*METHODS, *SCHEDULES]
-        hint = refusals.near(text, known) or f" The names are {', '.join(known)}."
+        hint = near_algorithms(text, known) or f" The names are {', '.join(known)}."
         raise ValueError(f"algorithm={text!r} is no known algorithm.{hint}")
     return checked(value_in(text, _MORE_CALLS))
 
