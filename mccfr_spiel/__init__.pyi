@@ -5,7 +5,6 @@ from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
 from mccfr_spiel import offline as offline
 from mccfr_spiel import poker as poker
-from mccfr_spiel import rules as rules
 from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
 from mccfr_spiel.algorithms.algorithm import (
     AVERAGE_STRATEGY_SAMPLING as AVERAGE_STRATEGY_SAMPLING,
@@ -56,6 +55,13 @@ from mccfr_spiel.algorithms.rules import regret_matching as regret_matching
 from mccfr_spiel.algorithms.rules import (
     regret_matching_plus as regret_matching_plus,
 )
+from mccfr_spiel.arenas import rules as rules
+from mccfr_spiel.arenas.rules.description import GameError as GameError
+from mccfr_spiel.arenas.tree.cache import cached_tree as cached_tree
+from mccfr_spiel.arenas.tree.game_check import check_game as check_game
+from mccfr_spiel.arenas.tree.game_tree import GameTree as GameTree
+from mccfr_spiel.arenas.tree.growth import WalkTooLargeError as WalkTooLargeError
+from mccfr_spiel.arenas.tree.lock import TreeInUseError as TreeInUseError
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.common.folders import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
@@ -76,7 +82,6 @@ from mccfr_spiel.policies.online_bot import (
 )
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
 from mccfr_spiel.policies.policy import bot as bot
-from mccfr_spiel.rules.description import GameError as GameError
 from mccfr_spiel.solving import cluster as cluster
 from mccfr_spiel.solving import drop_in as drop_in
 from mccfr_spiel.solving.drop_in import AverageType as AverageType
@@ -95,10 +100,5 @@ from mccfr_spiel.solving.drop_in import (
 from mccfr_spiel.solving.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
 from mccfr_spiel.solving.reading import load_policy as load_policy
 from mccfr_spiel.solving.solver import Solver as Solver
-from mccfr_spiel.tree.cache import cached_tree as cached_tree
-from mccfr_spiel.tree.game_check import check_game as check_game
-from mccfr_spiel.tree.game_tree import GameTree as GameTree
-from mccfr_spiel.tree.growth import WalkTooLargeError as WalkTooLargeError
-from mccfr_spiel.tree.lock import TreeInUseError as TreeInUseError
 
 def __getattr__(name: str) -> Any: ...

@@ -18,18 +18,15 @@ from mccfr_spiel import GameTree
 importlib.import_module("mccfr_spiel.games")
 
 INTERPRETED = (
+    "arenas/",
     "evaluation/",
     "kernels/",
     "offline/",
-    "rules/",
     "solving/test_cluster.py",
     "test_fuzz.py",
     "test_own_rule.py",
     "test_reference.py",
     "test_solver.py",
-    "tree/",
-    "twins/",
-    "worlds/",
 )
 """Files that compare loops with the textbook, with OpenSpiel and with each other. Each
 combination of options takes seconds to compile, and what it computes does not depend on

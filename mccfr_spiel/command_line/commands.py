@@ -21,6 +21,9 @@ from absl import flags
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
+from mccfr_spiel.arenas.tree.cache import cached_tree
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import load_game, said_at, turn_based
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
@@ -49,9 +52,6 @@ from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import cached_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, said_at, turn_based
 
 # --- compare --------------------------------------------------------------------------
 

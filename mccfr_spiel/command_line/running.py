@@ -21,6 +21,7 @@ from typing import Any
 import pyspiel
 from absl import flags
 
+from mccfr_spiel.arenas.tree.loading import pot_of
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
@@ -46,7 +47,6 @@ from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.loading import pot_of
 
 FLAGS = flags.FLAGS
 terminal.define_flags()

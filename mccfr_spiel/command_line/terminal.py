@@ -18,6 +18,8 @@ from typing import Annotated, Any
 from absl import flags
 from tqdm import tqdm
 
+from mccfr_spiel.arenas.tree.loading import IMPORT_WAY_OUT
+from mccfr_spiel.arenas.tree.readable import STRINGS_WAY_OUT
 from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT
@@ -27,8 +29,6 @@ from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import ComparisonError
 from mccfr_spiel.solving.files import GAME_WAY_OUT
-from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
-from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
 
 flags.disclaim_key_flags()
 

@@ -14,13 +14,13 @@ import pyspiel
 
 from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import ALGORITHMS, DCFR, FULL, Algorithm, OwnRule
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import title
 from mccfr_spiel.common.folders import read_table
 from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.kernels.minimizers import compiled_alone
-from mccfr_spiel.tree.game_tree import GameTree
 
 HORIZON = 1000
 """Of the schedules in the league. Beyond it their parameters stay."""

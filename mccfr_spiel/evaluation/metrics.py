@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.arenas.tree.cache import complete_tree
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact
@@ -24,9 +27,6 @@ from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.vectors import Game, policy_vector, read_policy
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
 
 
 def nash_conv(solver: Any) -> float:

@@ -29,6 +29,13 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
+from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.kernel import row_hash
+from mccfr_spiel.arenas.rules.played import PLAY_LAYOUT, play
+from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.tree import loading
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import checked_twin, known_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
@@ -44,14 +51,7 @@ from mccfr_spiel.policies.policy import (
     is_one_for_each,
     of_each_player,
 )
-from mccfr_spiel.rules import description
-from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.played import PLAY_LAYOUT, play
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
-from mccfr_spiel.tree import loading
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import checked_twin, known_twin
 
 CONFIDENCE = 0.95
 

@@ -26,6 +26,10 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
+from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.growth import WalkTooLargeError
+from mccfr_spiel.arenas.tree.loading import checked_twin, load_game, turn_based
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief, counted, line, never_raises
@@ -42,11 +46,7 @@ from mccfr_spiel.evaluation.plays import (
     sampled_returns,
 )
 from mccfr_spiel.policies.policy import Answers, SeatBot, SequencePolicy, of_each_player
-from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.loading import checked_twin, load_game, turn_based
 
 _MOST_SECONDS = 1e9
 

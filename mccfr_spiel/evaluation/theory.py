@@ -15,16 +15,16 @@ import numpy.typing as npt
 import pyspiel
 
 from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
+from mccfr_spiel.arenas.tree.cache import complete_tree
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.whole import depth_of, levels
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import depth_of, levels
 
 Numbers = npt.ArrayLike
 

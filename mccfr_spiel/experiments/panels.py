@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel import algorithms
+from mccfr_spiel.arenas.tree.cache import shared_tree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.folders import Table, read_table, write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
@@ -34,7 +35,6 @@ from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
 from mccfr_spiel.offline import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import shared_tree
 
 SUMMARY = "summary.csv"
 """The file of a summary. A row has means over seeds, and the standard deviation of

@@ -27,6 +27,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import pot_of
 from mccfr_spiel.common import folders
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
@@ -47,8 +49,6 @@ from mccfr_spiel.offline import GameSolver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
 
 COLUMNS: tuple[str, ...] = (
     "iteration",

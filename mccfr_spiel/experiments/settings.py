@@ -25,6 +25,10 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.arenas.tree.loading import pot_of
+from mccfr_spiel.arenas.tree.readable import Abstraction
+from mccfr_spiel.arenas.tree.whole import STORES
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.theory import check_covered
@@ -42,10 +46,6 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.offline import OfflineMethod, check_players
 from mccfr_spiel.solving.cluster import check_can_split
-from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.tree.loading import pot_of
-from mccfr_spiel.tree.readable import Abstraction
-from mccfr_spiel.tree.whole import STORES
 
 EVALUATIONS = ("exact", "sampled", "none")
 """What `Settings.evaluate` may be."""

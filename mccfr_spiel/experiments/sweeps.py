@@ -37,6 +37,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+from mccfr_spiel.arenas.tree.cache import shared_tree
+from mccfr_spiel.arenas.tree.loading import content_print, load_game, module_of
 from mccfr_spiel.common import folders, refusals
 from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import num_cores
@@ -52,8 +54,6 @@ from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings
 from mccfr_spiel.offline import GameSolver, OfflineMethod
 from mccfr_spiel.solving.cluster import connected_ray
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.tree.cache import shared_tree
-from mccfr_spiel.tree.loading import content_print, load_game, module_of
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison

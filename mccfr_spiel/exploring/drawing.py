@@ -17,14 +17,14 @@ from xml.etree import ElementTree
 import pyspiel
 from open_spiel.python.policy import Policy
 
+from mccfr_spiel.arenas.tree.cache import complete_tree
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import check_length, said_at, said_info_state
 from mccfr_spiel.common import display, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import check_length, said_at, said_info_state
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""

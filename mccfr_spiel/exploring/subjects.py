@@ -26,6 +26,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.tree.cache import complete_tree, whole_tree_beside
+from mccfr_spiel.arenas.tree.full_pass import FullPass, full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.poker.study import Study
@@ -35,10 +39,6 @@ from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
 # --- work in a thread of its own, for which a page can wait a little ------------------
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import names_defined, refusals
 from mccfr_spiel.common.display import line, never_raises, title
 from mccfr_spiel.offline.first_order import ExcessiveGap as ExcessiveGap
@@ -27,7 +28,6 @@ from mccfr_spiel.offline.sequence_form import sequence_form as sequence_form
 from mccfr_spiel.offline.sequence_form import sum_of_payoffs
 from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.tree.game_tree import GameTree
 
 # --- the methods as values, which start solvers that experiments can run --------------
 #

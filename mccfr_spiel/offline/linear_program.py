@@ -21,6 +21,7 @@ import numpy as np
 import pyspiel
 import scipy.sparse
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
 from mccfr_spiel.common.folders import write_file
@@ -42,7 +43,6 @@ from mccfr_spiel.offline.sequence_form import (
     trivial_factors,
 )
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.tree.game_tree import GameTree
 
 # --- the program ----------------------------------------------------------------------
 

@@ -14,6 +14,9 @@ import pyspiel
 import scipy.sparse
 from scipy.sparse import csgraph
 
+from mccfr_spiel.arenas.tree.cache import complete_tree
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import INFOSET, TERMINAL, sequences_at
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
@@ -21,9 +24,6 @@ from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.evaluation import pass_up
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.passes import fill_plan
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
 
 DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""

@@ -1,3 +1,5 @@
+from mccfr_spiel.arenas.tree.full_pass import Cost as Cost
+from mccfr_spiel.arenas.tree.full_pass import cost as cost
 from mccfr_spiel.poker.cards import RangeError as RangeError
 from mccfr_spiel.poker.cards import hand as hand
 from mccfr_spiel.poker.study import Decision as Decision
@@ -7,5 +9,3 @@ from mccfr_spiel.poker.study import equity as equity
 from mccfr_spiel.poker.study import values as values
 from mccfr_spiel.poker.subgames import load_endgame as load_endgame
 from mccfr_spiel.poker.subgames import subgame as subgame
-from mccfr_spiel.tree.full_pass import Cost as Cost
-from mccfr_spiel.tree.full_pass import cost as cost

@@ -13,6 +13,11 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.infosets import HandNames
+from mccfr_spiel.arenas.tree.loading import load_game
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, strengths_with
 from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.poker.cards import (
@@ -28,11 +33,6 @@ from mccfr_spiel.poker.cards import (
 from mccfr_spiel.poker.subgames import Node, Subgame, fits, said, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import read_policy
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds.public_tree import DEAL, DECISION, strengths_with
 
 
 class Decision(NamedTuple):

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.arenas.tree.infosets import TextNames
+from mccfr_spiel.arenas.tree.loading import has_name, load_game, saved_game, turn_based
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
 from mccfr_spiel.common.checkpoint import Contents, DamagedError
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.infosets import TextNames
-from mccfr_spiel.tree.loading import has_name, load_game, saved_game, turn_based
 
 _ARRAYS = {
     "infosets": INFOSET,

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.tree.loading import load_game
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 from mccfr_spiel.common.display import counted, line, never_raises
@@ -30,7 +31,6 @@ from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.policy import SeatBot
-from mccfr_spiel.tree.loading import load_game
 
 # --- what it has learned, in arrays that go into a file as they are -------------------
 

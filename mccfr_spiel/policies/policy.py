@@ -15,6 +15,9 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.arenas.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.arenas.tree.infosets import shared_by
+from mccfr_spiel.arenas.tree.loading import same_name
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.display import (
     brief,
@@ -49,9 +52,6 @@ from mccfr_spiel.policies.table import (
     table_of,
     without_turn,
 )
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.infosets import shared_by
-from mccfr_spiel.tree.loading import same_name
 
 # --- A vector over sequences as an OpenSpiel policy -----------------------------------
 

@@ -14,6 +14,11 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
+from mccfr_spiel.arenas.tree.cache import whole_tree_beside
+from mccfr_spiel.arenas.tree.full_pass import FullPass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.infosets import shared_by
+from mccfr_spiel.arenas.tree.loading import names_anywhere, said, said_info_state
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.display import (
     brief,
@@ -26,11 +31,6 @@ from mccfr_spiel.common.display import (
     title,
 )
 from mccfr_spiel.policies.names import Names, uniform_vector
-from mccfr_spiel.tree.cache import whole_tree_beside
-from mccfr_spiel.tree.full_pass import FullPass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import shared_by
-from mccfr_spiel.tree.loading import names_anywhere, said, said_info_state
 
 MOST_NODES = 1_000_000
 """The largest tree that is made for a table, which takes a few seconds. A larger one is

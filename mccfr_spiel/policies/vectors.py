@@ -9,6 +9,11 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.arenas.tree.cache import complete_tree, whole_tree_beside
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.infosets import HandNames
+from mccfr_spiel.arenas.tree.loading import same_name
+from mccfr_spiel.arenas.tree.whole import check_store
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
@@ -21,11 +26,6 @@ from mccfr_spiel.policies.policy import (
     row_in,
 )
 from mccfr_spiel.policies.table import moved, without_turn
-from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import same_name
-from mccfr_spiel.tree.whole import check_store
 
 
 def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:

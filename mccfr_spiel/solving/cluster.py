@@ -26,6 +26,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging
+from mccfr_spiel.arenas.tree.cache import shared_tree
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import load_game, saved_game
+from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
@@ -38,10 +42,6 @@ from mccfr_spiel.solving import files
 from mccfr_spiel.solving.preparing import sampled_by
 from mccfr_spiel.solving.sharing import SharedWalks, is_between_updates, pace_of
 from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.cache import shared_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, saved_game
-from mccfr_spiel.tree.whole import NUM_BLOCKS_OF_BATCH
 
 # --- what every process of a cluster holds, and what it does for an update ------------
 

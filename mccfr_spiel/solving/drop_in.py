@@ -20,14 +20,14 @@ import pyspiel
 
 from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree, TreeFullError
+from mccfr_spiel.arenas.tree.loading import load_game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
-from mccfr_spiel.tree.loading import load_game
 
 
 class AverageType(enum.Enum):

@@ -13,20 +13,20 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
-from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.solving.preparing import needs_whole_tree
-from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.loading import (
+from mccfr_spiel.arenas.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.arenas.tree.loading import (
     has_name,
     load_game,
     saved_game,
     saved_print,
     told_by_string,
 )
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.solving.preparing import needs_whole_tree
+from mccfr_spiel.solving.state import SolverState
 
 GAME_WAY_OUT = "Give the game that it was made with (game=...)."
 """What helps where a checkpoint is not of the game that is given."""

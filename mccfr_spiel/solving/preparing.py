@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.whole import check_store
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import check_store
 
 _MOST_NODES_AHEAD = 20_000_000
 """The most nodes that compiled rules expand in advance, which takes a few seconds."""

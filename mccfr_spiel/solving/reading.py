@@ -7,6 +7,8 @@ import pathlib
 
 import pyspiel
 
+from mccfr_spiel.arenas.tree.game_tree import Abstraction
+from mccfr_spiel.arenas.tree.loading import has_name, load_game
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
@@ -14,8 +16,6 @@ from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import Abstraction
-from mccfr_spiel.tree.loading import has_name, load_game
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""

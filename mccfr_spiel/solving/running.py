@@ -19,6 +19,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import OwnEstimator
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.loading import pot_of
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import html_table, text_table
 from mccfr_spiel.kernels import tables as layout
@@ -28,9 +31,6 @@ from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
 
 Metric = Callable[[Any], float]
 """A function of a solver that measures it."""

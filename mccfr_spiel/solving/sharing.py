@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.arenas.rules import grouped, kernel
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.whole import cut_for_batches
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
@@ -21,9 +24,6 @@ from mccfr_spiel.kernels.apply import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import LARGE, Sampled
-from mccfr_spiel.rules import grouped, kernel
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import cut_for_batches
 
 LEAST_NODES = 1000
 """Sharing gains something if a player's walks visit this many nodes for each thread."""

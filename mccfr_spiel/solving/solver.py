@@ -23,6 +23,10 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
+from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
+from mccfr_spiel.arenas.tree.growth import Growth, RuleGrowth
+from mccfr_spiel.arenas.tree.lock import reads, runs, steps
+from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
@@ -36,10 +40,6 @@ from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.solving.preparing import Locks, prepare_tree
 from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
-from mccfr_spiel.tree.growth import Growth, RuleGrowth
-from mccfr_spiel.tree.lock import reads, runs, steps
-from mccfr_spiel.tree.whole import checked_threads
 
 
 class LoadOptions(TypedDict, total=False):

@@ -18,6 +18,9 @@ from mccfr_spiel.algorithms import (
     OwnAveraging,
     OwnRule,
 )
+from mccfr_spiel.arenas.tree.full_pass import FullPass, full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.lock import reads, steps
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
@@ -31,9 +34,6 @@ from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.preparing import Locks, kernel_name, locked_rows, sampled_by
 from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import reads, steps
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""

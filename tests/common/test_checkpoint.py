@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.tree.test_abstraction import without_first_round
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas.tree import whole as whole_trees
+from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
 from mccfr_spiel.solving.preparing import needs_whole_tree
-from mccfr_spiel.tree import whole as whole_trees
-from mccfr_spiel.tree.game_tree import TreeFullError
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
-from tests.tree.test_abstraction import without_first_round
 from tests.vectors import KUHN_3, LEDUC
 
 GAMES = {
@@ -193,7 +193,7 @@ def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
     kind, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(whole_trees, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
     make, given = KINDS_OF_SOLVERS[kind]
     solver, uncut = make(), make()
     for more in (1, 5, 20):

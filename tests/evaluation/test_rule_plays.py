@@ -5,13 +5,13 @@ import itertools
 
 import pyspiel
 import pytest
+from tests.twins.broken import take_places_from_keys
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree import loading
+from mccfr_spiel.arenas.tree.loading import turn_based
 from mccfr_spiel.evaluation import plays, responses
 from mccfr_spiel.evaluation.plays import returns_by_rules
-from mccfr_spiel.tree import loading
-from mccfr_spiel.tree.loading import turn_based
-from tests.twins.broken import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.evaluation import game_value, recommend
 from mccfr_spiel.evaluation.choosing import ENTRANTS, league
 from mccfr_spiel.evaluation.metrics import known_value
@@ -24,7 +25,6 @@ from mccfr_spiel.evaluation.theory import (
 )
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.offline.sequence_form import best_response_value, policy_to_plan
-from mccfr_spiel.tree.game_tree import GameTree
 from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"

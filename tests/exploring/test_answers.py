@@ -15,6 +15,8 @@ import pytest
 from open_spiel.python.algorithms import best_response, cfr
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.tree.loading import turn_based
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import subjects
@@ -23,8 +25,6 @@ from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import seen_moves
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.loading import turn_based
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL

@@ -24,6 +24,7 @@ from mccfr_spiel import (
     regret_matching,
 )
 from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.arenas.tree.full_pass import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,
@@ -36,7 +37,6 @@ from mccfr_spiel.kernels import (
 )
 from mccfr_spiel.kernels.tables import PLAYER, WALKER
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
 from tests.small_games import named
 from tests.vectors import KUHN_3, LEDUC, gradient_of, vector_of

@@ -13,12 +13,12 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
+from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
 from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from mccfr_spiel.solving import state
-from mccfr_spiel.tree.growth import Growth
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.pruned_reference import PrunedTextbook
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy

@@ -9,8 +9,8 @@ import pytest
 from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
-from mccfr_spiel.tree.game_tree import GameTree
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
 """The file of subgame 3 of the Libratus endgames (Brown, Sandholm 2017)."""

@@ -12,10 +12,10 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.loading import OUR_GAMES
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
-from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"

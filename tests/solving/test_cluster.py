@@ -10,9 +10,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.solving import cluster as batches
 from mccfr_spiel.solving.cluster import InThisProcess, Ray
-from mccfr_spiel.tree import whole
 from tests.small_games import uneven_deal
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
 
