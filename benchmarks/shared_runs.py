@@ -91,7 +91,7 @@ def cut_everything() -> None:
             "LEAST_WORK": 1,
             "LEAST_WORK_AT_ONCE": 1,
         },
-        "solving.sharing": {
+        "arenas.sharing": {
             "LEAST_NODES": 1,
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,

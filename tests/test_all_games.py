@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver
-from mccfr_spiel.arenas.tree.growth import WalkTooLargeError
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.kernels.jit import IS_COMPILED
 
 SOLVED = (

@@ -13,7 +13,7 @@ from open_spiel.python.algorithms import cfr, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import rules
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
 from mccfr_spiel.kernels import entropy_rules, minimizers
 from tests import reference

@@ -20,14 +20,16 @@ import pyspiel
 from absl import flags
 from open_spiel.python.policy import Policy
 
-from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
+from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES, Algorithm
+from mccfr_spiel.arenas.choosing import answers
+from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
+from mccfr_spiel.arenas.needs import EVALUATION, needs_of
 from mccfr_spiel.arenas.tree.cache import cached_tree
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.loading import load_game, said_at, turn_based
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.display import brief, one_line
 from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
@@ -48,7 +50,6 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
-from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
@@ -301,15 +302,32 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
 
 
 def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
-    whole = [name for name, one in ALGORITHMS.items() if needs_whole_tree(one)]
-    yield "algorithms", ", ".join(name for name in ALGORITHMS if name not in whole)
-    words = ", ".join(whole)
-    yield "", words if size.fits else f"not {words}: the whole tree does not fit"
+    """The algorithms, and in which arena `Solver` would run each."""
+    by_answer: dict[tuple[str, str], list[str]] = {}
+    for name, algorithm in ALGORITHMS.items():
+        by_answer.setdefault(_arena_of(tree, algorithm), []).append(name)
+    heading = "algorithms"
+    for (arena, problem), names in by_answer.items():
+        words = ", ".join(names)
+        yield heading, f"{words}: {arena}" if arena else f"not {words}: {problem}"
+        heading = ""
     offline = ", ".join(OFFLINE_METHODS)
     problem = _why_not_offline(size, tree)
     yield "offline", f"not {offline}: {problem}" if problem else offline
-    how = "exact" if size.fits else "by play (--evaluate=sampled)"
-    yield "evaluation", how
+    arena, _ = _arena_of(tree, None)
+    yield "evaluation", f"exact: {arena}" if arena else "by play (--evaluate=sampled)"
+
+
+def _arena_of(tree: GameTree, algorithm: Algorithm | None) -> tuple[str, str]:
+    """The name of the arena that `choose_arena` would try first for an algorithm, or
+    for exact evaluations if there is none; and, without a name, why there is none."""
+    needs = EVALUATION if algorithm is None else needs_of(algorithm)
+    problem = ""
+    for name, reason in answers(tree, needs):
+        if reason is None:
+            return name, ""
+        problem = problem or one_line(reason)
+    return "", problem
 
 
 def _why_not_offline(size: Size, tree: GameTree) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 import pyspiel
 from absl import flags
 
-from mccfr_spiel.arenas.tree.loading import pot_of
+from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
 from mccfr_spiel.common import folders
@@ -294,7 +294,7 @@ def _described(solver: GameSolver, settings: Settings) -> str:
     parts = [f"{brief(tree.source)}: {tree.num_players} players"]
     if tree.is_complete:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
-    elif tree.has_all_infosets:
+    elif tree.knows_all_infosets:
         parts.append(f"{tree.num_infosets:,} infosets")
     method = settings.algorithm
     words = f"{name_of(method)}: {method!r}, seed={settings.seed}"

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.choosing import Game
+from mccfr_spiel.arenas.evaluating import full_pass, read_policy
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.vectors import Game, read_policy
 
 
 def expected_returns(

@@ -27,8 +27,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
+from mccfr_spiel.arenas.choosing import takes_worlds
+from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.loading import pot_of
 from mccfr_spiel.common import folders
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
@@ -89,8 +90,7 @@ def make_solver(
     tree = tree or new_tree(settings, budget_of(settings))
     method = settings.algorithm
     makes_whole = isinstance(method, Algorithm) and not method.sampling.is_sampled
-    takes_worlds = tree.declares_worlds and tree.is_surely_larger_than(tree.max_nodes)
-    if settings.evaluate == "exact" and not (makes_whole or takes_worlds):
+    if settings.evaluate == "exact" and not (makes_whole or takes_worlds(tree)):
         tree.expand_all()
     if not isinstance(method, Algorithm):
         return method.start(tree)
@@ -355,8 +355,9 @@ def load_solver(
             f"The run of {checkpoint} has done {solver.num_iterations} iterations "
             f"already, more than {settings.iterations}."
         )
-    if settings.evaluate == "exact" and solver.tree.rule_store is None:
-        solver.tree.make_whole("auto")
+    tree, is_exact = solver.tree, settings.evaluate == "exact"
+    if is_exact and isinstance(tree, GameTree) and not takes_worlds(new_tree(settings)):
+        tree.expand_all()
     return solver
 
 

@@ -25,10 +25,10 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.arenas.choosing import STORES
+from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.arenas.tree.loading import pot_of
-from mccfr_spiel.arenas.tree.readable import Abstraction
-from mccfr_spiel.arenas.tree.whole import STORES
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.theory import check_covered

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.hand_arena import HandNames
+from mccfr_spiel.arenas.infosets.loading import pot_of, said_info_state
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.infosets import HandNames
-from mccfr_spiel.arenas.tree.loading import pot_of, said_info_state
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import views

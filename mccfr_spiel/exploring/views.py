@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.tree import loading
+from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.whole import TooManyError, levels
 from mccfr_spiel.common.arrays import TERMINAL

@@ -14,8 +14,7 @@ import pyspiel
 import scipy.sparse
 from scipy.sparse import csgraph
 
-from mccfr_spiel.arenas.tree.cache import complete_tree
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import INFOSET, TERMINAL, sequences_at
@@ -198,7 +197,7 @@ def sequence_form(
     """
     if isinstance(game, SequenceForm):
         return game
-    tree = complete_tree(game, max_memory)
+    tree = complete_table(game, max_memory)
     constant = sum_of_payoffs(tree)
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
     if leaves > refusals.number(max_leaves, "max_leaves", 0, np.inf):

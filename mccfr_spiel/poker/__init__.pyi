@@ -1,5 +1,5 @@
-from mccfr_spiel.arenas.tree.full_pass import Cost as Cost
-from mccfr_spiel.arenas.tree.full_pass import cost as cost
+from mccfr_spiel.arenas.hand_arena import Cost as Cost
+from mccfr_spiel.arenas.hand_arena import cost as cost
 from mccfr_spiel.poker.cards import RangeError as RangeError
 from mccfr_spiel.poker.cards import hand as hand
 from mccfr_spiel.poker.study import Decision as Decision

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.tree.loading import load_game
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 from mccfr_spiel.common import refusals
 from mccfr_spiel.poker.cards import (

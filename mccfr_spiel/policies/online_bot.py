@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.tree.loading import load_game
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 from mccfr_spiel.common.display import counted, line, never_raises

@@ -25,22 +25,22 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm, OwnAveraging
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.arenas.choosing import choose_arena
+from mccfr_spiel.arenas.infosets.loading import saved_game
+from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.sharing import SharedWalks, is_between_updates, pace_of
 from mccfr_spiel.arenas.tree.cache import shared_tree
-from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.loading import load_game, saved_game
 from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
+from mccfr_spiel.arenas.tree_arenas import TreeWalks
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.preparing import sampled_by
-from mccfr_spiel.solving.sharing import SharedWalks, is_between_updates, pace_of
 from mccfr_spiel.solving.state import SolverState
 
 # --- what every process of a cluster holds, and what it does for an update ------------
@@ -123,8 +123,10 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
 
 def sharing_of(state: SolverState) -> SharedWalks:
     """What runs walks by blocks, which states made with `splits` have."""
-    assert state.sharing is not None
-    return state.sharing
+    engine = state.engine
+    assert isinstance(engine, TreeWalks)
+    assert engine.shared is not None
+    return engine.shared
 
 
 class Recipe(NamedTuple):
@@ -169,8 +171,10 @@ class Worker:
         tree = None
         if num_nodes >= LARGE_TREE and "infosets" not in arrays:
             tree = shared_tree(saved_game(header["game"]), twin=twin)
-        tree = files.tree_of(contents, tree, None, None, twin).expand_all()
-        state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
+        table = files.arena_of_file(contents, tree, None, None, twin)
+        arena = choose_arena(table, needs_of(algorithm, cluster=True))
+        seed = header["seed"]
+        state = SolverState(arena, algorithm, seed, self._threads, splits=True)
         files.check_rules(contents, state, None)
         for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
             state.job[limit] = _ENDLESS  # the driver says when to stop
@@ -322,48 +326,6 @@ _A_MOMENT = 0.02
 
 _OF_TREE = "text", "ends", "infosets", "actions"
 """The arrays of a checkpoint that are not tables."""
-
-
-def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
-    """Raises ValueError, in words, unless a cluster can split the batches of an
-    algorithm on a tree."""
-    if not algorithm.sampling.is_sampled:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
-            "threads=..., or an algorithm that samples, with a batch."
-        )
-    if isinstance(algorithm.averaging, OwnAveraging):
-        raise ValueError(
-            f"{algorithm.averaging.name} is called in this process only; drop the "
-            "cluster, or use an average of the package."
-        )
-    if algorithm.batch == 1:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
-            "time. Give it a batch, such as algorithm._replace(batch=512)."
-        )
-    if not sampled_by(algorithm).can_be_shared:
-        raise ValueError(
-            f"In batches of {algorithm.sampling} each walk reads what the one before "
-            "has written, so a cluster cannot split them. Use external or outcome "
-            "sampling without a baseline."
-        )
-    if tree.abstraction is not None:
-        raise ValueError(
-            "With an abstraction, infosets share policies, which a cluster cannot "
-            "split; drop cluster or the abstraction."
-        )
-    if not getattr(algorithm.minimizer, "compiled", True):
-        raise ValueError(
-            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
-        )
-    try:
-        load_game(str(tree.source))
-    except ValueError as error:
-        raise ValueError(
-            "Each worker of a cluster makes the game from its string, which for "
-            f"{brief(tree.source)} is not enough. {error}"
-        ) from error
 
 
 class ClusterBatches:

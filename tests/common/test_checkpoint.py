@@ -24,11 +24,11 @@ from tests.tree.test_abstraction import without_first_round
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas.needs import needs_all_infosets
 from mccfr_spiel.arenas.tree import whole as whole_trees
 from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
-from mccfr_spiel.solving.preparing import needs_whole_tree
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
 from tests.vectors import KUHN_3, LEDUC
@@ -118,7 +118,7 @@ def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
     whole = GameTree(game).expand_all()
     expected = state_of(run(whole, algorithm, iterations))
     options = {}
-    if not needs_whole_tree(algorithm):
+    if not needs_all_infosets(algorithm):
         options["max_nodes"] = smallest_store(game, algorithm, iterations)
         drops = []
         forget = GameTree.forget_nodes

@@ -8,8 +8,8 @@ import pytest
 from tests.twins.broken import take_places_from_keys
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree import loading
-from mccfr_spiel.arenas.tree.loading import turn_based
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.evaluation import plays, responses
 from mccfr_spiel.evaluation.plays import returns_by_rules
 

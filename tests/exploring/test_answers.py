@@ -15,8 +15,8 @@ import pytest
 from open_spiel.python.algorithms import best_response, cfr
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree.full_pass import full_pass
-from mccfr_spiel.arenas.tree.loading import turn_based
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import subjects

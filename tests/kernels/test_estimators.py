@@ -24,7 +24,7 @@ from mccfr_spiel import (
     regret_matching,
 )
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,

@@ -8,8 +8,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.arenas.tree.full_pass import full_pass
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from tests.small_games import named
 from tests.vectors import GOOFSPIEL, KUHN_3

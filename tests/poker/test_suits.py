@@ -10,7 +10,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree.full_pass import full_pass
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, exchanges

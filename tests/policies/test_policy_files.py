@@ -12,7 +12,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree.loading import OUR_GAMES
+from mccfr_spiel.arenas.infosets.loading import OUR_GAMES
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy

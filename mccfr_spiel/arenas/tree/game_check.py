@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import GameError
-from mccfr_spiel.arenas.rules.game import PlainRules, View
-from mccfr_spiel.arenas.tree.loading import (
+from mccfr_spiel.arenas.infosets.loading import (
     check_length,
     known_twin,
     load_game,
     turn_based,
 )
+from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.game import PlainRules, View
 from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL

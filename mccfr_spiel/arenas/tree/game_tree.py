@@ -1,89 +1,94 @@
-"""GameTree: a pyspiel.Game as flat arrays, expanded whole or where walks go.
+"""GameTree: a pyspiel.Game as flat arrays, expanded as a whole or where walks go.
 
-The numbering of nodes, infosets and sequences is explained in arrays.py. The parts of a
-tree lie beside this file: `nodes`, which have chance and payoffs, too, `infosets` with
-their names, and `whole`, what is made of a complete tree; `readable` shows them. Here
-is how they grow. `GameTree.expand` is the one step of it: it reads a state and writes
-down all that solvers need of it.
-
-Compiled rules do not come here: rules/store.py expands them with no Python per
-node.
+The numbering of nodes, infosets and sequences is explained in common/arrays.py. The
+parts of a tree are in files of their own: `nodes.py` has nodes, chance and payoffs,
+`infosets.py` the infosets met, `expansion.py` how nodes are expanded through pyspiel,
+`whole.py` what is made of a complete tree, and `description.py` a tree in numbers.
 """
 
-import contextlib
-import functools
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
-from mccfr_spiel.arenas.rules.store import Expansion, RuleStore, expand_rules
-from mccfr_spiel.arenas.tree import loading
-from mccfr_spiel.arenas.tree.infosets import HandNames, InfosetNames, KeyNames
-from mccfr_spiel.arenas.tree.lock import changes, steps
-from mccfr_spiel.arenas.tree.nodes import UNCOUNTED
-from mccfr_spiel.arenas.tree.readable import (
-    DEFAULT_MAX_NODES,
-    Abstraction,
-    ReadableTree,
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.beside import kept_beside
+from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
+from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
+from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
+from mccfr_spiel.arenas.rules.description import (
+    BoundRules,
+    GameError,
+    declared_by,
+    rules_of,
 )
-from mccfr_spiel.arenas.worlds import finding, public_tree
-from mccfr_spiel.arenas.worlds.hand_lists import list_hands
-from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_many_nodes
+from mccfr_spiel.arenas.rules.kernel import key_place
+from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
+from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree.description import TreeDescription, describe
+from mccfr_spiel.arenas.tree.expansion import expand_depth_first
+from mccfr_spiel.arenas.tree.infosets import Infosets, MetNames
+from mccfr_spiel.arenas.tree.nodes import UNCOUNTED, Distributions, Nodes, Payoffs
+from mccfr_spiel.arenas.tree.twin_choice import (
+    Use,
+    checked_twin,
+    compiled_rules,
+    estimate_of,
+)
+from mccfr_spiel.common import display, limits, refusals
+from mccfr_spiel.common.arrays import MAX_INDEX
+from mccfr_spiel.common.display import brief, counted, never_raises, title
+from mccfr_spiel.common.limits import MaxMemory, TreeFullError
+from mccfr_spiel.kernels import passes
 from mccfr_spiel.kernels.randomness import infoset_place
-from mccfr_spiel.kernels.tables import Passes
+from mccfr_spiel.kernels.regret_pruning import Ceilings
+from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
 
-_FIRST_CHILD = operator.itemgetter(0)
-_CHECKED = 1024
-"""The number of nodes between two measurements of memory that cannot be counted."""
+DEFAULT_MAX_NODES = 80_000_000
+"""Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
 
-Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
+_FEW_NODES = 1_000_000
+"""The largest tree of which a repr checks that every node is expanded."""
 
-Opened = list[Any]
-"""A node that was expanded: its first child, the number of its next one, its moves, who
-acts, where the moves begin, its state, and each player's last sequence before it."""
+_NEAR = 10
+"""A tree's size is estimated closely if this multiple of its nodes would not fit."""
 
+STRINGS_WAY_OUT = (
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
+    "Where players see everything: mccfr_spiel.Solver(game, "
+    "abstraction=lambda state, player: state.history_str()). NashConv needs the game's "
+    "own strings; ms.sampled_returns does not."
+)
+"""The way out where a game gives no information-state strings."""
 
-def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
-    """The place of a child.
+LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
+CEILINGS = "the ceilings of regret-based pruning"
+"""Names of things made of a complete tree, under which its budget holds their bytes."""
 
-    Args:
-        opened: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then becomes this.
-    """
-    _, _, moves, acting, start, state, sequences = opened
-    move, before = moves[child] if acting >= 0 else moves[child][0], state
-    try:
-        if is_last:
-            state.apply_action(move)
-        else:
-            state, sequences = state.child(move), sequences.copy()
-    except Exception as error:
-        description.tell_history(error, before, move)
-        raise
-    if acting >= 0:
-        sequences[acting] = start + child
-    return state, sequences
+NewState = Callable[[], Any]
+"""Makes the state of the root."""
 
 
-class GameTree(ReadableTree):
+class GameTree(InfosetTable):
     """A game's tree in arrays, grown node by node.
 
-    Attributes:
-        twin: as given.
-        walk_limit: about how many nodes the first walk may visit, for a solver that
-            walks over compiled rules and keeps no nodes; None for no limit.
-    """
+    Any thread may call any method; it waits for its turn.
 
-    walk_limit: int | None = None
+    Attributes:
+        budget: the bytes that the tree and what is made of it may take.
+        max_nodes, twin: as given.
+        rules: the game's compiled rules, by which the tree can be expanded at compiled
+            speed; None if it has none, or there is an abstraction.
+        is_python: whether Python code may make the game's moves.
+
+    The stores, which only the tree changes:
+        declared: what the game says of itself.
+        met: the infosets.
+        node_store: the nodes.
+        distributions: those of chance.
+        payoffs: the returns at terminal nodes.
+    """
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class GameTree(ReadableTree):
         max_memory: MaxMemory = None,
         abstraction: Abstraction | None = None,
         twin: bool | None = None,
+        new_state: NewState | None = None,
     ) -> None:
         """Makes a tree of one unexpanded node, the root.
 
@@ -115,19 +121,329 @@ class GameTree(ReadableTree):
                 the twin. By default both use it if the game has one and the tree is so
                 large that this saves time. True uses it for small trees, too, and False
                 for none.
+            new_state: makes the state of the root in place of the game, such as one in
+                which the moves of other players are moves of chance. Compiled rules are
+                then not used.
 
         Raises:
             ValueError: `load_game` or `turn_based` refuse the game, or it has no
                 information-state strings and there is no abstraction; or `twin` is True
                 and the game has none.
         """
-        super().__init__(game, max_nodes, max_memory, abstraction)
-        self.twin = loading.checked_twin(twin, self.source)
+        if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
+            raise ValueError(f"max_nodes={max_nodes!r} is not in 1 .. {MAX_INDEX}.")
+        if abstraction is not None:
+            kind = "(state, player) -> string"
+            refusals.function(abstraction, "abstraction", kind)
+        source = loading.load_game(game)
+        super().__init__(source, loading.turn_based(source), abstraction)
+        self._check_has_strings()
+        self.twin = checked_twin(twin, source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
-        self._twin: BoundRules | None = None  # found by `_rules`
-        self._is_python = loading.may_be_python(self.source)
-        self._noted: np.ndarray | None = None
+        self.max_nodes = int(max_nodes)
+        self.budget = limits.make_budget(max_memory)
+        self._new_state = new_state or self.game.new_initial_state
+        self._may_use_twin = abstraction is None and new_state is None
+        self.rules = rules_of(self.game) if self._may_use_twin else None
+        self._twin: BoundRules | None = None  # found by `rules_for`
+        self.is_python = loading.may_be_python(source)
+        self.declared = declared_by(self.game)
+        self.met = Infosets(
+            self.game,
+            self.num_players,
+            self.budget,
+            may_forget=abstraction is not None,
+        )
+        self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
+        self.distributions = Distributions(self.declared.name, self.budget)
+        self.payoffs = Payoffs(self.declared, self.budget)
+        self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
+
+    def _check_has_strings(self) -> None:
+        kind = self.source.get_type()
+        if self.abstraction is None and not kind.provides_information_state_string:
+            alone = self.num_players == 1  # where abstractions are refused
+            way_out = "Games of one player need it." if alone else STRINGS_WAY_OUT
+            raise ValueError(
+                f"{brief(self.source)} gives no information-state string, by which "
+                "solvers tell information sets apart "
+                f"(GameType.provides_information_state_string). {way_out}"
+            )
+
+    # --- how it looks --------------------------------------------------------
+
+    @never_raises
+    def __repr__(self) -> str:
+        return display.line(
+            self,
+            title(self.source),
+            counted(self.num_nodes, "node"),
+            counted(self.num_infosets, "infoset"),
+            self._kept_in_words(),
+            "" if self.abstraction is None else "with an abstraction",
+        )
+
+    def _kept_in_words(self) -> str:
+        if not self.num_infosets:
+            return "nothing expanded yet"
+        if self.num_nodes > _FEW_NODES:
+            return ""
+        return "complete" if self.is_complete else "as far as met"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        if self.num_nodes > _FEW_NODES:
+            return display.html_line(repr(self))
+        return self.describe()._repr_html_()
+
+    @reads
+    def describe(self) -> TreeDescription:
+        """The tree in numbers: nodes by kind, depth, each player's infosets and
+        sequences, memory. It takes about a tenth of a second for a million nodes.
+        """
+        parts = self.nodes, self.infosets, self.num_players, self.budget.taken
+        return describe(title(self.source), *parts)
+
+    # --- what is known -----------------------------------------------------
+
+    store = "tree"
+    """What passes read: the nodes of the tree."""
+
+    @property
+    def maker(self) -> Any:
+        """See InfosetTable."""
+        return small_whole_tree
+
+    @property
+    def num_nodes(self) -> int:
+        """N, the nodes there are."""
+        return self.node_store.count
+
+    @property
+    def infosets(self) -> np.ndarray:
+        """`[I]` of dtype INFOSET."""
+        return self.met.used()
+
+    @property
+    @reads
+    def actions(self) -> np.ndarray:
+        """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
+        return self.met.action_array()
+
+    @property
+    def infoset_names(self) -> InfosetNames:
+        """The store of the infosets' names."""
+        return self.met.names
+
+    @property
+    @reads
+    def info_states(self) -> list[str]:
+        """`[I]` the information-state strings, kept from call to call."""
+        return self.met.strings()
+
+    @property
+    def num_infosets(self) -> int:
+        """I, the infosets met."""
+        return len(self.met.parents)
+
+    @property
+    def num_sequences(self) -> int:
+        """S, the sequences of all players, empty ones included."""
+        return len(self.met.actions)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing but the root has been met."""
+        return self.num_nodes == 1 and not self.num_infosets
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node has been expanded."""
+        return self.node_store.are_complete
+
+    @property
+    def knows_all_infosets(self) -> bool:
+        """Whether the tree is complete."""
+        return self.is_complete
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the tree was made whole, by compiled rules or from a file, so that
+        `expand_all` of a new tree numbers everything alike."""
+        return not isinstance(self.met.names, MetNames)  # which come one by one
+
+    @property
+    def generation(self) -> int:
+        """How often all nodes were dropped, after which a number means another node."""
+        return self.node_store.generation
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """`[N]` of dtype NODE."""
+        return self.node_store.used()
+
+    @property
+    def chance_probs(self) -> np.ndarray:
+        """`[C]` the chance distributions met, one after the other."""
+        count = self.distributions.count  # first: another thread may enlarge both
+        return self.distributions.probs[:count]
+
+    @property
+    def chance_cdf(self) -> np.ndarray:
+        """`[C]` their running sums, 1 from the last possible outcome on."""
+        count = self.distributions.count
+        return self.distributions.cdf[:count]
+
+    @property
+    @reads
+    def chance_starts(self) -> np.ndarray:
+        """`[D]` where each distribution begins in `chance_probs`, ascending."""
+        return np.array(sorted(self.distributions.starts.values()), np.int64)
+
+    @property
+    def utilities(self) -> np.ndarray:
+        """`[U, P]` the different vectors of returns met."""
+        count = len(self.payoffs.rows)
+        return self.payoffs.values[:count]
+
+    @property
+    def arrays(self) -> TreeArrays:
+        """What kernels read of the tree, as it is now."""
+        return TreeArrays(
+            nodes=self.nodes,
+            infosets=self.met.used(),
+            chance_probs=self.chance_probs,
+            chance_cdf=self.chance_cdf,
+            utilities=self.utilities,
+        )
+
+    @property
+    def storage(self) -> tuple[np.ndarray, ...]:
+        """The same arrays with room to spare, not trimmed to what is used; an array
+        that has become larger is another one."""
+        met, chance = self.met, self.distributions
+        return (
+            self.node_store.records,
+            met.records,
+            chance.probs,
+            chance.cdf,
+            self.payoffs.values,
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuses `copy` and `pickle`.
+
+        Raises:
+            TypeError: always. A copy would share what the tree writes its nodes into.
+        """
+        raise TypeError(
+            f"A GameTree (of {brief(self.source)}) is neither copied nor pickled. Make "
+            "another with GameTree(game), or take it from disk with cached_tree(game). "
+            "Solvers and policies can be copied and pickled."
+        )
+
+    def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
+        """The place (see kernels/randomness.py) of a state's infoset, met or not."""
+        if self.rules is None:
+            return infoset_place(player, info_state)
+        vector = getattr(state, "vector", None)
+        if vector is None:  # a state of the game in a wrapper
+            vector = self.rules.state_after(state.history())
+        return key_place(player, self.rules.info_key(vector, player))
+
+    def whole(self, max_nodes: int) -> InfosetTable | None:
+        """A tree that supplies `states` and `reaches`: this one if it is complete or
+        has an abstraction, else a whole tree that is kept beside it."""
+        if self.abstraction is not None:
+            return self
+        return whole_tree_of(self, max_nodes)
+
+    # --- states and reaches of infosets ---------------------------------------
+
+    def new_state(self) -> pyspiel.State:
+        """The root's state."""
+        return self._new_state()
+
+    def first_nodes(self) -> np.ndarray:
+        """`[I]` the first node of each infoset; -1 for one that has none now."""
+        nodes, found = self.nodes, np.full(self.num_infosets, -1, np.int64)
+        deciding = np.flatnonzero(nodes["player"] >= 0)[::-1]
+        found[nodes["infoset"][deciding]] = deciding  # the last to be written stays
+        return found
+
+    def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State | None]:
+        """A state of each of the infosets; None for one that has no node now."""
+        nodes = self.first_nodes().tolist()
+        for infoset in infosets:
+            node = nodes[infoset]
+            yield self.state_at(node)[0] if node >= 0 else None
+
+    def reaches(self, policy: np.ndarray) -> np.ndarray | None:
+        """`[I]` the probability that a play by the policy `[S]` reaches each infoset;
+        None if the tree is not complete, or has an abstraction."""
+        if self.abstraction is not None or not self.is_complete:
+            return None
+        plan, reaches = np.ones_like(policy), np.zeros(self.num_infosets)
+        passes.fill_plan(self.infosets, policy, plan)
+        passes.add_reaches(self.arrays, plan, reaches)
+        return reaches * plan[self.infosets["parent"]]
+
+    # --- how large it may become -------------------------------------------
+
+    @property
+    def declared_length(self) -> int:
+        """The most moves in a history, chance's included, by the game's own words."""
+        return loading.declared_length(self.game)
+
+    @property
+    def longest_history(self) -> int:
+        """The moves beyond which a history is taken for endless."""
+        return loading.longest_history(self.game)
+
+    def check_length(self, state: pyspiel.State) -> None:
+        """Raises ValueError if a history is far longer than the game says it can be."""
+        loading.check_length(self.game, len(state.history()), brief(self.source))
+
+    def is_surely_larger_than(self, most: int) -> bool:
+        """Whether random histories leave no doubt that the whole tree has more nodes
+        than that; it is found out in at most about half a second."""
+        try:
+            self.refuse_if_larger(most)
+        except limits.TreeFullError:
+            return True
+        return False
+
+    def refuse_if_larger(self, most: int) -> None:
+        """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
+        ValueError if a history does not end."""
+        fit = min(most, self.max_nodes, self.budget.limit / limits.NODE_BYTES)
+        error = limits.refusal(self.forecast(fit), str(self.source), most, self.budget)
+        if error is not None:
+            raise error
+
+    def forecast(self, most: float | None = None) -> limits.Forecast:
+        """Estimates the whole tree by some random histories, in about half a second.
+
+        Args:
+            most: how many nodes fit, see `limits.forecast`; None: as many as
+                `max_nodes` and `max_memory` allow.
+
+        Raises:
+            ValueError: a history does not end.
+        """
+        if most is None:
+            most = min(self.max_nodes, self.budget.limit / limits.NODE_BYTES)
+        found = limits.forecast(
+            self.new_state,
+            self.string_of,
+            longest=self.longest_history,
+            per_infoset=self.budget.per_infoset,
+            most_nodes=most,
+        )
+        if found.endless is not None:
+            self.check_length(found.endless)
+        return found
 
     # --- all at once ---------------------------------------------------------
 
@@ -154,17 +470,12 @@ class GameTree(ReadableTree):
     def _expand_all(self, most: int, most_memory: int | None) -> None:
         if self.is_complete:  # by another thread, while this one waited
             return
-        if self.rule_store is not None:
-            raise ValueError(
-                f"This tree of {brief(self.source)} is that of walks over compiled "
-                "rules, which keep no nodes. Make another with GameTree(game)."
-            )
         if self._expand_by_rules(most):
             return
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
-            self._expand_depth_first(most, most_memory)
+            expand_depth_first(self, most, most_memory)
         except TreeFullError:
             self._forget_nodes()
             self.node_store.give_back()
@@ -189,11 +500,11 @@ class GameTree(ReadableTree):
     def _expand_by_rules(self, most: int) -> bool:
         if self.num_nodes > 1 or self.num_infosets:
             return False
-        rules = self._rules(loading.WORTH_EXPANDING)
+        rules = self.rules_for("expanding")
         if rules is None:
             return False
         is_twin = rules is not self.rules
-        if is_twin and loading.estimate_of(self.game) > most / loading.NEAR:
+        if is_twin and estimate_of(self.game) > most / _NEAR:
             self.refuse_if_larger(most)
         try:
             whole = expand_rules(rules, most, self.budget)
@@ -208,19 +519,18 @@ class GameTree(ReadableTree):
         self._take_over(whole, names)
         return True
 
-    def _rules(self, least: int) -> BoundRules | None:
-        """The game's compiled rules, or those of its twin, compared with it once.
+    def rules_for(self, use: Use) -> BoundRules | None:
+        """The compiled rules to use for the game: its own, or those of its twin.
 
-        Args:
-            least: how many nodes the tree must have, about, for its twin.
+        The twin is compared with the game once.
 
         Returns:
             None if there are none, or there is an abstraction.
         """
-        if self.rules is not None or self.twin is False or self.abstraction is not None:
+        if self.rules is not None or not self._may_use_twin:
             return self.rules
         if self._twin is None:
-            self._twin = loading.usable_twin(self.source, 0 if self.twin else least)
+            self._twin = compiled_rules(self.source, use, twin=self.twin)
         return self._twin
 
     @changes
@@ -247,180 +557,6 @@ class GameTree(ReadableTree):
         self.node_store.take_over(whole.nodes)
 
     @changes
-    def walk_rules(self) -> RuleStore:
-        """Makes this the tree of solvers that walk over compiled rules.
-
-        Such a tree has no nodes but the root. Walks add the infosets that they meet to
-        the store that is returned, and `note_met` takes them over.
-
-        Raises:
-            ValueError: the game has no compiled rules nor a twin that may be used, or
-                the tree has been expanded.
-            MemoryBudgetError: not even a few infosets fit the budget.
-        """
-        return self._walk_rules()
-
-    def _walk_rules(self) -> RuleStore:
-        if self.rule_store is not None:
-            return self.rule_store
-        rules = self._rules_without_tree()
-        self._check_new()
-        self.rule_store = RuleStore(rules, self.budget)
-        return self.rule_store
-
-    def _rules_without_tree(self) -> BoundRules:
-        rules = self._rules(0)
-        if rules is None:
-            what = "an abstraction" if self.abstraction else "no compiled rules"
-            if loading.known_twin(self.game) is not None and self.abstraction is None:
-                why = "twin=False refuses" if self.twin is False else "differs from it"
-                what += f" but those of its twin, which {why}"
-            raise ValueError(
-                f"store='none' walks over compiled rules, but {brief(self.source)} has "
-                f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "
-                "write the rules of a game."
-            )
-        return rules
-
-    def find_worlds(self, store: str = "worlds") -> "GameTree":
-        """Makes this a tree of no nodes that knows all infosets and the game's worlds;
-        returns the tree itself.
-
-        What was found of a game is kept while the process lives.
-
-        Args:
-            store: "none" finds the infosets only, by a pass over all histories, and
-                passes over the tree go over all histories by the game's compiled rules.
-
-        Raises:
-            ValueError: the game declares no worlds, or, if they are not wanted, it has
-                no compiled rules; or the tree has been expanded.
-            MemoryBudgetError: they do not fit the budget.
-            GameError: the game's rules contradict themselves or what they declare.
-        """
-        if self.worlds is None:
-            self._find_worlds(store)
-        return self
-
-    @changes
-    def _find_worlds(self, store: str) -> None:
-        if self.worlds is not None:  # by another thread, while this one waited
-            return
-        if self.has_hands and store != "none":
-            self._check_new()
-            public = public_tree.read_public_tree(self.game)
-            listed = list_hands(public, self.budget, brief(self.source))
-            names = HandNames(public, listed)
-            self.met.take_over(names, listed.records, listed.actions)
-            self.worlds = listed.hands
-        else:
-            rules, find = self._rules_to_find(store)
-            self._check_new()
-            found = finding.known_worlds(rules, self.budget, find)
-            names = KeyNames(rules, found.keys, found.infosets["player"])
-            self.met.take_over(names, found.infosets, found.actions)
-            self.worlds, self.start_pass = found.worlds, found.start_pass
-        self.payoffs.take_over(self.worlds.payoffs)
-
-    def _rules_to_find(
-        self, store: str
-    ) -> tuple[BoundRules, Callable[..., finding.Found]]:
-        if store == "none":
-            return self._rules_without_tree(), finding.find_histories
-        rules = self._rules(0)
-        why = finding.why_no_worlds(rules)
-        if rules is None or why:
-            raise ValueError(
-                f"store='worlds' takes a game world by world, but {brief(self.source)} "
-                f"{why}. Use store='tree', or an algorithm that samples."
-            )
-        return rules, finding.find_worlds
-
-    @property
-    def has_hands(self) -> bool:
-        """Whether worlds are nodes of a public tree with hands of cards."""
-        return self.abstraction is None and public_tree.has_public_tree(self.game)
-
-    @property
-    def declares_worlds(self) -> bool:
-        """Whether `find_worlds` is possible."""
-        if self.has_hands:
-            return True
-        rules = self.rules
-        if rules is None and self.twin is not False and self.abstraction is None:
-            rules = loading.known_twin(self.game)
-        return finding.why_no_worlds(rules) == ""
-
-    def make_whole(self, store: str) -> "GameTree":
-        """Has the tree know all infosets; returns the tree itself.
-
-        Args:
-            store: "tree" expands all nodes, "worlds" finds the worlds, and "none" finds
-                the infosets only. "auto" finds the worlds of a game that declares them
-                if its nodes do not fit, or if it is always taken by hands of cards;
-                otherwise it expands the nodes.
-
-        Raises:
-            TreeFullError, MemoryBudgetError, ValueError: see `expand_all` and
-                `find_worlds`.
-        """
-        if self.has_all_infosets and store in ("auto", self.store):
-            return self
-        if store in ("worlds", "none"):
-            return self.find_worlds(store)
-        if store == "tree" or not self.declares_worlds:
-            return self.expand_all()
-        if self.has_hands and public_tree.needs_public_tree(self.game):
-            return self.find_worlds()
-        with contextlib.suppress(TreeFullError):  # it is too large by little
-            if not self.is_surely_larger_than(self.max_nodes):
-                return self.expand_all()
-        try:
-            return self.find_worlds()
-        except TreeFullError:
-            raise
-        except ValueError:  # such as suits that are merged
-            return self.expand_all()
-
-    def histories_of_infosets(self) -> np.ndarray:
-        """`[I, M + 1]` integers, of a tree with worlds: the number of moves that lead
-        to a state of each infoset, and these moves."""
-        rules, find = self._rules_to_find(self.store)
-        return finding.known_worlds(
-            rules, self.budget, find, with_histories=True
-        ).histories
-
-    def rules_for_walks(self) -> BoundRules | None:
-        """The compiled rules over which walks may go: the game's own, or its twin's
-        unless the tree is small, which then grows through pyspiel in less time than the
-        twin's code is compiled in.
-
-        Returns:
-            None if there are none, or there is an abstraction.
-        """
-        return self._rules(loading.WORTH_WALKING)
-
-    def note_met(self) -> None:
-        """Takes over what walks over rules have met, for a caller under the lock."""
-        store = self.rule_store
-        if store is None:
-            return
-        if store.infosets is self._noted and store.sizes() == self.sizes():
-            return
-        num_infosets, num_sequences = store.sizes()
-        infosets = store.infosets[:num_infosets]
-        names = KeyNames(store.rules, store.keys(), infosets["player"])
-        self.met.take_over(names, infosets, store.known.actions[:num_sequences])
-        self._noted = store.infosets
-
-    @changes
-    def recall_rules(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Takes over what `RuleStore.saved` gave; returns whether it fits the game."""
-        fits = self._walk_rules().recall(arrays)
-        self.note_met()
-        return fits
-
-    @changes
     def recall(
         self, strings: list[str], infosets: np.ndarray, actions: np.ndarray
     ) -> None:
@@ -437,7 +573,7 @@ class GameTree(ReadableTree):
         self.met.recall(strings, infosets, actions)
 
     def _check_new(self) -> None:
-        if self.num_nodes > 1 or self.num_infosets:
+        if not self.is_new:
             raise ValueError(
                 f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
                 f"{self.num_infosets} infosets already, by whose numbers solvers and "
@@ -452,8 +588,7 @@ class GameTree(ReadableTree):
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
-        if self.rule_store is None:
-            self.met.list_actions()
+        self.met.list_actions()
         self.node_store.forget()
         self.forget_leaves()
         self.budget.measured(UNCOUNTED, 0)
@@ -472,214 +607,97 @@ class GameTree(ReadableTree):
         """`state_at` for a caller in the middle of a step under the lock."""
         return self.node_store.state_at(node, self.new_state(), self.met.actions)
 
-    # --- growing by many nodes -----------------------------------------------
+    # --- leaves --------------------------------------------------------------
 
-    def _expand_depth_first(self, most: int, most_memory: int | None) -> None:
-        """Expands every unexpanded node, and looks at times for what no count shows.
+    def keep_leaves(self, leaves: Passes) -> None:
+        """Keeps leaves that were read from disk, with the tree."""
+        self._kept[LEAVES] = leaves
 
-        Raises:
-            TreeFullError, MemoryBudgetError: there are more nodes than `most`, or the
-                tree is by far too large, or the process has grown by more than
-                `most_memory` or the budget.
-            ValueError: a history is endless; or see `expand`.
-        """
-        nodes, budget, is_forecast = self.node_store, self.budget, False
-        most_memory = budget.limit if most_memory is None else most_memory
-        process, taken = resident(), budget.taken
+    def _keep(self, name: str, size: int, make: Callable[..., Any], *of: Any) -> Any:
+        """What is made of the complete tree once, for which the budget has room."""
+        if name not in self._kept:
+            self.budget.hold(name, size)
+            self._kept[name] = make(*of)
+        return self._kept[name]
 
-        def look(state: pyspiel.State) -> int:
-            nonlocal is_forecast
-            if nodes.count > most:
-                raise too_many_nodes(self.game, most)
-            self.check_length(state)
-            if not is_forecast:
-                is_forecast = True
-                self.refuse_if_larger(most)
-            counted = budget.taken - budget.held(UNCOUNTED) - taken
-            budget.measured(UNCOUNTED, max(resident() - process - counted, 0))
-            if budget.left < 0 or budget.taken - taken > most_memory:
-                raise nodes.full(", with the states on the way,")
-            return min(most, nodes.count + _CHECKED)
-
-        root = self.new_state(), list(range(self.num_players))
-        follows_all = [False] * (self.num_players + 1)
-        first_look = min(most, nodes.count + _CHECKED)
-        self.expand_below(0, root, follows_all, first_look, look, [])
-
-    def expand_below(
-        self,
-        node: int,
-        place: Place,
-        draws: Sequence[bool],
-        look_at: int,
-        look: Callable[[pyspiel.State], int],
-        opens: list[Opened],
-    ) -> None:
-        """Expands a node and all below it that is unexpanded and surely visited, for a
-        caller in the middle of a step under the lock.
-
-        Args:
-            node: where to begin.
-            place: of that node.
-            draws: by who acts, chance last, whether only one child is visited, which
-                nobody knows yet.
-            look_at: how many nodes there may be before the first look.
-            look: is asked for the next such number at a node's state; -1 to stop there.
-            opens: takes, by the numbers of their children, the nodes that have children
-                to come.
-        """
-        nodes, (state, sequences) = self.node_store, place
-        old, way = nodes.count, []  # some of the old nodes are expanded
-        # One pass visits one node: it expands the node if need be, puts it on the way
-        # if its children follow, and goes on to the next child of the lowest node on
-        # the way. A node's last child takes over its state, since nobody else needs
-        # that any more.
-        while True:
-            if node >= old or nodes.record(node)[4] == UNEXPANDED:
-                moves, acting, first, start, _ = self.expand(node, state, sequences)
-            else:
-                first, start, _, _, acting = nodes.record(node)
-                if acting == CHANCE_NODE:
-                    moves = state.chance_outcomes()
-                else:
-                    moves = state.legal_actions()
-            if moves:
-                opened = [first, 0, moves, acting, start, state, sequences]
-                (opens if draws[acting] else way).append(opened)
-            if nodes.count > look_at:
-                look_at = look(state)
-            if look_at < 0:
-                opens += way
-                opens.sort(key=_FIRST_CHILD)
-            if look_at < 0 or not way:
-                return
-            opened = way[-1]
-            child = opened[1]
-            opened[1] = child + 1
-            is_last = child + 1 == len(opened[2])
-            if is_last:
-                way.pop()
-            state, sequences = child_of(opened, child, is_last=is_last)
-            node = opened[0] + child
-
-    # --- growing by one node -------------------------------------------------
-
-    def expand(
-        self, node: int, state: pyspiel.State, sequences: Sequence[int]
-    ) -> tuple[Sequence[Any], int, int, int, int]:
-        """Writes the record of one node and reserves its children, for a caller in the
-        middle of a step under the lock.
-
-        Args:
-            node: an unexpanded node.
-            state: its state, which is only read.
-            sequences: `[P]` each player's last sequence before it.
-
-        Returns:
-            What leads to its children, in order: actions, or (action, probability)
-            pairs at a chance node; and of its record `player`, `first_child`, `start`,
-            `infoset`.
+    @reads
+    def list_leaves(self) -> Passes:
+        """The leaves of the complete tree, made at the first call and kept.
 
         Raises:
-            TreeFullError: the tree is full.
-            GameError: the state breaks perfect recall, or what the game declares.
-            Exception: what the game's own methods raise, with the history as a note.
+            MemoryBudgetError: they do not fit `max_memory`.
+            ValueError: the tree is not complete.
         """
-        player = 0
-        try:
-            player = state.current_player()
-            if player >= 0:
-                met, parent = self.met, sequences[player]
-                if self.abstraction is None:
-                    info_state = state.information_state_string(player)
-                else:
-                    info_state = self.string_of(state, player)
-                actions = state.legal_actions()
-                # Most states have a string that was met before, after the same own
-                # moves and with the same actions. Only others take the long way.
-                infoset = met.number_of(info_state, -1)
-                if (
-                    infoset < 0
-                    or met.parents[infoset] != parent  # which tells the player, too
-                    or met.legal_actions[infoset] != actions
-                ):
-                    infoset = self._meet(node, info_state, state, parent, actions)
-                start = met.starts[infoset]
-            elif player == CHANCE_NODE:
-                infoset = -1
-                actions = state.chance_outcomes()
-                if self._is_python:
-                    description.check_outcomes(self.declared.name, actions)
-                # Equal distributions, like equal returns below, are stored once.
-                probs = tuple([prob for _, prob in actions])
-                self.node_store.keep_outcomes(node, actions)
-                start = self.distributions.starts.get(probs, -1)
-                if start < 0:
-                    start = self.distributions.add(probs)
-            elif player == TERMINAL:
-                returns = description.returns_of(state)
-                row = self.payoffs.rows.get(returns, -1)
-                if row < 0:
-                    row = self.payoffs.add(returns, state)
-                self.node_store.end(node, row, TERMINAL)
-                return (), TERMINAL, 0, row, -1
-            else:
-                raise self._no_such_player(player)
-            first = self.node_store.branch(node, start, infoset, len(actions), player)
-        except TreeFullError:
-            raise
-        except Exception as error:
-            if not isinstance(player, int) or player >= self.num_players:
-                refusal = self._no_such_player(player)
-                description.tell_history(refusal, state)
-                raise refusal from error
-            description.tell_history(error, state)
-            raise
-        return actions, player, first, start, infoset
+        if LEAVES in self._kept:
+            return self._kept[LEAVES]
+        if not self.is_complete:
+            raise ValueError(
+                f"The tree of {brief(self.game)} was only grown where walks went; call "
+                "its expand_all() first."
+            )
+        of = self.arrays, self.num_sequences
+        return self._keep(LEAVES, whole.bytes_of_leaves(*of), whole.list_leaves, *of)
 
-    def _meet(
-        self,
-        node: int,
-        info_state: str,
-        state: pyspiel.State,
-        parent: int,
-        actions: list[int],
-    ) -> int:
-        """The infoset of a state whose string, past or actions are new."""
-        player = state.current_player()
-        infoset = self.met.names.find(info_state, player)
-        if infoset >= 0:
-            above = functools.partial(self.node_store.infosets_above, node)
-            self.met.meet_again(infoset, info_state, parent, actions, above)
-            return infoset
-        if self._is_python or not actions:
-            self._check_decision(info_state, player, state, actions)
-        place = self.place(info_state, player, state)
-        return self.met.add(info_state, player, parent, actions, place)
+    @reads
+    def list_blocks(self) -> Blocks:
+        """The pieces of a pass for threads, made at the first call and kept.
 
-    def _no_such_player(self, player: Any) -> GameError:
-        return GameError(
-            f"{self.declared.name} has a state where player {player} acts, which is "
-            f"neither a player (0 .. {self.num_players - 1}), chance ({CHANCE_NODE}) "
-            f"nor the end ({TERMINAL})."
+        Errors are those of `list_leaves`.
+        """
+        of = self.infosets, self.list_leaves()
+        return self._keep(
+            BLOCKS, whole.bytes_of_blocks(*self.sizes()), whole.cut_into_blocks, *of
         )
 
-    def _check_decision(
-        self, info_state: str, player: int, state: pyspiel.State, actions: list[int]
-    ) -> None:
-        """Checks what a game in Python shows at a decision that is met first.
+    @reads
+    def list_ceilings(self) -> Ceilings:
+        """What regret-based pruning knows of a complete tree of two players, made at
+        the first call and kept.
 
-        OpenSpiel's games in C++ all pass, so they are spared the time.
+        Errors are those of `list_leaves`.
         """
-        name = self.declared.name
-        if not isinstance(info_state, str):
-            raise GameError(
-                f"{name} gives player {player} the information state {info_state!r}, "
-                "which is no string."
-            )
-        if state.is_terminal():
-            raise GameError(
-                f"{name} has a state that is terminal (is_terminal()), but where "
-                f"player {player} acts (current_player())."
-            )
-        description.check_actions(self.declared, player, info_state, actions)
+        self.list_leaves()
+        of = self.arrays, self.num_sequences
+        size = whole.bytes_of_ceilings(self.num_nodes, self.num_sequences)
+        return self._keep(CEILINGS, size, whole.list_ceilings, *of)
+
+    def forget_leaves(self) -> None:
+        """Drops them, with all that is made of the complete tree."""
+        self._kept = {}
+        for name in CEILINGS, LEAVES, BLOCKS:
+            self.budget.measured(name, 0)
+
+
+def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
+    """The whole tree of a table's game, kept beside the table; None if there is none.
+
+    Args:
+        table: an arena's.
+        max_nodes: the most nodes of a tree that is made now.
+    """
+
+    def make() -> GameTree:
+        budget = table.budget
+        tree = GameTree(
+            table.source,
+            max_nodes=max_nodes,
+            max_memory=None if budget.is_default else budget.limit,
+            twin=table.twin if table.twin is False else None,
+        )
+        return tree.expand_all()
+
+    def suits(other: InfosetTable) -> bool:
+        return isinstance(other, GameTree) and other.is_complete
+
+    try:
+        return kept_beside(table, table.source, suits, make)
+    except Exception:  # games raise what they like, and tables can do without
+        return None
+
+
+def small_whole_tree(game: pyspiel.Game, max_nodes: int) -> InfosetTable | None:
+    """The whole tree of a game; None if it has more nodes, or cannot be expanded."""
+    try:
+        return GameTree(game, max_nodes=max_nodes).expand_all()
+    except Exception:  # games raise what they like, and tables can do without
+        return None

@@ -5,25 +5,26 @@ expanded at once. Where it draws a move, it says itself, by stopping again, wher
 went. A walk that adds to each sequence once has no order to keep, so it goes on
 elsewhere when it comes to a missing node, and stops when it has met some (see
 `sampling.MOST_ASIDE`).
-
-A walk over compiled rules stops where there is no room for the infoset that it meets.
 """
 
 import bisect
 import operator
-import random
-import time
-from typing import Any, NoReturn
+from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.store import RuleStore
-from mccfr_spiel.arenas.tree.game_tree import GameTree, Opened, Place, child_of
-from mccfr_spiel.arenas.tree.lock import steps
+from mccfr_spiel.arenas.infosets.lock import steps
+from mccfr_spiel.arenas.infosets.walk_sizes import (
+    PROBES,
+    WalkSizes,
+    WalkTooLargeError,
+    infosets_fill,
+    present_walk,
+)
+from mccfr_spiel.arenas.tree.expansion import Opened, Place, child_of, expand_below
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.nodes import NODES, UNCOUNTED
 from mccfr_spiel.common import limits
-from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
@@ -34,26 +35,12 @@ _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-_PROBES, _PROBES_OF_INFOSETS = 25, 400
-"""The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
-infosets. Those must tell a walk that does not fit from one that just fits."""
-
-Rates = tuple[int, int]
-"""The bytes that an infoset takes, and each of its sequences."""
-
-_ENOUGH = 10**9
-"""A probe stops when its estimate exceeds this multiple of what fits."""
-
 _MOST_OPEN = 1024
 """The most nodes whose states are kept because the walk goes to children of them; for
 children of others the moves are made again from the root on."""
 
 _SAMPLED = 64
 """The number of stops for each one at which uncounted memory is measured."""
-
-
-class WalkTooLargeError(limits.TreeFullError):
-    """A single walk meets more nodes than the tree may have, or than fit in memory."""
 
 
 class Growth:
@@ -75,24 +62,10 @@ class Growth:
             epsilon: the share of the uniform policy in draws of the updated player.
         """
         self._tree, self._met_once = tree, sampled.meets_once
-        self._epsilon = epsilon
         self.lock = tree.lock
         self.generation = tree.generation
-        self._follows_one = sampled.draws_others and sampled.draws_one_action
-        # Some walks follow only those of the updated player's actions that are drawn,
-        # or whose regrets are not too low; how many these are cannot be foreseen.
-        self._is_choosy = sampled.picks_actions or sampled.skips
-        # One that follows all of them, and one move of each other player and of chance,
-        # meets each of that player's infosets at most once.
-        is_external = sampled.draws_others and sampled.player == "all"
-        self._follows_all_own = is_external and not self._is_choosy
-        # For each player: whether a walk that updates it draws among the moves of each
-        # player and, last, of chance.
-        self._draws: list[list[bool]] = []
-        for player in range(tree.num_players):
-            draws = [sampled.opponents] * tree.num_players + [sampled.chance]
-            draws[player] = sampled.draws_one_action or self._is_choosy
-            self._draws.append(draws)
+        self._sizes = WalkSizes(tree, sampled, epsilon)
+        self._draws = self._sizes.draws
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
         self._look_at = self._began_at = self._many = 0
@@ -108,11 +81,14 @@ class Growth:
         """
         self._restarted = None
 
-    def fit(self, walk: Walk) -> None:
-        """Begins the walk again, whose nodes were dropped since it stopped.
+    def refit(self, walk: Walk) -> None:
+        """Begins the walk again if its nodes were dropped since it stopped.
 
-        Another solver on the tree has dropped them, and may have reused their numbers.
+        Another solver on the tree has then dropped them and may have reused their
+        numbers.
         """
+        if self._tree.generation == self.generation:
+            return
         forgets = self._tree.abstraction is not None
         begin_again(walk, drops_met=self._met_once or forgets)
         self._open.clear()
@@ -137,11 +113,6 @@ class Growth:
             MemoryBudgetError: the infosets met fill the tree's `max_memory`.
             ValueError: a history does not end; and see `GameTree.expand`.
         """
-        if self._tree.rule_store is not None:
-            raise ValueError(
-                f"Another solver on this tree of {brief(self._tree.source)} walks over "
-                "compiled rules, with which a tree cannot grow. Give each the game."
-            )
         was_empty = self._tree.node_store.count == 1
         try:
             self._stops += 1
@@ -203,7 +174,7 @@ class Growth:
             return  # a signal handler dropped the nodes just now
         for node in reversed(missing):
             place = self._place_of(node, draws)
-            tree.expand_below(node, place, draws, self._look_at, look, opens)
+            expand_below(tree, node, place, draws, self._look_at, look, opens)
             if self.lock.waiting:
                 break
         if len(opens) > _MOST_OPEN:
@@ -234,27 +205,10 @@ class Growth:
         else:
             tree.check_length(state)
             expanded = tree.num_nodes - self._began_at
-            if expanded > self._many and not self._follows_one:
+            if expanded > self._many and not self._sizes.follows_one:
                 self._check_size(tables, player)
                 self._many *= 2
         self._look_at = tree.num_nodes + _FEW
-
-    def _probs(
-        self, tables: Tables, player: int, state: Any, count: int
-    ) -> list[float]:
-        """The probabilities with which a walk for a player samples `count` actions."""
-        acting = state.current_player()
-        infoset = self._tree.find_at(state, acting)
-        probs = [0.0]
-        if infoset >= 0:
-            first = self._tree.infosets[infoset]["first_sequence"]
-            probs = tables.policy[first : first + count].tolist()
-        if len(probs) < count or not sum(probs) > 0:  # met just now
-            probs = [1 / count] * count
-        if acting == player:
-            epsilon = self._epsilon
-            probs = [(1 - epsilon) * b + epsilon / count for b in probs]
-        return probs
 
     # --- walks that are too large ------------------------------------------
 
@@ -266,85 +220,13 @@ class Growth:
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
-        probes = _PROBES * (self._many // _MANY)  # cheap beside the expansions
-        if self._surely_meets_more(most, tables, player, probes):
+        probes = PROBES * (self._many // _MANY)  # cheap beside the expansions
+        if self._sizes.surely_exceed(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
-
-    def _surely_meets_more(
-        self,
-        most: int,
-        tables: Tables,
-        player: int,
-        probes: int,
-        rates: Rates | None = None,
-    ) -> bool:
-        """Whether walks for a player visit more nodes than that, by all probability.
-
-        It follows some random histories of such a walk, for half a second at most. Of
-        walks that follow one history, or choose which actions to follow, it says no.
-
-        Args:
-            most: nodes, or bytes if there are `rates`.
-            tables: those of the walk.
-            player: the updated one.
-            probes: the most histories to follow.
-            rates: if given, what the player's infosets take that the walk meets is
-                compared with `most`. Then walks must follow all of its actions.
-        """
-        if self._follows_one or self._is_choosy:
-            return False
-        generator = random.Random(0)
-        end = time.monotonic() + limits.SECONDS
-        estimates, look_at = [], 1
-        while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
-            estimates.append(size)
-            if len(estimates) == look_at:
-                if limits.exceeds(estimates, most):
-                    return True
-                look_at *= 2
-        return False
-
-    def _probe(
-        self,
-        tables: Tables,
-        player: int,
-        generator: random.Random,
-        most: int,
-        rates: Rates | None,
-    ) -> int:
-        """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
-        updated player's infosets take by `rates`.
-
-        It follows a random history of the walk, until the estimate is above `most`.
-        """
-        state = self._tree.new_state()
-        size, weight = int(rates is None), 1
-        length, longest = 0, self._tree.longest_history
-        # One pass goes down by one node, which stands for `weight` nodes of the walk.
-        while size <= most and not state.is_terminal() and length < longest:
-            length += 1
-            acting = state.current_player()
-            if acting == CHANCE_NODE:
-                actions, probs = zip(*state.chance_outcomes(), strict=True)
-            else:
-                actions = state.legal_actions()
-                probs = self._probs(tables, player, state, len(actions))
-            if rates is not None and acting == player:
-                size += weight * (rates[0] + rates[1] * len(actions))
-            if not self._draws[player][acting]:
-                weight *= len(actions)
-                action = generator.choice(actions)
-            else:
-                (action,) = generator.choices(actions, probs)
-            if rates is None:
-                size += weight
-            state.apply_action(action)
-        return size
 
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:
         tree = self._tree
-        if self._follows_one:
+        if self._sizes.follows_one:
             why = "although this sampling follows one history"
             advice = "Use a shorter game"
         else:
@@ -359,160 +241,3 @@ class Growth:
             f"{tree.budget.in_words()}, but a single walk over {brief(tree.source)} "
             f"meets {size}, {why}. {advice}{larger}."
         )
-
-
-def infosets_fill(tree: GameTree) -> MemoryBudgetError:
-    """The error for a walk that does not fit, as the infosets met take the budget."""
-    return MemoryBudgetError(
-        f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, their "
-        f"names and tables, fill {tree.budget.in_words()}. The solver can be asked, "
-        "saved, and loaded with a larger max_memory to go on (on the command line: "
-        "--resume --max_memory=...). It stopped before the walk that does not fit."
-    )
-
-
-def present_walk(walk: Walk) -> tuple[int, int, int]:
-    """Identifies a walk of a solver by the iterations begun, the player for whom it is
-    made, and its number in its batch."""
-    marks = walk.marks
-    iteration = walk.cursor.item(layout.ITERATION)
-    return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)
-
-
-# --- walks over compiled rules, which keep no nodes -----------------------------------
-
-
-_LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
-"""The nodes after which a walk is examined, which take it some seconds; and the nodes
-that would take it days."""
-
-_SMALL_SHARE = 1 / 64
-"""Once the infosets met take this share of the memory that they may take, the size of a
-walk is estimated, if that walk has met most of them."""
-
-
-class RuleGrowth(Growth):
-    """Makes room for the infosets that walks over rules meet, which keep no nodes."""
-
-    def __init__(
-        self,
-        tree: GameTree,
-        sampled: Sampled,
-        epsilon: float,
-        store: RuleStore,
-        path: played.Path,
-    ) -> None:
-        """Grows the store of a tree.
-
-        Args:
-            tree: on which a solver walks over rules.
-            sampled, epsilon: see Growth.
-            store: that of the tree.
-            path: where the walk is.
-        """
-        super().__init__(tree, sampled, epsilon)
-        self._store, self._path = store, path
-        self._is_forecast = self._is_measured = False
-
-    def fit(self, walk: Walk) -> None:
-        """As in Growth; a walk over rules needs no nodes."""
-        self.generation = self._tree.generation
-
-    def look(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first large walk, whether it is hopeless.
-
-        Raises:
-            WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
-                fits, or it is one of the first and has visited more than the tree's
-                `walk_limit`.
-        """
-        visited = _visited(walk)
-        limit = self._tree.walk_limit
-        # A limit on later walks would let the clock, which cuts slices, decide.
-        if limit is not None and visited > limit and walk.cursor[layout.ITERATION] == 0:
-            raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
-        self._measure(tables, walk)
-        if self._is_forecast or visited < _LARGE_WALK:
-            return
-        self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(layout.WALKER)
-        tree.note_met()
-        if self._surely_meets_more(_MOST_NODES, tables, player, _PROBES):
-            self._is_forecast = False
-            which = f"{_MOST_NODES:,} nodes, which would take days"
-            raise _hopeless(tree, f"surely visits more than {which}")
-
-    def _measure(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first walk that takes much memory, whether
-        what it meets surely does not fit.
-
-        All that is certain is that a walk meets each of the updated player's infosets
-        at most once, so that all of them that it meets must be in memory in the end.
-
-        Raises:
-            WalkTooLargeError: they are too many.
-        """
-        if self._is_measured or not self._follows_all_own:
-            return
-        if self._tree.walk_limit is not None:  # which ends a walk long before
-            return
-        store, tree = self._store, self._tree
-        most = store.bytes_that_fit()
-        if (
-            2 * _visited(walk) < store.sizes()[0]
-            or store.bytes_used() < _SMALL_SHARE * most
-        ):
-            return
-        self._is_measured, budget = True, tree.budget
-        tree.note_met()
-        player, rates = walk.marks.item(layout.WALKER), store.least_rates()
-        probes = _PROBES_OF_INFOSETS
-        if self._surely_meets_more(most, tables, player, probes, rates):
-            self._is_measured = False
-            what = f"surely meets more information sets than fit {budget.in_words()}"
-            raise _hopeless(tree, what)
-
-    def grow(self, tables: Tables, walk: Walk) -> None:
-        """Makes room for the infoset at which the walk stopped, and more.
-
-        Raises:
-            WalkTooLargeError: the infosets that the first walk meets do not fit, or
-                those that a walk would meet surely do not.
-            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
-        """
-        self._measure(tables, walk)
-        self._make_room(walk)
-
-    @steps
-    def _make_room(self, walk: Walk) -> None:
-        tree = self._tree
-        try:
-            self._store.grow()
-        except MemoryBudgetError as error:
-            tree.note_met()
-            if present_walk(walk) != (0, 0, 0):
-                raise infosets_fill(tree) from error
-            raise WalkTooLargeError(
-                f"A single walk over {brief(tree.source)} meets more than the "
-                f"{tree.num_infosets:,} information sets that fit "
-                f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
-                "history, or raise max_memory if memory allows."
-            ) from error
-        tree.note_met()
-
-    def raise_broken(self, status: int) -> NoReturn:
-        """Raises the GameError for a status from `played.BROKEN` on."""
-        self._store.raise_broken(status - played.BROKEN, self._path)
-
-
-def _visited(walk: Walk) -> int:
-    """The nodes that the present walk has visited."""
-    marks = walk.marks
-    return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
-
-
-def _hopeless(tree: GameTree, how: str) -> WalkTooLargeError:
-    return WalkTooLargeError(
-        f"A single walk over {brief(tree.source)} {how}, since this sampling follows "
-        "all of a player's actions. Use outcome sampling, which follows one history."
-    )

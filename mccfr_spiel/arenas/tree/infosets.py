@@ -1,20 +1,10 @@
-"""The infosets that a tree has met: their records, names, actions and pasts.
+"""The infosets that a growing tree has met: records, strings, actions and pasts.
 
-Infosets are numbered by first visit, and each belongs to one player with one past: its
-`parent`, the player's last sequence before it. Under an abstraction a player may reach
-one string after different pasts; then `parent` is of the past that was met first.
-
-An infoset's name is its information-state string. It is told apart by its string and
-its player, since a few of OpenSpiel's games give two players the same string.
-
-There are three sources of strings: `MetNames` has them in memory, for trees that grow;
-`KeyNames` spells them from information keys, for what compiled rules have met; and
-`TextNames` reads them from one long text, of a file or a policy. Those of a public tree
-are spelled by its source on demand.
+Infosets are numbered by first visit. Each has one player and one past: its `parent`,
+the player's last sequence before it. Under an abstraction a player may reach one string
+after different pasts; `parent` is then the past that was met first.
 """
 
-import hashlib
-import itertools
 import struct
 import sys
 from array import array
@@ -24,184 +14,12 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.names import InfosetNames
 from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
-from mccfr_spiel.arenas.rules.game import replayed
-from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets
-from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
-
-# --- the names of infosets ------------------------------------------------------------
-
-
-_BATCH = 1 << 18
-"""Strings that are decoded at a time."""
-
-
-def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
-    """The strings that more than one player has, given each string's player."""
-    owners: dict[str, int] = {}
-    pairs = zip(strings, players, strict=True)
-    return {string for string, p in pairs if owners.setdefault(string, p) != p}
-
-
-class InfosetNames:
-    """The names of infosets that are all known.
-
-    A name is found by binary search among the hashes of all strings, which are made
-    when the first is asked for. They take 12 bytes an infoset.
-
-    Attributes:
-        players: `[I]` whose each infoset is.
-        first: the first infoset with each string, where the strings are in memory.
-    """
-
-    def __init__(self, players: Any) -> None:
-        self.players, self.first = players, dict[str, int]()
-        self._index: tuple[np.ndarray, np.ndarray] | None = None
-
-    def __len__(self) -> int:
-        return len(self.players)
-
-    def __iter__(self) -> Iterator[str]:
-        """The strings, one by one: all at once may take more memory than all else."""
-        raise NotImplementedError
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        raise NotImplementedError
-
-    def strings(self) -> list[str]:
-        """`[I]` the information-state strings."""
-        return list(self)
-
-    def find(self, info_state: str, player: int | None = None) -> int:
-        """The first infoset with a string, of a player if one is given; else -1."""
-        if self._index is None:
-            self._index = self._make_index()
-        hashes, order = self._index
-        wanted = hash(info_state)
-        position = int(np.searchsorted(hashes, wanted))
-        while position < len(order) and hashes[position] == wanted:
-            infoset = int(order[position])
-            is_its = player is None or self.players[infoset] == player
-            if is_its and self.info_state(infoset) == info_state:
-                return infoset
-            position += 1
-        return -1
-
-    def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hashes of the strings, ascending, and the infoset of each."""
-        hashes = np.fromiter(map(hash, self), np.int64, len(self))
-        order = np.argsort(hashes, kind="stable").astype(np.int32)
-        return hashes[order], order
-
-    def shared(self) -> set[str]:
-        """The strings that more than one player has."""
-        return shared_by(self, self.players)
-
-
-class KeyNames(InfosetNames):
-    """Names that are kept as information keys and spelled on demand."""
-
-    def __init__(
-        self, rules: BoundRules, keys: kernel.RowTable, players: np.ndarray
-    ) -> None:
-        """Keeps the keys.
-
-        Args:
-            rules: which spell a key.
-            keys: of the infosets, each with the player before it. The table may be
-                empty; then `find_key` makes one.
-            players: `[I]`.
-        """
-        super().__init__(players)
-        self.rules, self.keys = rules, keys
-
-    def __iter__(self) -> Iterator[str]:
-        if self.rules.spell is None:
-            return map(self.info_state, range(len(self)))
-        return kernel.spelled(self.rules, self.keys, len(self))
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        return self.rules.info_state(*self.key(infoset))
-
-    def key(self, infoset: int) -> tuple[int, np.ndarray]:
-        """The player and the information key of an infoset."""
-        return kernel.key_of(self.keys, infoset)
-
-    def find_key(self, player: int, key: np.ndarray) -> int:
-        """The number of the infoset with that player and key; -1 if there is none."""
-        values, rows, table = self.keys
-        if len(table) == 0:
-            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=kernel.SLOT)
-            table = kernel.larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
-            self.keys = kernel.RowTable(values, rows, table)
-        row = np.array([player, *key], np.int64)
-        hashed = np.uint64(kernel.row_hash(row, len(row)))
-        return max(int(kernel.find_key(values, rows, table, hashed, row, len(row))), -1)
-
-    def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """As in InfosetNames.
-
-        Raises:
-            GameError: two infosets of one player have the same string.
-        """
-        hashes, order = super()._make_index()
-        for position in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
-            first, second = order[position : position + 2].tolist()
-            player = self.players[first]
-            if player == self.players[second] and (
-                self.info_state(first) == self.info_state(second)
-            ):
-                raise GameError(
-                    f"{self.rules.description.short_name}: Words.info_state gives two "
-                    f"information keys of player {player} one string, "
-                    f"{self.info_state(first)!r}: {self.key(first)[1].tolist()} and "
-                    f"{self.key(second)[1].tolist()}. Give each key its own."
-                )
-        return hashes, order
-
-    def shared(self) -> set[str]:
-        """The strings that more than one player has."""
-        if self.rules.spell is None:
-            return set()  # as each begins with its player
-        return super().shared()
-
-
-class TextNames(InfosetNames):
-    """Names that stand in one long text."""
-
-    def __init__(self, text: np.ndarray, ends: np.ndarray, players: np.ndarray) -> None:
-        """Keeps the arrays.
-
-        Args:
-            text: uint8, the strings in UTF-8, one after the other.
-            ends: `[I]` int64, where each ends.
-            players: `[I]`.
-        """
-        super().__init__(players)
-        self._text, self._ends = text, ends
-
-    def __iter__(self) -> Iterator[str]:
-        # One pass decodes a batch of names, so that no more of the text is in memory.
-        for first in range(0, len(self), _BATCH):
-            ends = self._ends[first : first + _BATCH]
-            start = self._start(first)
-            data = self._text[start : ends[-1]].tobytes()
-            for begin, end in itertools.pairwise([0, *(ends - start).tolist()]):
-                yield data[begin:end].decode("utf-8", "surrogateescape")
-
-    def _start(self, infoset: int) -> int:
-        return int(self._ends[infoset - 1]) if infoset else 0
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        data = self._text[self._start(infoset) : self._ends[infoset]].tobytes()
-        return data.decode("utf-8", "surrogateescape")
 
 
 class MetNames(InfosetNames):
@@ -370,12 +188,6 @@ class Infosets:
             self._strings = self.names.strings()
         return self._strings
 
-    def digest(self) -> str:
-        """A hash of the infosets, their players, pasts, names and actions."""
-        digest = hashlib.blake2b(self.used().view(np.uint8).data, digest_size=16)
-        digest.update(self.action_array().view(np.uint8).data)
-        return digest.hexdigest()
-
     # --- meeting infosets ----------------------------------------------------
 
     def meet_again(
@@ -517,53 +329,3 @@ class Infosets:
         del self.legal_actions[num_infosets:], self.actions[num_sequences:]
         del self._strings[num_infosets:]
         self.names.drop(num_infosets)
-
-
-# --- the names of the infosets of a public tree, which its source spells on demand ----
-
-
-class HandNames(InfosetNames):
-    """The names of a public tree's infosets.
-
-    Attributes:
-        public: the tree.
-        found: its infosets.
-    """
-
-    def __init__(self, public: PublicTree, found: HandInfosets) -> None:
-        super().__init__(found.records["player"])
-        self.public, self.found = public, found
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.info_state, range(len(self)))
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        return self.public.info_state(*self.found.node_and_hand(infoset))
-
-    def find(self, info_state: str, player: int | None = None) -> int:
-        """As in InfosetNames, but without hashes if the source can read strings."""
-        if self.public.locate is None:
-            return super().find(info_state, player)
-        try:
-            node, hand = self.public.locate(info_state)
-        except ValueError:
-            return -1
-        members = self.found.members[self.found.rows[node]]
-        places = np.flatnonzero(members == hand)
-        is_its = player in (None, self.public.player[node]) and len(places) > 0
-        if not is_its or self.public.kind[node] != DECISION:
-            return -1
-        infoset = int(self.found.first[node] + places[0])
-        return infoset if self.info_state(infoset) == info_state else -1
-
-    def shared(self) -> set[str]:
-        """The strings that more than one player has."""
-        return super().shared() if self.public.locate is None else set()
-
-    def states(self, game: pyspiel.Game) -> Iterator[pyspiel.State]:
-        """`[I]` a state of each infoset."""
-        for infoset in range(len(self)):
-            yield replayed(
-                game, self.public.history(*self.found.node_and_hand(infoset))
-            )

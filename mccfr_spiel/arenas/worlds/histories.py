@@ -469,8 +469,13 @@ class SlicedPass:
 
     @property
     def num_nodes(self) -> int:
-        """What the pass has touched so far."""
+        """The nodes, or steps between worlds, touched so far."""
         raise NotImplementedError
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """`[S]` the gradient as far as it has been made."""
+        return self.walk.gradient
 
     def rows(self) -> dict[str, tuple[int, int]]:
         """Of arrays of `found` how many rows are used, and for how many there must be

@@ -19,11 +19,11 @@ from tests.rules.mistaken import (
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.description import BoundRules
 from mccfr_spiel.arenas.rules.game import check_sizes
 from mccfr_spiel.arenas.rules.store import expand_rules
-from mccfr_spiel.arenas.tree.growth import WalkTooLargeError
 from mccfr_spiel.arenas.tree.infosets import KeyNames
 from mccfr_spiel.common.checkpoint import CheckpointError, Contents
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError

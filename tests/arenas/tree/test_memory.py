@@ -9,7 +9,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arenas.tree.growth import WalkTooLargeError
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.tree.nodes import OUTCOMES
 
 

@@ -15,9 +15,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, cached_tree
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.tree import cache as tree_cache
 from mccfr_spiel.arenas.tree.cache import TreeCacheWarning, shared_tree
-from mccfr_spiel.arenas.tree.full_pass import full_pass
 from tests.small_games import leaf, move, small_game
 
 pytestmark = pytest.mark.compiled

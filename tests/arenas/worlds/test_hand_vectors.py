@@ -10,14 +10,14 @@ import pytest
 from tests.worlds.test_worlds import broken_ties
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.policy_vectors import representative_states
 from mccfr_spiel.arenas.rules import GameError
-from mccfr_spiel.arenas.tree.full_pass import full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.worlds import hand_lists, public_tree
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.passes import add_reaches
-from mccfr_spiel.policies.vectors import representative_states
 
 NO_LIMIT = (
     "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 1,firstPlayer=1 1"

@@ -10,8 +10,8 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 from tests.worlds.test_worlds import random_policy
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.loading import load_game
 from mccfr_spiel.arenas.worlds import histories
 
 GOOFSPIEL = (

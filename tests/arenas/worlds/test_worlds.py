@@ -9,11 +9,12 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
-from mccfr_spiel.arenas.tree.full_pass import full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.loading import load_game
 from mccfr_spiel.arenas.worlds import finding, places
 from mccfr_spiel.arenas.worlds.finding import PlaceWalk, check_independence, find_worlds
 from mccfr_spiel.arenas.worlds.passes import Leaves
@@ -22,7 +23,6 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.policies import vectors
-from mccfr_spiel.policies.vectors import policy_vector
 from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (

@@ -2,12 +2,12 @@
 
 import pyspiel
 import pytest
+from mccfr_spiel.arenas.tree.readable import ReadableTree
 
 from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.kernel import key_place
 from mccfr_spiel.arenas.rules.twins import BoundTwin, twin_of
-from mccfr_spiel.arenas.tree.loading import known_twin
-from mccfr_spiel.arenas.tree.readable import ReadableTree
+from mccfr_spiel.arenas.tree.twin_choice import known_twin
 
 
 @compiled

@@ -7,8 +7,8 @@ from typing import Any
 import pyspiel
 from open_spiel.python.games import liars_poker  # noqa: F401
 
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.rules.twins import difference_to, twin_of
-from mccfr_spiel.arenas.tree.loading import turn_based
 
 BOTH = True, False
 OBSERVED = "reveal-nothing", "reveal-numturns"

@@ -6,7 +6,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree import loading
+from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process

@@ -15,10 +15,10 @@ from tests.twins.broken import broken, take_places_from_keys
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arenas.tree import loading
-from mccfr_spiel.arenas.tree.growth import WalkTooLargeError
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.tree.infosets import KeyNames
-from mccfr_spiel.arenas.tree.loading import TwinWarning
+from mccfr_spiel.arenas.tree.twin_choice import TwinWarning
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.vectors import LEDUC, tables_by_name
 

@@ -13,11 +13,12 @@ from tests.twins import random_settings as settings
 from tests.twins.broken import broken
 
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.rules.game import check_sizes
 from mccfr_spiel.arenas.rules.twins import TWINS, difference_to, twin_of
-from mccfr_spiel.arenas.tree import loading
 from mccfr_spiel.arenas.tree.infosets import KeyNames
-from mccfr_spiel.arenas.tree.loading import TwinWarning, turn_based
+from mccfr_spiel.arenas.tree.twin_choice import TwinWarning
 from tests.small_games import leaf, move, small_game
 
 GAMES = [

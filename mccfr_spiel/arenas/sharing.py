@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.arenas.arena import Table, WalkSpec
 from mccfr_spiel.arenas.rules import grouped, kernel
+from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.whole import cut_for_batches
 from mccfr_spiel.common.arrays import sequences_at, spans
@@ -251,20 +253,17 @@ class GroupedWalks:
             and list take.
     """
 
-    def __init__(
-        self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
-    ) -> None:
+    def __init__(self, table: Table, store: RuleStore, spec: WalkSpec) -> None:
         """Makes nothing yet.
 
         Args:
-            tree: the game's, whose walks go over rules.
-            sampled, rule: see `grouped.make_grouped_iterate`.
-            num_threads: the most threads that may share.
+            table: of the game.
+            store: the infosets that walks over the rules have met.
+            spec: what the walks are like.
         """
-        assert tree.rule_store is not None
-        self._tree, self._store = tree, tree.rule_store
-        self._sampled, self._rule = sampled, rule
-        self.num_threads = min(num_threads, grouped.NUM_GROUPS)
+        self._tree, self._store = table, store
+        self._sampled, self._rule = spec.sampled, spec.rule
+        self.num_threads = min(spec.threads, grouped.NUM_GROUPS)
         self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads
         self._kernel: Any = None
         self._plan = np.zeros(grouped.PLAN_SIZE, np.int64)

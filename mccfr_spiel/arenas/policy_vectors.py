@@ -2,21 +2,17 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.arenas.tree.cache import complete_tree, whole_tree_beside
-from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.infosets import HandNames
-from mccfr_spiel.arenas.tree.loading import same_name
-from mccfr_spiel.arenas.tree.whole import check_store
+from mccfr_spiel.arenas.infosets.loading import same_name
+from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import checked_vector, sequences_of
 from mccfr_spiel.policies.policy import (
     Answers,
@@ -28,7 +24,7 @@ from mccfr_spiel.policies.policy import (
 from mccfr_spiel.policies.table import moved, without_turn
 
 
-def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
+def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
     """`[S]` any policy as a vector over the sequences of a complete tree.
 
     Args:
@@ -53,7 +49,7 @@ def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
     return vector
 
 
-def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
+def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
     """`[S]` one policy as a vector, see `policy_vector`.
 
     If a player is given, a policy that has to be asked is asked at that player's states
@@ -84,7 +80,7 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     actions, table = tree.actions.tolist(), _table_of(policy)
     seen: Iterable[Any] = tree.infoset_names
     if table is None:
-        seen = representative_states(tree)
+        seen = tree.states(range(tree.num_infosets))
     is_simultaneous = tree.source is not tree.game
     for where, infoset in zip(seen, tree.infosets, strict=True):
         _, start, _, count, acting = infoset.item()
@@ -107,7 +103,7 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
 
 
 def _asked_in_batches(
-    tree: GameTree, function: Callable[..., Any], player: int | None
+    tree: InfosetTable, function: Callable[..., Any], player: int | None
 ) -> np.ndarray:
     """`[S]` the policy of a function that answers for B infosets at a time.
 
@@ -137,7 +133,7 @@ def _asked_in_batches(
     wanted = (
         [not one.startswith("_") for one in names] if len(names) == 3 else [True] * 3
     )
-    states: Iterable[Any] = representative_states(tree) if wanted[0] else ()
+    states: Iterable[Any] = tree.states(range(tree.num_infosets)) if wanted[0] else ()
     states, strings = iter(states), iter(tree.infoset_names if wanted[2] else ())
     vector, num_actions = np.ones(tree.num_sequences), tree.game.num_distinct_actions()
     for first in range(0, tree.num_infosets, _ASKED):
@@ -202,72 +198,3 @@ _ASKED = 4096
 
 _SINGLE = 1e-4
 """How far from 1 sums of float32 probabilities may be."""
-
-
-def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
-    """`[I]` a state of each infoset."""
-    if isinstance(tree.infoset_names, HandNames):
-        return tree.infoset_names.states(tree.game)
-    if tree.worlds is not None:
-        return _states_in_worlds(tree)
-    return (tree.state_at(node)[0] for node in tree.first_nodes().tolist())
-
-
-def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
-    """States made one by one from the history that was noted for each infoset."""
-    for length, *moves in map(np.ndarray.tolist, tree.histories_of_infosets()):
-        state = tree.game.new_initial_state()
-        for move in moves[:length]:
-            state.apply_action(move)
-        yield state
-
-
-# --- the tree to evaluate a policy on -------------------------------------------------
-
-
-_BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
-"""What reading a policy takes for each: numpy's vectors, and Python's objects."""
-
-_BYTES_OF_HANDS = 24
-"""For each sequence of a tree of hands, once its policy is a vector: two vectors for
-the passes, and one to spare."""
-
-Game = pyspiel.Game | str | GameTree
-
-
-def read_policy(
-    game: Game,
-    policy: Any,
-    max_memory: MaxMemory,
-    twin: bool | None = None,
-    store: str = "auto",
-) -> tuple[GameTree, np.ndarray]:
-    """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
-
-    A tree that a solver has grown is left as it is; a whole one is kept beside it.
-    """
-    check_store(store)
-    each = policy if is_one_for_each(policy) else [policy]
-    trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
-    grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
-    if grown is not None and not isinstance(game, GameTree):
-        tree = whole_tree_beside(grown, game, max_memory, twin=twin, store=store)
-    else:
-        tree = complete_tree(game, max_memory, twin=twin, store=store)
-        if isinstance(game, GameTree) and tree is not game:
-            # It has other numbers, so vectors are read by strings.
-            size = (game.num_sequences,)
-            each = [
-                SequencePolicy(game, one)
-                if isinstance(one, np.ndarray) and one.shape == size
-                else one
-                for one in each
-            ]
-            policy = each if is_one_for_each(policy) else each[0]
-    is_known = isinstance(tree.infoset_names, HandNames) and trees == [tree]
-    size = _BYTES_OF_HANDS if is_known else _BYTES_OF_SEQUENCE
-    size *= tree.num_sequences
-    if tree.worlds is None and not isinstance(policy, np.ndarray):
-        size += _BYTES_OF_INFOSET * tree.num_infosets
-    tree.budget.require(size, "Reading the policy and its plans takes")
-    return tree, policy_vector(tree, policy)

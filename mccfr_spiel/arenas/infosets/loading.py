@@ -1,4 +1,4 @@
-"""Loads games and their twins, tells whether two are the same, names their actions.
+"""Loads games, tells whether two are the same, names their actions.
 
 A game is loaded by its string and brought into the form that trees are made of.
 Everything that is refused before a single state is looked at is refused here.
@@ -25,13 +25,10 @@ import collections
 import difflib
 import hashlib
 import importlib
-import math
 import pathlib
 import re
-import statistics
-import warnings
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyspiel
@@ -44,10 +41,8 @@ from mccfr_spiel.arenas.rules.description import (
     parameters_of,
     rules_of,
 )
-from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import forecast
 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """The way out if a game is not registered."""
@@ -416,7 +411,7 @@ def names_anywhere(
     game: pyspiel.Game,
     player: int,
     actions: Sequence[int],
-    state: Callable[[], pyspiel.State | None] = lambda: None,
+    state: pyspiel.State | None = None,
 ) -> list[str]:
     """The names of a player's actions by compiled rules, which need no state; of other
     games those at a state, or without one those that the game gives whatever the state,
@@ -424,15 +419,14 @@ def names_anywhere(
 
     Args:
         game, player, actions: whose names, and of what.
-        state: gets a state where the player has these actions, None if there is none.
+        state: one where the player has these actions; None if there is none.
     """
     rules = rules_of(game)
     if rules is not None:
         words = rules.description.words
         return [words.action(rules.parameters, player, action) for action in actions]
-    found = state()
-    if found is not None:
-        return names_at(found, player, actions)
+    if state is not None:
+        return names_at(state, player, actions)
     return [_plain_name(game, player, action) for action in actions]
 
 
@@ -629,116 +623,3 @@ def _said_poker(game: pyspiel.Game, info_state: str) -> str:
         for part in (board[start : start + sizes[number]], said_moves):
             words += f" | {part}" if part else ""
     return words
-
-
-# --- compiled twins of OpenSpiel's games ----------------------------------------------
-#
-# A tree that a twin expands is that of the game itself: its nodes, infosets, strings
-# and numbers are those of an expansion through pyspiel, to the bit. Only the time
-# differs. So nothing that is made of a tree, such as a checkpoint or a policy, knows
-# how the tree was expanded.
-
-
-WORTH_EXPANDING = 100_000
-"""The least nodes of a tree that a twin expands; pyspiel takes a quarter of a second
-for as many. Compiling a twin takes 6 to 8 s, once on a machine. Whether that has
-happened already makes no difference, so that a run does not depend on earlier ones."""
-
-WORTH_WALKING = 500_000
-"""The least nodes of a tree for which sampling solvers and plays use a twin."""
-
-NEAR = 10
-"""A tree is examined closely if this multiple of its nodes would not fit."""
-
-_HISTORIES, _MOVES = 20, 400
-"""The histories, and the moves, that are played at each load: some 10 ms."""
-
-
-class TwinWarning(UserWarning):
-    """A twin does not play as its game does, so it was not used."""
-
-
-def usable_twin(source: pyspiel.Game, least: int) -> BoundTwin | None:
-    """The twin of a game; None if there is none, or it differs from the game.
-
-    They are compared by some random histories, other ones at each call. If they differ,
-    a TwinWarning says how, and after which history.
-
-    Args:
-        source: the game.
-        least: how many nodes its tree must have, about; 0 for any tree.
-    """
-    game = turn_based(source)
-    twin = known_twin(game)
-    if twin is None or (least and estimate_of(game) < least):
-        return None
-    difference = difference_to(game, twin, histories=_HISTORIES, moves=_MOVES)
-    if difference is None:
-        return twin
-    warnings.warn(
-        f"The compiled twin of {brief(source)} is not used, since it differs from "
-        f"it: {difference}. OpenSpiel's game is used, which takes longer.",
-        TwinWarning,
-        stacklevel=2,
-    )
-    return None
-
-
-_estimates: dict[str, float] = {}
-"""The results of `estimate_of` by game string; games with twins are known by it."""
-
-
-def estimate_of(game: pyspiel.Game) -> float:
-    """About how many nodes a game's tree has, by a few random histories, always the
-    same.
-
-    Raises:
-        ValueError: a history does not end.
-    """
-    name = str(game)
-    if name in _estimates:
-        return _estimates[name]
-    found = forecast(
-        game.new_initial_state,
-        pyspiel.State.information_state_string,
-        longest=longest_history(game),
-        per_infoset=0,
-        most_nodes=math.inf,  # so few histories are followed
-    )
-    if found.endless is not None:
-        check_length(game, len(found.endless.history()))
-    _estimates[name] = statistics.fmean(found.nodes)
-    return _estimates[name]
-
-
-def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
-    """The argument `twin` of public functions.
-
-    Args:
-        twin: None, True or False.
-        game: as it was given.
-
-    Raises:
-        ValueError: it is none of these, or it is True and the game has no twin.
-    """
-    if twin is None or twin is False:
-        return twin
-    if twin is not True:
-        raise ValueError(f"twin={twin!r} is none of None, True and False.")
-    if known_twin(turn_based(game)) is None:
-        raise ValueError(
-            f"twin=True, but {brief(game)} has no compiled twin. The games "
-            f"{', '.join(TWINS)} have one for most of their parameters."
-        )
-    return True
-
-
-def known_twin(game: pyspiel.Game) -> BoundTwin | None:
-    """The twin of a game that is surely OpenSpiel's own; None if there is none.
-
-    Args:
-        game: in its turn-based form.
-    """
-    twin = twin_of(game)
-    is_openspiels = type(game).__module__.startswith("open_spiel.python.games.")
-    return twin if is_openspiels or told_by_string(game) else None
