@@ -134,9 +134,8 @@ class Desks:
 
 def bits(solver: ms.Solver) -> dict[str, bytes]:
     """All that a solver has learned, and where it is."""
-    arrays = solver.state.saved()
-    if solver.state.store is not None:
-        arrays |= solver.state.store.saved()
+    _, arrays = solver.arena.saved(is_made_whole=True)
+    arrays |= solver.state.saved()
     return {name: one.tobytes() for name, one in arrays.items()}
 
 

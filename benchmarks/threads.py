@@ -148,9 +148,10 @@ def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
 
 def are_shared(solver: ms.Solver) -> bool:
     """Whether threads have shared a batch."""
-    trees = solver.state.sharing
-    is_by_blocks = trees is not None and trees.cut is not None
-    return is_by_blocks or solver.state.groups is not None
+    engine: Any = solver.state.engine
+    shared = getattr(engine, "shared", None)
+    is_by_blocks = shared is not None and shared.cut is not None
+    return is_by_blocks or getattr(engine, "groups", None) is not None
 
 
 def measure_batches(game: str) -> Iterator[list[str]]:

@@ -24,11 +24,12 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas import sharing
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
-from mccfr_spiel.solving import running, sharing
+from mccfr_spiel.solving import running
 from mccfr_spiel.solving.cluster import InThisProcess
 
 ITERATIONS = 20

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
-from tests.tree.test_abstraction import jack_or_queen
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
@@ -20,6 +19,7 @@ from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import flags_of, named_settings
 from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from tests import reference
+from tests.arenas.tree.test_abstraction import jack_or_queen
 from tests.test_solver import ESTIMATORS
 from tests.vectors import KUHN_3, follow_textbook
 

@@ -23,7 +23,12 @@ from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, find_arena
 from mccfr_spiel.arenas.worlds import finding, public_tree
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, MaxMemory, TreeFullError
+from mccfr_spiel.common.limits import (
+    Budget,
+    MaxMemory,
+    MemoryBudgetError,
+    TreeFullError,
+)
 
 STORES = "auto", "tree", "none", "worlds"
 """The values of `store`."""
@@ -122,8 +127,7 @@ def choose_arena(
     if isinstance(game, InfosetTable) and not isinstance(game, GameTree):
         return _given_arena(game, needs, store)
     case = _case_of(game, needs, store, limits or Limits())
-    if reason := _why_nowhere(case):
-        raise ValueError(reason)
+    refuse_everywhere(case.tree, needs, store)
     failures: list[tuple[str, ValueError]] = []
     candidates = [row for row in CANDIDATES if case.wants(*row.stores)]
     for position, candidate in enumerate(candidates):
@@ -141,6 +145,12 @@ def choose_arena(
         except (TreeFullError, UnsuitableError) as error:
             failures.append((candidate.name, error))
     raise _refusal(case, failures)
+
+
+def refuse_everywhere(game: GameTree, needs: Needs, store: str) -> None:
+    """Raises ValueError if an algorithm runs in no arena of a game, whatever fits."""
+    if reason := _why_nowhere(Case(game, needs, store, True)):
+        raise ValueError(reason)
 
 
 def answers(
@@ -234,7 +244,8 @@ def _refusal(case: Case, failures: list[tuple[str, ValueError]]) -> ValueError:
     """The error that lists why each candidate failed."""
     too_large = [error for _, error in failures if isinstance(error, TreeFullError)]
     sentences = list(dict.fromkeys(str(error) for _, error in failures))
-    cause = too_large[0] if too_large else failures[0][1]
+    in_memory = [one for one in too_large if isinstance(one, MemoryBudgetError)]
+    cause = next(iter(in_memory or too_large), failures[0][1])
     if len(sentences) == 1:
         return cause
     lines = [f"  {name}: {error}" for name, error in failures]

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.tree.test_abstraction import without_first_round
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
@@ -29,6 +28,7 @@ from mccfr_spiel.arenas.tree import whole as whole_trees
 from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
+from tests.arenas.tree.test_abstraction import without_first_round
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
 from tests.vectors import KUHN_3, LEDUC

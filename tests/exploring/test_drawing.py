@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pyspiel
 import pytest
-from tests.tree.test_game_tree import histories
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.loading import said_at, said_info_state
 from mccfr_spiel.exploring.drawing import printed
+from tests.arenas.tree.test_game_tree import histories
 from tests.small_games import chance, leaf, move, small_game
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,11 +9,12 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.arenas import sharing
 from mccfr_spiel.arenas.tree import whole as cutting
 from mccfr_spiel.kernels import apply, shared_walks, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
-from mccfr_spiel.solving import sharing, state
+from mccfr_spiel.solving import state
 from tests.small_games import named
 from tests.test_solver import RULES
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits

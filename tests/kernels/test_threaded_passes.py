@@ -44,7 +44,7 @@ def test_any_number_of_threads_has_the_bits_of_one(name, game):
     for alternating in (True, False):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
         solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
-        assert [solver.state.num_threads for solver in solvers] == [*THREADS]
+        assert [solver.state.engine.num_threads for solver in solvers] == [*THREADS]
         for more in (1, 2):
             for solver in solvers:
                 solver.iterate(more)

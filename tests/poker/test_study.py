@@ -9,7 +9,7 @@ import pytest
 from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
@@ -34,7 +34,7 @@ def in_words(decision):
 
 def mixed(game, seed):
     """A policy of all hands, and the same as a dictionary of strings."""
-    tree = GameTree(game).find_worlds()
+    tree = complete_table(game, store="worlds")
     generator, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
     table = {}
     for number, infoset in enumerate(tree.infosets):

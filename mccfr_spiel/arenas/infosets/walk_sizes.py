@@ -155,8 +155,9 @@ def infosets_fill(table: Any) -> MemoryBudgetError:
     return MemoryBudgetError(
         f"The {table.num_infosets:,} infosets of {brief(table.source)} met so far, "
         f"their names and tables, fill {table.budget.in_words()}. The solver can be "
-        "asked, saved, and loaded with a larger max_memory to go on (on the command line: "
-        "--resume --max_memory=...). It stopped before the walk that does not fit."
+        "asked, saved, and loaded with a larger max_memory to go on (on the command "
+        "line: --resume --max_memory=...). It stopped before the walk that does not "
+        "fit."
     )
 
 

@@ -18,13 +18,13 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import (
     check_length,
-    known_twin,
     load_game,
     turn_based,
 )
 from mccfr_spiel.arenas.rules import description
 from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.rules.game import PlainRules, View
+from mccfr_spiel.arenas.tree.twin_choice import known_twin
 from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL

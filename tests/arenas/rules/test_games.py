@@ -14,6 +14,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.expansion import expand
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.evaluation.theory import m_values
@@ -21,7 +22,7 @@ from mccfr_spiel.evaluation.theory import m_values
 games = importlib.import_module("mccfr_spiel.games")
 
 _NO_BYTECODE = shutil.ignore_patterns("__pycache__")
-_ROOT = pathlib.Path(__file__).parents[2]
+_ROOT = pathlib.Path(__file__).parents[3]
 _THREE_DECKS = games.PAPER_GAMES["Goofspiel, three decks of 4"]
 _FIVE = "python_goofspiel(num_cards=5,points_order=descending)"
 _LEDUC_13 = "python_leduc_ranks(ranks=13)"
@@ -47,7 +48,7 @@ def tree_of(game: str) -> GameTree:
 def tree_through_pyspiel(game: str) -> GameTree:
     """A tree whose root is already expanded goes on through pyspiel."""
     tree = GameTree(game)
-    tree.expand(0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
+    expand(tree, 0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
     return tree.expand_all()
 
 

@@ -4,15 +4,15 @@ number of threads, new infosets included."""
 from typing import Any
 
 import pytest
-from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
+from mccfr_spiel.arenas import sharing
 from mccfr_spiel.arenas.rules import played, store
 from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
-from mccfr_spiel.solving import sharing
+from tests.arenas.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
 THREADS = (1, 3)
 LARGE = "python_goofspiel(num_cards=6)"
@@ -51,7 +51,7 @@ def started(game, algorithm, threads, **more) -> Any:
 
 def bits(solver) -> dict[str, bytes]:
     """All that a solver has learned, where it is, and the infosets that it has met."""
-    arrays = solver.state.saved() | solver.state.store.saved()
+    arrays = solver.state.saved() | solver.arena.known.saved()
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -144,7 +144,7 @@ def test_a_mistake_of_rules_is_told_in_the_words_of_one_thread(
         solver.iterate(1)
         solver.iterate(1)
         before = solver.state.saved()["average"].copy()
-        solver.state.store.game.settings[FAULT] = FAULTS.index(fault)
+        solver.arena.known.game.settings[FAULT] = FAULTS.index(fault)
         words = ""
         for _ in range(2):  # it is met again
             with pytest.raises(GameError) as error:

@@ -15,7 +15,7 @@ from mccfr_spiel import GameError, GameTree, Solver
 from tests import small_games
 from tests.small_games import chance, leaf, move, small_game
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 UTILITY = pyspiel.GameType.Utility
 ENGINES = "cfr", "external_sampling", "outcome_sampling"
 

@@ -8,7 +8,19 @@ import numpy as np
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
-from tests.rules.mistaken import (
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameError, GameTree, Solver, algorithms
+from mccfr_spiel.arenas.infosets.names import KeyNames
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
+from mccfr_spiel.arenas.rules import compiled
+from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.game import check_sizes
+from mccfr_spiel.arenas.rules.store import expand_rules
+from mccfr_spiel.common.checkpoint import CheckpointError, Contents
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.policies.names import Names
+from tests.arenas.rules.mistaken import (
     EXPANDED,
     MISTAKEN,
     ON_SECOND_MEETING,
@@ -16,18 +28,6 @@ from tests.rules.mistaken import (
     sizes,
     start,
 )
-
-import mccfr_spiel as ms
-from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
-from mccfr_spiel.arenas.rules import compiled
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.game import check_sizes
-from mccfr_spiel.arenas.rules.store import expand_rules
-from mccfr_spiel.arenas.tree.infosets import KeyNames
-from mccfr_spiel.common.checkpoint import CheckpointError, Contents
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
-from mccfr_spiel.policies.names import Names
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.vectors import assert_same, tables_by_name
 
@@ -135,21 +135,17 @@ def test_games_without_rules_are_refused_without_a_tree():
 
 
 def test_a_tree_with_nodes_is_not_walked_without_them():
-    with pytest.raises(ValueError, match=r"58 nodes .* already, .* take a new one"):
+    with pytest.raises(ValueError, match=r"58 nodes .* already, .* give the game inst"):
         Solver(GameTree(ONE_CARD).expand_all(), store="none")
-    tree = GameTree(ONE_CARD)
-    first = Solver(tree, seed=1, store="none")
-    for store in ("tree", "auto"):
-        with pytest.raises(
-            ValueError, match=r"keep no nodes. Give the solver the game"
-        ):
-            Solver(
-                tree, ms.CFR if store == "auto" else ms.EXTERNAL_SAMPLING, store=store
-            )
-    with pytest.raises(ValueError, match=r"keep no nodes. Make another"):
-        tree.expand_all()
-    # Solvers may share such a tree.
-    second = Solver(tree, seed=2)
+    first = Solver(GameTree(ONE_CARD), seed=1, store="none")
+    with pytest.raises(
+        ValueError, match=r"keeps no nodes, .* Give the solver the game"
+    ):
+        Solver(first.tree, ms.EXTERNAL_SAMPLING, store="tree")
+    with pytest.raises(ValueError, match=r"keep no nodes, .* Give the game instead"):
+        Solver(first.tree, ms.CFR)
+    # Solvers may share such an arena.
+    second = Solver(first.tree, seed=2)
     alone = Solver(ONE_CARD, seed=2, store="none")
     for _ in range(5):
         first.iterate(3)

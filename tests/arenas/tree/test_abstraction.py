@@ -265,7 +265,7 @@ def test_what_cannot_forget_is_refused_in_words():
     with pytest.raises(ValueError, match=r"balanced strategy.*outcome\(epsilon\)"):
         abstract(ms.BALANCED_OUTCOME_SAMPLING)
     tree = GameTree("kuhn_poker", abstraction=jack_or_queen)
-    with pytest.raises(ValueError, match="without this abstraction"):
+    with pytest.raises(ValueError, match="built without the abstraction"):
         Solver(tree, abstraction=identity)
     policy = Solver(tree).average_policy()
     for refused in (

@@ -10,6 +10,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
+from mccfr_spiel.arenas.tree.expansion import expand
 from mccfr_spiel.arenas.tree.nodes import OUTCOMES
 
 
@@ -100,7 +101,7 @@ def test_outcomes_that_are_kept_for_replays_are_counted_until_nodes_are_dropped(
     cards = ";".join(f"{rank}2+" for rank in "23456789TJQKA")
     name = "python_holdem_subgame(board=Ks7d4c2s9h,pot=100,stacks=300,bets=50%"
     tree = GameTree(f"{name},range0={cards},range1={cards})")
-    outcomes, *_ = tree.expand(0, *tree.state_at(0))
+    outcomes, *_ = expand(tree, 0, *tree.state_at(0))
     assert tree.budget.held(OUTCOMES) > 8 * len(outcomes) > 8000
     last = len(outcomes)
     assert tree.state_at(last)[0].history() == [outcomes[last - 1][0]]

@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
-from tests.worlds.test_worlds import broken_ties
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.policy_vectors import representative_states
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.rules import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.worlds import hand_lists, public_tree
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.passes import add_reaches
+from tests.arenas.worlds.test_worlds import broken_ties
 
 NO_LIMIT = (
     "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 1,firstPlayer=1 1"
@@ -39,7 +38,7 @@ LARGER = (
 
 def both_trees(name):
     """The tree of hands, that of histories, and each sequence's number in the other."""
-    hands, histories = GameTree(name).find_worlds(), GameTree(name).expand_all()
+    hands, histories = complete_table(name, store="worlds"), GameTree(name).expand_all()
     players = histories.infosets["player"].tolist()
     numbers = {
         key: number
@@ -122,7 +121,7 @@ def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
     """Differences of sums would leave a rounding error."""
     ranges = "AK,AQ,KK", "AK,AA,KK"
     spot = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10, "bets": "a", "raises": ""}
-    tree = GameTree(ms.poker.subgame(ranges=ranges, **spot)).find_worlds()
+    tree = complete_table(ms.poker.subgame(ranges=ranges, **spot), store="worlds")
     plan, rows = full_pass(tree).plan(random_vector(tree, 0)), []
     for name, (_, start, _, count, player) in zip(
         tree.info_states, tree.infosets.tolist(), strict=True
@@ -148,7 +147,7 @@ def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
         worlds: Any = solver.tree.worlds
         blocks = worlds.num_blocks
         assert blocks == 1 if least > 5000 else blocks > 5
-        assert solver.state.num_threads == threads
+        assert solver.state.engine.num_threads == threads
         solver.iterate(5)
         vector = solver.average_vector()
         found.append((vector, *full_pass(solver.tree, threads).values(vector)))
@@ -194,7 +193,9 @@ def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
             stack += [(state.child(a), prob / len(legal)) for a in legal]
     returns, _ = full_pass(solver.tree).values(uniform_vector(solver.tree))
     assert returns == pytest.approx(expected, abs=1e-12)
-    for infoset, state in enumerate(representative_states(solver.tree)):
+    for infoset, state in enumerate(
+        solver.tree.states(range(solver.tree.num_infosets))
+    ):
         assert state.information_state_string() == solver.tree.info_state(infoset)
 
 
@@ -204,7 +205,7 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="declares no worlds"):
         ms.Solver("kuhn_poker(players=3)", ms.CFR, store="worlds")
     with pytest.raises(MemoryBudgetError, match="936 infosets of hands at 186 public"):
-        GameTree("leduc_poker", max_memory="9KB").find_worlds()
+        complete_table("leduc_poker", "9KB", store="worlds")
     full = (
         "universal_poker(betting=limit,numPlayers=2,numRounds=4,blind=1 2,firstPlayer="
         "2 1 1 1,numSuits=4,numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1,raiseSize="
@@ -215,7 +216,7 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
     monkeypatch.setattr(public_tree, "_STRENGTHS", wrong)
     with pytest.raises(GameError, match="as the strengths of hands say"):
-        GameTree("kuhn_poker").find_worlds()
+        complete_table("kuhn_poker", store="worlds")
 
 
 def test_a_lock_is_kept_and_the_rest_is_solved_against_it(tmp_path):

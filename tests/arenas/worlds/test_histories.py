@@ -7,12 +7,13 @@ import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
-from tests.worlds.test_worlds import random_policy
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.worlds import histories
+from tests.arenas.worlds.test_worlds import random_policy
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
@@ -58,7 +59,7 @@ def test_goofspiel_of_four_random_cards_has_openspiels_values():
     game = load_game(GOOFSPIEL.format(4, "random"))
     table = random_policy(game, "random")
     expected = pyspiel.nash_conv(game, pyspiel.TabularPolicy(table.to_dict()))
-    tree = GameTree(game, twin=True)
+    tree = complete_table(game, twin=True, store="none")
     assert ms.nash_conv(tree, table, store="none") == pytest.approx(expected, abs=1e-12)
     assert tree.store == "none"
     whole = GameTree(game).expand_all()
@@ -127,6 +128,6 @@ def test_what_cannot_be_is_refused():
         ms.nash_conv("tic_tac_toe", None, store="none")
     with pytest.raises(ValueError, match="store='none' keeps no tree"):
         ms.Solver(GAMES[2], ms.PRUNED_CFR, store="none")
-    tree = GameTree(GAMES[3]).find_worlds("none")
-    with pytest.raises(ValueError, match="keeps worlds or infosets only"):
+    tree = complete_table(GAMES[3], store="none")
+    with pytest.raises(ValueError, match="keeps no nodes"):
         ms.Solver(tree, ms.CFR, store="tree")

@@ -9,12 +9,13 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.world_arenas import WorldArena
 from mccfr_spiel.arenas.worlds import finding, places
 from mccfr_spiel.arenas.worlds.finding import PlaceWalk, check_independence, find_worlds
 from mccfr_spiel.arenas.worlds.passes import Leaves
@@ -22,7 +23,6 @@ from mccfr_spiel.arenas.worlds.places import Places
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.policies import vectors
 from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (
@@ -109,7 +109,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
 
 @pytest.mark.parametrize("game", [*GAMES, *LISTED[:-1]], indirect=True)
 def test_worlds_have_all_histories_and_infosets(game):
-    whole, worlds = GameTree(game).expand_all(), GameTree(game).find_worlds()
+    whole, worlds = GameTree(game).expand_all(), complete_table(game, store="worlds")
     for player in (0, 1):  # what all ends of the game pay, those of no plan too
         found, expected = (
             full_pass(tree).gradient(np.ones(tree.num_sequences), player)
@@ -130,7 +130,11 @@ def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
             return super().action_probabilities(state, player_id)
 
     found = ms.nash_conv(game, Asked(game), store="worlds")
-    assert len(asked) == len(set(asked)) == GameTree(game).find_worlds().num_infosets
+    assert (
+        len(asked)
+        == len(set(asked))
+        == complete_table(game, store="worlds").num_infosets
+    )
     tree = GameTree(game).expand_all()
     expected = full_pass(tree).nash_conv(uniform_vector(tree))
     assert found == pytest.approx(expected, abs=1e-12)
@@ -171,7 +175,7 @@ def test_a_function_is_asked_for_many_infosets_at_once(game, store):
 
 
 def test_a_function_need_not_have_tensors_made(monkeypatch):
-    monkeypatch.setattr(vectors, "representative_states", None)
+    monkeypatch.setattr(WorldArena, "states", None)
     tree = GameTree(GAMES[0]).expand_all()
     found = ms.nash_conv(tree, lambda _, legal, __: legal / legal.sum(1)[:, None])
     expected = full_pass(tree).nash_conv(uniform_vector(tree))
@@ -183,17 +187,17 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
 
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
-    first = GameTree(game).find_worlds()
+    first = complete_table(game, store="worlds")
     monkeypatch.setattr(finding, "_find_places", None)
-    assert GameTree(str(game)).find_worlds().worlds is first.worlds
+    assert complete_table(str(game), store="worlds").worlds is first.worlds
 
 
 def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(finding, "_PLACES_OF_SLICE", 1)
     monkeypatch.setattr(finding, "_kept", {})
     follow, shares = places.follow_worlds, []
-    tree = GameTree(LARGER, max_memory="1GB")
-    left = tree.budget.left
+    budget = Budget("1GB")
+    left = budget.left
 
     def stopped(frame, rules, most):
         if most == 30:
@@ -202,15 +206,14 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
 
     monkeypatch.setattr(places, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
-        tree.find_worlds()
-    assert tree.budget.left == left
-    assert tree.num_infosets == 0
+        complete_table(LARGER, budget, store="worlds")
+    assert budget.left == left
     monkeypatch.setattr(places, "follow_worlds", follow)
     tell = PlaceWalk.share
     monkeypatch.setattr(
         PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
     )
-    assert tree.find_worlds().num_infosets > 0
+    assert complete_table(LARGER, budget, store="worlds").num_infosets > 0
     shares = shares[: len(shares) // 2]  # behind which the worlds are listed
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.1
@@ -237,11 +240,11 @@ ABRUPT = "python_dark_hex(num_rows=2,num_cols=3,abrupt=true)"
     indirect=["again"],
 )
 def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
-    tree, whole = GameTree(again).find_worlds(), GameTree(again).expand_all()
+    tree, whole = complete_table(again, store="worlds"), GameTree(again).expand_all()
     assert isinstance(tree.worlds, Places)
     policy = random_policy(again, kind)
     passes = [full_pass(tree), full_pass(whole)]
-    vectors = [policy_vector(one.tree, policy) for one in passes]
+    vectors = [policy_vector(one.table, policy) for one in passes]
     found, expected = (
         one.values(vector) for one, vector in zip(passes, vectors, strict=True)
     )
@@ -251,7 +254,7 @@ def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
         assert ms.nash_conv(tree, policy) == pytest.approx(gain, abs=1e-12)
     for player in (0, 1):
         found, expected = (
-            by_name(one.tree, one.gradient(one.plan(vector), player))
+            by_name(one.table, one.gradient(one.plan(vector), player))
             for one, vector in zip(passes, vectors, strict=True)
         )
         assert found.keys() == expected.keys()
@@ -346,7 +349,7 @@ def test_two_threads_change_no_bit(game):
         ms.Solver(game, algorithm, store="worlds", threads=threads)
         for threads in (1, 2)
     )
-    assert (one.state.num_threads, two.state.num_threads) == (1, 2)
+    assert (one.state.engine.num_threads, two.state.engine.num_threads) == (1, 2)
     for solver in (one, two):
         solver.iterate(9)
     average = one.average_vector()
@@ -373,13 +376,12 @@ def test_what_cannot_be_had_is_refused():
         ms.nash_conv(GAMES[0], {}, store="world")
     with pytest.raises(ValueError, match="sample and prune nothing"):
         ms.Solver(GAMES[0], ms.EXTERNAL_SAMPLING, store="worlds")
-    with pytest.raises(ValueError, match="keeps worlds or infosets only"):
-        ms.Solver(GameTree(GAMES[0]).find_worlds(), ms.CFR, store="tree")
-    tree = GameTree("python_dark_hex", max_memory="8MB")
+    with pytest.raises(ValueError, match="keeps no nodes"):
+        ms.Solver(complete_table(GAMES[0], store="worlds"), ms.CFR, store="tree")
     with pytest.raises(MemoryBudgetError, match="max_memory"):
-        tree.find_worlds()
+        complete_table("python_dark_hex", "8MB", store="worlds")
     with pytest.raises(GameError, match=r"state 'x.*' of dark_hex\(.*abstraction="):
-        GameTree("dark_hex(board_size=3)").find_worlds()
+        complete_table("dark_hex(board_size=3)", store="worlds")
 
 
 # --- declarations -------------------------------------------------------------------

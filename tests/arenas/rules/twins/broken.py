@@ -2,11 +2,11 @@
 
 import pyspiel
 import pytest
-from mccfr_spiel.arenas.tree.readable import ReadableTree
 
 from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.kernel import key_place
 from mccfr_spiel.arenas.rules.twins import BoundTwin, twin_of
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
 
 
@@ -38,5 +38,5 @@ def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         vector = twin.state_after(state.history())
         return key_place(player, twin.info_key(vector, player))
 
-    real = ReadableTree.place
-    monkeypatch.setattr(ReadableTree, "place", place)
+    real = GameTree.place
+    monkeypatch.setattr(GameTree, "place", place)

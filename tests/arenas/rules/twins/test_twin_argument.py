@@ -6,7 +6,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.evaluation.responses import evaluated_by_play
 from mccfr_spiel.experiments import Settings, runs, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
@@ -104,13 +104,13 @@ TAKERS = EXPANDS | PLAYS
 @pytest.fixture
 def uses(monkeypatch):
     """A list that gets an entry each time that a twin is compared with its game."""
-    found, real = [], loading.difference_to
+    found, real = [], twin_choice.difference_to
 
     def noted(game, twin, **options):
         found.append(twin)
         return real(game, twin, **options)
 
-    monkeypatch.setattr(loading, "difference_to", noted)
+    monkeypatch.setattr(twin_choice, "difference_to", noted)
     return found
 
 

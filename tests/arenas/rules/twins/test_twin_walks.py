@@ -10,15 +10,16 @@ from unittest import mock
 
 import pyspiel
 import pytest
-from tests.rules.test_rule_walks import ALGORITHMS
-from tests.twins.broken import broken, take_places_from_keys
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
-from mccfr_spiel.arenas.tree.infosets import KeyNames
+from mccfr_spiel.arenas.rule_arena import RuleArena
+from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.arenas.tree.twin_choice import TwinWarning
+from tests.arenas.rules.test_rule_walks import ALGORITHMS
+from tests.arenas.rules.twins.broken import broken, take_places_from_keys
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.vectors import LEDUC, tables_by_name
 
@@ -71,8 +72,8 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 @pytest.mark.compiled
 def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
-    compared = mock.Mock(side_effect=loading.difference_to)
-    monkeypatch.setattr(loading, "difference_to", compared)
+    compared = mock.Mock(side_effect=twin_choice.difference_to)
+    monkeypatch.setattr(twin_choice, "difference_to", compared)
     solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
     assert compared.call_count == 1
@@ -97,8 +98,8 @@ def test_what_has_no_twin_is_refused_without_a_tree():
 
 
 def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
-    monkeypatch.setattr(loading, "twin_of", broken)
-    monkeypatch.setattr(loading, "WORTH_WALKING", 10)
+    monkeypatch.setattr(twin_choice, "twin_of", broken)
+    monkeypatch.setitem(twin_choice.LEAST_NODES, "walking", 10)
     with pytest.warns(TwinWarning, match="returns are"):
         assert Solver("kuhn_poker").store == "tree"
     with (
@@ -113,8 +114,8 @@ def test_a_first_walk_that_cannot_fit_is_refused_early():
     solver = Solver("battleship", ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     with pytest.raises(WalkTooLargeError, match=r"surely meets more information sets"):
         solver.iterate(1)
-    store = solver.tree.rule_store
-    assert store is not None
+    assert isinstance(solver.arena, RuleArena)
+    store = solver.arena.known
     assert 0 < store.bytes_used() < 2**30 / 16
     assert solver.num_iterations == 0
     solver.average_policy()

@@ -9,16 +9,16 @@ import re
 
 import pyspiel
 import pytest
-from tests.twins import random_settings as settings
-from tests.twins.broken import broken
 
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
-from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.loading import turn_based
+from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rules.game import check_sizes
 from mccfr_spiel.arenas.rules.twins import TWINS, difference_to, twin_of
-from mccfr_spiel.arenas.tree.infosets import KeyNames
+from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.arenas.tree.twin_choice import TwinWarning
+from tests.arenas.rules.twins import random_settings as settings
+from tests.arenas.rules.twins.broken import broken
 from tests.small_games import leaf, move, small_game
 
 GAMES = [
@@ -103,7 +103,7 @@ def test_trees_are_equal_node_for_node(text):
 
 
 def test_a_broken_twin_is_refused_and_the_history_is_named(monkeypatch):
-    monkeypatch.setattr(loading, "twin_of", broken)
+    monkeypatch.setattr(twin_choice, "twin_of", broken)
     game = pyspiel.load_game("kuhn_poker")
     with pytest.warns(TwinWarning, match=r"after the history \[\d.*returns are") as met:
         tree = GameTree(game, twin=True).expand_all()
@@ -168,7 +168,7 @@ def test_a_twin_that_does_not_exist_cannot_be_asked_for():
 
 def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
     assert not is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
-    monkeypatch.setattr(loading, "WORTH_EXPANDING", 10)
+    monkeypatch.setitem(twin_choice.LEAST_NODES, "expanding", 10)
     assert is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
     assert is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS).tree)
     assert not is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS, twin=False).tree)
