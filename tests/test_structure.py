@@ -22,8 +22,9 @@ PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
 LONGEST_FUNCTION = 160
-MOST_PAIRS, MOST_LAYERS = 74, 11
-"""Of folders that import each other. These may fall, and never rise."""
+MOST_PAIRS, MOST_LAYERS = 102, 11
+"""Of folders that import each other, the rooms of `arenas/` counted singly. These may
+fall, and never rise."""
 
 OF_OTHERS = {
     "_cache",  # numba
@@ -106,7 +107,7 @@ def test_the_source_has_been_read():
         f"{PACKAGE}.arenas.tree.game_tree",
     } < modules().keys()
     solver = modules()[f"{PACKAGE}.solving.solver"]
-    assert (f"{PACKAGE}.arenas.tree.game_tree", "GameTree") in set(imports(solver))
+    assert (f"{PACKAGE}.arenas.choosing", "choose_arena") in set(imports(solver))
     assert (f"{PACKAGE}.common.refusals", None) in set(imports(solver))
 
 
@@ -172,6 +173,18 @@ def test_imports_go_down_the_list_in_contributing_and_it_is_complete():
         for name, _ in imports(module):
             floor, below = floors.index(module.folder), modules()[name].folder
             assert floors.index(below) >= floor, f"{module.name} imports {name}"
+
+
+EXPANDS_NODES = ("arenas", "arenas/tree", "arenas/worlds", "arenas/rules/twins")
+"""Rooms that expand nodes or find worlds."""
+
+
+def test_policies_know_information_sets_and_nothing_that_expands_nodes():
+    for module in modules().values():
+        if module.folder == "policies":
+            for name, taken in imports(module):
+                below = modules()[name].folder
+                assert below not in EXPANDS_NODES, f"{module.name} imports {taken}"
 
 
 def check_no_circle(graph: dict[str, set[str]]) -> None:

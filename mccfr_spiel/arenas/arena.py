@@ -33,14 +33,12 @@ class Table(InfosetTable):
         budget: the bytes that the arena and everything made of it may take.
         twin: whether the game's compiled twin may be used, see `GameTree`.
         max_nodes: the most nodes that a tree of the game may have.
-        store: "tree", "worlds" or "none", see `Solver`.
         num_nodes: the nodes that are kept.
     """
 
     budget: Budget
     twin: bool | None
     max_nodes: int
-    store: str
     num_nodes: int
     maker = staticmethod(small_whole_tree)
 

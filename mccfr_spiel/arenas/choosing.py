@@ -214,7 +214,7 @@ def _given_arena(arena: Any, needs: Needs, store: str) -> Arena:
     """The arena that a user gives in place of a game; raises ValueError if the
     algorithm cannot run in it."""
     reason = _why_nowhere(Case(arena, needs, store, True))
-    if not isinstance(arena, Arena):
+    if not isinstance(arena, RuleArena | ArenaWithoutNodes):
         reason = f"game={arena!r} is no arena; give the game."
     elif reason:
         pass

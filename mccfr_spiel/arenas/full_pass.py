@@ -145,6 +145,15 @@ class FullPass:
         passes.fill_plan(self.table.infosets, policy, plan)
         return plan
 
+    def reaches(self, plan: np.ndarray) -> np.ndarray:
+        """`[I]` the probability that chance and the others play to each infoset, summed
+        over its histories, which only a tree has.
+
+        Raises:
+            ValueError: there is no tree.
+        """
+        raise ValueError(f"{self.table!r} has no histories to sum over.")
+
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
         """`[P]` the returns of best responses that keep to a policy somewhere.
 
@@ -241,8 +250,7 @@ class TreePass(FullPass):
         return Gradient(gradient, len(players) * self.table.num_nodes)
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
-        """`[I]` the probability that chance and the others play to each infoset, summed
-        over its histories."""
+        """As in FullPass."""
         reaches = np.zeros(self.table.num_infosets)
         passes.add_reaches(self.table.arrays, plan, reaches)
         return reaches
@@ -354,8 +362,8 @@ class PrunedEngine(PassEngine):
 
     full_pass: TreePass
 
-    def __init__(self, full_pass: TreePass) -> None:
-        """Lists the ceilings of the tree."""
+    def __init__(self, full_pass: Any) -> None:
+        """Lists the ceilings of the tree of a TreePass."""
         super().__init__(full_pass, regret_pruning.iterate_pruned)
         ceilings = full_pass.table.list_ceilings()
         self.stack_height = int(ceilings.height[0])

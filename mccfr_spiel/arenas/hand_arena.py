@@ -1,5 +1,6 @@
 """The arena of games of cards: a public tree, with a vector of hands at each node."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -73,11 +74,11 @@ class HandArena(ArenaWithoutNodes):
 class HandPass(WorldPass):
     """Passes over hands of cards, cut into blocks for threads."""
 
-    @property
+    @functools.cached_property
     def blocks(self) -> Blocks:
         """The pieces into which the work on infosets is cut."""
         if self.num_threads == 1:
-            return super().blocks
+            return whole.one_block(self.arrays)
         return whole.cut_at(self.table.infosets, self.arrays, self.table.worlds.cuts)
 
 

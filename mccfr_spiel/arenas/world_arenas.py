@@ -31,7 +31,7 @@ class ArenaWithoutNodes(Table):
         utilities: `[U, P]` the different vectors of returns.
     """
 
-    num_nodes, has_gradients, is_complete, knows_all_infosets = 1, True, False, True
+    num_nodes, has_gradients, is_complete = 1, True, False
     worlds: Any
     utilities: np.ndarray
 
@@ -59,6 +59,11 @@ class ArenaWithoutNodes(Table):
         """The arena itself."""
         return self
 
+    @property
+    def knows_all_infosets(self) -> bool:
+        """Always."""
+        return True
+
     def _kept_in_words(self) -> str:
         return f"{self.worlds.num_worlds:,} worlds"
 
@@ -84,6 +89,16 @@ class ArenaWithoutNodes(Table):
             "algorithms that sample cannot walk. Give the solver the game instead."
         )
 
+    def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
+        """Passes over all of the game, by as many threads as are useful.
+
+        Args:
+            threads: the most threads that share a pass; None for one for each core.
+            updated: the players whom each pass of a solver updates; None for single
+                passes, which are for all players.
+        """
+        raise NotImplementedError
+
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -98,7 +113,7 @@ class WorldArena(ArenaWithoutNodes):
     """The worlds of a game, listed for passes."""
 
     name, store = "worlds", "worlds"
-    find = staticmethod(finding.find_worlds)
+    finder = staticmethod(finding.find_worlds)
 
     def __init__(
         self,
@@ -124,8 +139,8 @@ class WorldArena(ArenaWithoutNodes):
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each of the infosets, by the history noted for it."""
-        find = type(self).find
-        known = finding.known_worlds(self.rules, self.budget, find, with_histories=True)
+        how = self.rules, self.budget, self.finder
+        known = finding.known_worlds(*how, with_histories=True)
         for infoset in infosets:
             length, *moves = known.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
@@ -156,7 +171,7 @@ class HistoryArena(RemadeWorldArena):
     """The infosets of a game: each pass follows all histories by the rules."""
 
     name, store = "histories", "none"
-    find = staticmethod(finding.find_histories)
+    finder = staticmethod(finding.find_histories)
 
     def _kept_in_words(self) -> str:
         return f"{self.worlds.size[1]:,} histories"

@@ -161,9 +161,10 @@ def draw_tree(
             possible; or the policy is of another game.
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
-    is_tree = isinstance(game, GameTree) and game.abstraction is None
     source = game.source if isinstance(game, InfosetTable) else game
-    tree = game if is_tree else GameTree(source)
+    tree = GameTree(source)
+    if isinstance(game, GameTree) and game.abstraction is None:
+        tree = game
     state, moves, most, name = tree.new_state(), [], None, display.title(tree.source)
     if depth is not None and around is None:
         around = ()

@@ -74,14 +74,22 @@ class Names(InfosetTable):
     def __reduce__(self) -> tuple[Any, ...]:
         return Names, (self.source, self.arrays, self.abstraction, self.maker)
 
-    @functools.cached_property
+    @property
     def info_states(self) -> list[str]:
-        """`[I]` the information-state strings."""
-        return self.infoset_names.strings()
+        """`[I]` the information-state strings, kept from call to call."""
+        return self._info_states
 
     @functools.cached_property
+    def _info_states(self) -> list[str]:
+        return self.infoset_names.strings()
+
+    @property
     def shared_strings(self) -> set[str]:
         """The information-state strings that several players have."""
+        return self._shared_strings
+
+    @functools.cached_property
+    def _shared_strings(self) -> set[str]:
         return self.infoset_names.shared()
 
     def whole(self, max_nodes: int) -> InfosetTable | None:

@@ -7,7 +7,7 @@ the tree. Everything here runs under the tree's lock.
 import functools
 import hashlib
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -144,7 +144,7 @@ class SolverState:
         locked: Locks | None = None,
     ) -> None:
         """Makes tables for the infosets of the arena; policies are uniform."""
-        self.arena, self.tree = arena, arena.table
+        self.arena, self.tree = arena, cast(Any, arena.table)
         self.algorithm, self.seed = algorithm, seed
         self.lock = self.tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer

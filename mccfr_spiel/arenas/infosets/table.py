@@ -16,7 +16,14 @@ from mccfr_spiel.arenas.infosets.lock import TreeLock, reads
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.rules.game import RulesState
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import brief, counted, line, never_raises, title
+from mccfr_spiel.common.display import (
+    brief,
+    counted,
+    html_line,
+    line,
+    never_raises,
+    title,
+)
 
 Abstraction = Callable[[pyspiel.State, int], str]
 """A function (state, player) -> string. The string replaces the information state."""
@@ -37,6 +44,7 @@ class InfosetTable:
         infosets: `[I]` records of dtype INFOSET.
         actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
         infoset_names: the strings.
+        store: "tree", "worlds" or "none", see `Solver`; "" without an arena.
         maker: makes the whole tree of the game up to a number of nodes, for tables that
             outlive their arena; None if nothing can.
     """
@@ -45,6 +53,7 @@ class InfosetTable:
     actions: Any
     infoset_names: Any
     maker: Any = None
+    store = ""
 
     def __init__(
         self,
@@ -61,6 +70,10 @@ class InfosetTable:
     def __repr__(self) -> str:
         size = counted(self.num_infosets, "infoset")
         return line(self, title(self.source), size, self._kept_in_words())
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        return html_line(repr(self))
 
     def _kept_in_words(self) -> str:
         """What the table keeps besides information sets."""
