@@ -107,7 +107,7 @@ def top_share(tree: ms.GameTree) -> float:
 
 def measure_passes(game: str) -> Iterator[list[str]]:
     """A row of the table of passes, or of evaluations."""
-    tree = ms.cached_tree(game)
+    tree = ms.GameTree(game).expand_all()
     solvers = [ms.Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, FLAGS.threads)]
     for solver in solvers:
         solver.iterate(3)
@@ -142,7 +142,7 @@ def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
     threads = 1, FLAGS.threads
     if FLAGS.what == "over_rules":
         return [ms.Solver(game, algorithm, threads=k, store="none") for k in threads]
-    tree = ms.cached_tree(game)
+    tree = ms.GameTree(game).expand_all()
     return [ms.Solver(tree, algorithm, threads=k) for k in threads]
 
 

@@ -61,9 +61,10 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
     WalkTooLargeError as WalkTooLargeError,
 )
 from mccfr_spiel.arenas.rules.description import GameError as GameError
-from mccfr_spiel.arenas.tree.cache import cached_tree as cached_tree
 from mccfr_spiel.arenas.tree.game_check import check_game as check_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree as GameTree
+from mccfr_spiel.arenas.tree.tree_files import load_tree as load_tree
+from mccfr_spiel.arenas.tree.tree_files import save_tree as save_tree
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.common.folders import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError

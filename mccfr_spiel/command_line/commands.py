@@ -24,8 +24,8 @@ from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES, Algorithm
 from mccfr_spiel.arenas.choosing import answers
 from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
 from mccfr_spiel.arenas.needs import EVALUATION, needs_of
-from mccfr_spiel.arenas.tree.cache import cached_tree
 from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.tree_files import load_tree
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
@@ -574,14 +574,13 @@ class OfExplore:
         port: The port of the loopback address; 0 stands for any that is free.
         export: Write the page into this file, which needs no server, and open none. For
             games of up to 20,000 nodes.
-        cached_tree: Take the game's whole tree from the cache, where it is made first
-            if need be. A game of more than a million nodes has values only with its
-            tree.
+        tree: The folder of the game's whole tree, which ms.save_tree wrote. A game of
+            more than a million nodes has values only with its tree.
     """
 
     port: Annotated[int, 0] = 0
     export: str | None = None
-    cached_tree: bool = False
+    tree: str | None = None
 
 
 def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
@@ -598,13 +597,13 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
         if not path.exists():
             raise ValueError(f"{path} is no folder of results and no file.")
     if values.abstraction is not None:
-        if values.cached_tree:
-            raise ValueError("--cached_tree keeps no tree with an --abstraction.")
+        if values.tree is not None:
+            raise ValueError("--tree has no abstraction; drop it or --abstraction.")
         made = value_of(values.abstraction)
         told = game or str(load_policy(paths[0], abstraction=made).game)
         game = GameTree(told, abstraction=made)
-    elif values.cached_tree:
-        game = cached_tree(game or str(load_policy(paths[0]).game))
+    elif values.tree is not None:
+        game = load_tree(values.tree, game)
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
         export(Subject(what, game), values.export, show)

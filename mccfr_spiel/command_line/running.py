@@ -16,7 +16,7 @@ import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyspiel
 from absl import flags
@@ -43,10 +43,12 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
+
+if TYPE_CHECKING:
+    from mccfr_spiel.solving.cluster import Cluster
 
 FLAGS = flags.FLAGS
 terminal.define_flags()
@@ -141,7 +143,7 @@ def solve(signals: Signals) -> int:
             folder.rmdir()  # if it is empty, because the run was not possible
 
 
-def _cluster(modules: Sequence[str]) -> Cluster | None:
+def _cluster(modules: Sequence[str]) -> "Cluster | None":
     """Where the batches of a single run are split; None if the flags name no cluster.
 
     Args:
@@ -151,6 +153,8 @@ def _cluster(modules: Sequence[str]) -> Cluster | None:
         ValueError: flags of a cluster are given without one.
     """
     if FLAGS.executor == "ray":
+        from mccfr_spiel.solving.cluster import Ray
+
         prepare = functools.partial(import_games, tuple(modules))
         threads = FLAGS.threads or 1
         return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
@@ -167,7 +171,7 @@ def _recording(
     settings: Settings,
     about: Mapping[str, Any],
     folder: pathlib.Path,
-    cluster: Cluster | None,
+    cluster: "Cluster | None",
     *,
     goes_on: bool,
 ) -> Recording:

@@ -149,8 +149,8 @@ class _Program:
             given, one for each core, or as many as the cluster has room for.
         ray_address: Address of a Ray cluster; one is started here if not given.
         quiet: Show nothing but errors.
-        tree_cache: Folder of an experiment's game trees; the user's cache folder if not
-            given.
+        tree_cache: Folder where an experiment keeps its games' trees for its processes
+            and for later runs; a temporary one if not given.
     """
 
     evaluation_plays: Annotated[int, 2] = 10_000

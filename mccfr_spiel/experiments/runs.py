@@ -21,7 +21,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyspiel
@@ -47,9 +47,11 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver
+
+if TYPE_CHECKING:
+    from mccfr_spiel.solving.cluster import Cluster
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -73,7 +75,10 @@ NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 
 
 def make_solver(
-    settings: Settings, tree: GameTree | None = None, *, cluster: Cluster | None = None
+    settings: Settings,
+    tree: GameTree | None = None,
+    *,
+    cluster: "Cluster | None" = None,
 ) -> GameSolver:
     """The solver that the settings describe; its tree is whole for exact evaluation,
     unless that takes worlds, or the solver goes over histories.
@@ -320,7 +325,7 @@ def load_solver(
     checkpoint: pathlib.Path,
     tree: GameTree | None = None,
     *,
-    cluster: Cluster | None = None,
+    cluster: "Cluster | None" = None,
 ) -> Solver:
     """The solver of the newest good checkpoint, ready to go on.
 

@@ -48,7 +48,7 @@ def explore(
     What the page shows at a state, it finds there. What needs a pass over the game's
     whole tree (values, best responses, lists) is computed beside, when it is first
     asked for. A game of more than a million nodes has that only if its whole tree is
-    there: the solver's own, or one of `cached_tree` that is given as `game`.
+    there: the solver's own, or one of `load_tree` that is given as `game`.
 
     Args:
         what: a solver, a policy (see `nash_conv`), a folder of results or a file that

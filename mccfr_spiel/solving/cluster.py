@@ -15,7 +15,6 @@ to worker through Ray's object store, not by way of the driver.
 """
 
 import contextlib
-import os
 import pickle
 import time
 import warnings
@@ -27,10 +26,8 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.arenas.choosing import choose_arena
-from mccfr_spiel.arenas.infosets.loading import saved_game
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.sharing import SharedWalks, is_between_updates, pace_of
-from mccfr_spiel.arenas.tree.cache import shared_tree
 from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
 from mccfr_spiel.arenas.tree_arenas import TreeWalks
 from mccfr_spiel.common import refusals
@@ -41,13 +38,11 @@ from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.solving import files
+from mccfr_spiel.solving.ray_connection import connected_ray
 from mccfr_spiel.solving.state import SolverState
 
 # --- what every process of a cluster holds, and what it does for an update ------------
 
-
-LARGE_TREE = 1_000_000
-"""The workers of one machine share a cached tree if it has at least this many nodes."""
 
 _ENDLESS = 2**62
 
@@ -135,13 +130,11 @@ class Recipe(NamedTuple):
     Attributes:
         contents: of a checkpoint, without the tables.
         algorithm: what is run.
-        num_nodes: of the whole tree.
         twin: whether the game's compiled twin may expand the tree.
     """
 
     contents: Contents
     algorithm: Algorithm
-    num_nodes: int
     twin: bool | None
 
 
@@ -166,14 +159,10 @@ class Worker:
             return
         if self._prepare is not None:
             self._prepare()
-        contents, algorithm, num_nodes, twin = self._recipe
-        header, arrays = contents
-        tree = None
-        if num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = shared_tree(saved_game(header["game"]), twin=twin)
-        table = files.arena_of_file(contents, tree, None, None, twin)
+        contents, algorithm, twin = self._recipe
+        table = files.arena_of_file(contents, None, None, None, twin)
         arena = choose_arena(table, needs_of(algorithm, cluster=True))
-        seed = header["seed"]
+        seed = contents.header["seed"]
         state = SolverState(arena, algorithm, seed, self._threads, splits=True)
         files.check_rules(contents, state, None)
         for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
@@ -458,7 +447,7 @@ class ClusterBatches:
         header, arrays = files.contents_of(self._state, 0.0)
         of_tree = {name: arrays[name] for name in _OF_TREE if name in arrays}
         contents = Contents(header, of_tree)
-        return Recipe(contents, self._state.algorithm, tree.num_nodes, tree.twin)
+        return Recipe(contents, self._state.algorithm, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
         """Whether a worker is ready; one that was lost on the way is begun again.
@@ -514,39 +503,6 @@ class ClusterBatches:
 _TURN_SECONDS = 120.0
 """A worker that takes longer for its walks is replaced; they should take a second or
 two."""
-
-
-def connected_ray(address: str | None, cores: int | None) -> tuple[Any, bool]:
-    """The module of Ray, connected to a cluster, and whether that was done only now.
-
-    Args:
-        address: of the cluster, as `ray.init` takes it; None starts one on this
-            machine. A Ray that is connected already is used whatever the address.
-        cores: of a cluster that is started here; None for all.
-
-    Raises:
-        ValueError: Ray is not installed, or there is no cluster at the address.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(
-            "A cluster takes Ray, which is not installed: pip install "
-            f"'mccfr_spiel[ray]'. ({error})"
-        ) from error
-    if ray.is_initialized():
-        return ray, False
-    where: dict[str, Any] = {"address": address}
-    if address is None:
-        where = {"num_cpus": cores, "include_dashboard": False}
-    try:
-        ray.init(**where, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"There is no Ray cluster at {address or 'this machine'}: {error}"
-        ) from error
-    return ray, True
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 import math
 import os
 from collections.abc import Callable
-from typing import Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 
@@ -38,9 +38,11 @@ from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
-from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.state import SolverState
+
+if TYPE_CHECKING:  # a module that only solvers with a cluster import
+    from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
 
 
 class LoadOptions(TypedDict, total=False):
@@ -53,7 +55,7 @@ class LoadOptions(TypedDict, total=False):
     averaging: Averaging | None
     threads: int | None
     twin: bool | None
-    cluster: Cluster | None
+    cluster: "Cluster | None"
 
 
 _ENDLESS = 2**62
@@ -170,7 +172,7 @@ class Solver:
         twin: bool | None = None,
         store: str = "auto",
         threads: int | None = 1,
-        cluster: Cluster | None = None,
+        cluster: "Cluster | None" = None,
         locked: Locks | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform."""
@@ -199,9 +201,7 @@ class Solver:
             splits=cluster is not None,
             locked=locked,
         )
-        self.cluster: ClusterBatches | None = None
-        if cluster is not None:
-            self.cluster = ClusterBatches(cluster, self.state)
+        self.cluster = _batches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth = self.state.engine.growth
         self._slice = 100_000
@@ -579,7 +579,7 @@ class Solver:
         Args:
             path: the file.
             game: the game, if its load string is not enough to make it; or its complete
-                GameTree, as `cached_tree` returns it, to run on that tree.
+                GameTree, as `load_tree` returns it, to run on that tree.
             **options: what a file does not remember:
                 `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
                 they are functions of your own (see `algorithms.own_rule`);
@@ -659,7 +659,7 @@ class Solver:
         averaging: Averaging | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
-        cluster: Cluster | None = None,
+        cluster: "Cluster | None" = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
@@ -681,6 +681,15 @@ class Solver:
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver
+
+
+def _batches(cluster: "Cluster | None", state: SolverState) -> "ClusterBatches | None":
+    """Runs the batches of a solver on a cluster; None without one."""
+    if cluster is None:
+        return None
+    from mccfr_spiel.solving.cluster import ClusterBatches
+
+    return ClusterBatches(cluster, state)
 
 
 def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:

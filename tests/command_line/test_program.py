@@ -78,7 +78,7 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
         (("play", ".", "--players=3"), "--players=3 belongs to a --game"),
         (("play", ".", "--iterations=9"), "--iterations does nothing here"),
         (("explore", ".", "--players=3"), "--players=3 belongs to a --game"),
-        (("explore", ".", "--cached_tree", "--abstraction=a:b"), "keeps no tree"),
+        (("explore", ".", "--tree=t", "--abstraction=a:b"), "has no abstraction"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
         (("compare", "kuhn_poker", "--opponent=a"), "without --metrics=head_to_head"),
         (("solve", "--import=games"), r"mccfr_spiel.games"),

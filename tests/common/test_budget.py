@@ -158,7 +158,6 @@ DOORS = [
     lambda game, size: ms.sequence_form(game, max_memory=size),
     lambda game, size: ms.solve_lp(game, max_memory=size),
     lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
-    lambda game, size: ms.cached_tree(game, "/nowhere", max_memory=size),
 ]
 
 

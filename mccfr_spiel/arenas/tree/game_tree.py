@@ -339,7 +339,7 @@ class GameTree(InfosetTable):
         """
         raise TypeError(
             f"A GameTree (of {brief(self.source)}) is neither copied nor pickled. Make "
-            "another with GameTree(game), or take it from disk with cached_tree(game). "
+            "another with GameTree(game), or save it with save_tree(tree, folder). "
             "Solvers and policies can be copied and pickled."
         )
 

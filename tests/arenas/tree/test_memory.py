@@ -62,8 +62,9 @@ def _save(folder):
 
 
 def _cache(folder):
-    trees = [ms.cached_tree("kuhn_poker", folder) for _ in range(2)]
-    return *trees, Solver(trees[0], ms.CFR)
+    ms.save_tree(GameTree("kuhn_poker").expand_all(), folder / "tree")
+    tree = ms.load_tree(folder / "tree")
+    return tree, Solver(tree, ms.CFR)
 
 
 def _put_in_openspiel_s_place(_):

@@ -57,7 +57,6 @@ EXPANDS = {
     "GameTree": lambda game, twin, _: ms.GameTree(game, twin=twin).expand_all(),
     "Solver": lambda game, twin, _: ms.Solver(game, ms.CFR, twin=twin),
     "load": load,
-    "cached_tree": lambda game, twin, folder: ms.cached_tree(game, folder, twin=twin),
     "nash_conv": lambda game, twin, _: ms.nash_conv(game, uniform(game), twin=twin),
     "exploitability": lambda game, twin, _: ms.exploitability(
         game, uniform(game), twin=twin
