@@ -142,7 +142,7 @@ def bits(solver: ms.Solver) -> dict[str, bytes]:
 def evaluated(solver: Any, threads: int) -> list[Any]:
     """What threads say of the average policy."""
     policy, tree = solver.average_policy(), solver.tree
-    best = ms.best_response_policy(tree, policy, 0, threads=threads)
+    best = ms.evaluation.best_response_policy(tree, policy, 0, threads=threads)
     return [
         ms.nash_conv(tree, policy, threads=threads),
         *ms.expected_returns(tree, policy, threads=threads),

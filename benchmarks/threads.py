@@ -9,8 +9,8 @@
 the work that one thread does while the others wait: the infosets above all blocks and
 the roots that they take values from. `evaluations` are single calls of `ms.nash_conv`
 (of a solver's policy, and of a vector, which is looked at first), `ms.expected_returns`
-and `ms.best_response_policy`. `batches` are batches of sampled walks, and with
-`over_rules` they keep no tree. Give those millions of nodes before the clock runs,
+and `ms.evaluation.best_response_policy`. `batches` are batches of sampled walks, and
+with `over_rules` they keep no tree. Give those millions of nodes before the clock runs,
 `--warm=20000000`, since in a large game they go on to meet new infosets.
 
 The two take turns, and the best of each counts, since what else runs on a machine makes
@@ -118,7 +118,9 @@ def measure_passes(game: str) -> Iterator[list[str]]:
             lambda k: ms.nash_conv(tree, policy, threads=k),
             lambda k: ms.nash_conv(tree, vector, threads=k),
             lambda k: ms.expected_returns(tree, policy, threads=k),
-            lambda k: ms.best_response_policy(tree, policy, 0, threads=k).vector,
+            lambda k: (
+                ms.evaluation.best_response_policy(tree, policy, 0, threads=k).vector
+            ),
         ):
             row += words_of(in_turns(task))
     else:

@@ -54,7 +54,7 @@ def whole_tree() -> GameTree:
 ENGINES: dict[str, Callable[[], Solver]] = {
     "whole passes": lambda: Solver(LEDUC, ms.CFR_PLUS),
     "whole passes, threads": lambda: Solver(LEDUC, ms.CFR_PLUS, threads=2),
-    "pruned passes": lambda: Solver("kuhn_poker", ms.PRUNED_CFR),
+    "pruned passes": lambda: Solver("kuhn_poker", ms.algorithms.PRUNED_CFR),
     "whole tree": lambda: Solver(whole_tree(), EXTERNAL),
     "batches": lambda: Solver(whole_tree(), BATCHED),
     "batches, threads": lambda: Solver(whole_tree(), BATCHED, threads=2),

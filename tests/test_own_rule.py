@@ -250,7 +250,7 @@ def like_linear(t):
 @pytest.mark.compiled
 @pytest.mark.parametrize("base", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
 def test_an_average_of_ones_own_goes_on_wherever_it_stops(base, tmp_path):
-    own = base._replace(averaging=ms.own_averaging(like_linear))
+    own = base._replace(averaging=ms.algorithms.own_averaging(like_linear))
     expected = Solver("kuhn_poker", base._replace(averaging=ms.LINEAR), seed=1)
     solver = Solver("kuhn_poker", own, seed=1)
     solver.iterate(700)
@@ -271,12 +271,12 @@ def late(weight):
 
 def test_weights_that_are_none_are_refused():
     for weight in (-1.0, math.nan, "2"):
-        own = ms.own_averaging(late(weight))
+        own = ms.algorithms.own_averaging(late(weight))  # type: ignore[arg-type]
         solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
         with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* is not a number in"):
             solver.iterate(1)
     with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
-        ms.own_averaging(lambda t, power: t**power)
+        ms.algorithms.own_averaging(lambda t, power: t**power)  # type: ignore[arg-type]
 
 
 # --- estimators of ones own --------------------------------------------------

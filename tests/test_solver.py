@@ -30,7 +30,7 @@ from tests.vectors import (
 
 ESTIMATORS = {
     "full": ms.FULL,
-    "pruned": ms.full(prune=True),
+    "pruned": ms.algorithms.full(prune=True),
     "chance": ms.CHANCE,
     "opponent": ms.OPPONENT,
     "external": ms.EXTERNAL,

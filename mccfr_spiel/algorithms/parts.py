@@ -716,7 +716,7 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
     """An average of your own: iteration t enters it with weight `weight(t)`.
 
-        average = ms.own_averaging(lambda t: t - t % 2)
+        average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
 
     The function is plain Python, called once for each iteration from 1 on, and some

@@ -19,3 +19,7 @@ The rooms below have the mechanisms:
     infosets/         a game's identity and the table of its information sets
     rules/            compiled rules; twins/ has OpenSpiel's own games as such
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

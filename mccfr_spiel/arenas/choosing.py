@@ -272,7 +272,7 @@ def _why_nowhere(case: Case) -> str:
         return (
             'prune="regret" sums up what the other player has played, and '
             f"{brief(table.source)} has {table.num_players} players; use "
-            "ms.PRUNED_CFR or ms.CFR."
+            "ms.algorithms.PRUNED_CFR or ms.CFR."
         )
     if needs.locks and needs.no_locks:
         return needs.no_locks

@@ -49,7 +49,7 @@ from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
-from mccfr_spiel.offline.sequence_form import sequence_form
+from mccfr_spiel.offline.sequence_forms import sequence_form
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver

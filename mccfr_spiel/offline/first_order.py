@@ -34,7 +34,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.jit import jit, working_clock
-from mccfr_spiel.offline.sequence_form import (
+from mccfr_spiel.offline.sequence_forms import (
     Csr,
     SequenceForm,
     Treeplex,

@@ -154,10 +154,10 @@ DOORS = [
     lambda game, size: ms.nash_conv(game, {}, max_memory=size),
     lambda game, size: ms.exploitability(game, {}, max_memory=size),
     lambda game, size: ms.expected_returns(game, {}, max_memory=size),
-    lambda game, size: ms.best_response_policy(game, {}, 0, max_memory=size),
-    lambda game, size: ms.sequence_form(game, max_memory=size),
+    lambda game, size: ms.evaluation.best_response_policy(game, {}, 0, max_memory=size),
+    lambda game, size: ms.offline.sequence_form(game, max_memory=size),
     lambda game, size: ms.solve_lp(game, max_memory=size),
-    lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
+    lambda game, size: ms.offline.write_mps(game, "/nowhere/at/all", max_memory=size),
 ]
 
 
@@ -175,7 +175,7 @@ def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
 def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
     monkeypatch.setattr("mccfr_spiel.arenas.tree.game_tree.resident", lambda: 0)
     tree = GameTree("leduc_poker", max_memory="3MB").expand_all()
-    form = ms.sequence_form(tree)
+    form = ms.offline.sequence_form(tree)
     with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):
         ms.solve_lp(form)
     tree.budget.measured("other", tree.budget.left - 1000)

@@ -161,7 +161,7 @@ def test_other_settings_are_kept(tmp_path):
 DARK_HEX = "python_dark_hex(num_rows=2,num_cols=2)"
 HEDGED = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
 DRAWN = ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching_plus())
-PRUNED = ms.Algorithm(ms.full(prune="regret"), ms.regret_matching())
+PRUNED = ms.Algorithm(ms.algorithms.full(prune="regret"), ms.regret_matching())
 LEARNED = ms.Algorithm(ms.outcome(0.4, baseline="learned"), ms.regret_matching())
 SCALARS = ms.Algorithm(
     ms.EXTERNAL, ms.ftrl(np.float64(0.5), np.str_("kroer")), batch=np.arange(5)[4]

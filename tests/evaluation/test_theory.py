@@ -24,7 +24,7 @@ from mccfr_spiel.evaluation.theory import (
     player_theory,
 )
 from mccfr_spiel.experiments.algorithm_names import METHODS
-from mccfr_spiel.offline.sequence_form import best_response_value, policy_to_plan
+from mccfr_spiel.offline.sequence_forms import best_response_value, policy_to_plan
 from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
@@ -114,9 +114,9 @@ def test_gap_bound_is_proposition_2():
 
 P = 0.1  # probability with which a sampled run may be above its bound
 REGRET_BOUNDS = {
-    "full": (ms.FULL, ms.cfr_regret_bound, ()),
-    "external": (ms.EXTERNAL, ms.external_sampling_regret_bound, (P,)),
-    "outcome": (ms.OUTCOME, ms.outcome_sampling_regret_bound, (P,)),
+    "full": (ms.FULL, ms.theory.cfr_regret_bound, ()),
+    "external": (ms.EXTERNAL, ms.theory.external_sampling_regret_bound, (P,)),
+    "outcome": (ms.OUTCOME, ms.theory.outcome_sampling_regret_bound, (P,)),
 }
 
 FALLS = 0.95
@@ -133,9 +133,9 @@ def plans_of(form, vector):
     [("full", True), ("external", False), ("outcome", True)],
 )
 def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
-    form = ms.sequence_form("kuhn_poker")
+    form = ms.offline.sequence_form("kuhn_poker")
     sampling, bound, failing = REGRET_BOUNDS[estimator]
-    theory = ms.player_theory(form.tree, epsilon=0.6)
+    theory = ms.theory.player_theory(form.tree, epsilon=0.6)
     for seed in range(2 if sampling.is_sampled else 1):
         algorithm = ms.Algorithm(
             sampling, ms.regret_matching(), alternating=alternating

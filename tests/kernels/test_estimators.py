@@ -19,11 +19,10 @@ from mccfr_spiel import (
     UNIFORM,
     GameTree,
     average_strategy,
-    full,
     outcome,
     regret_matching,
 )
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, full
 from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,

@@ -359,7 +359,7 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
 ):
     tree = GameTree(game).expand_all()
     touched, nash_conv = [], []
-    for algorithm in (ms.PRUNED_CFR, PRUNED):
+    for algorithm in (ms.algorithms.PRUNED_CFR, PRUNED):
         solver = Solver(tree, algorithm)
         solver.iterate(iterations)
         touched.append(solver.nodes_touched)

@@ -85,7 +85,7 @@ def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
             nash_conv, returns = openspiels(game, policy)
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
             assert ms.expected_returns(game, policy) == pytest.approx(returns)
-            best = ms.best_response_policy(game, policy, 0)
+            best = ms.evaluation.best_response_policy(game, policy, 0)
             gain = ms.expected_returns(game, best)[0] - returns[0]
             assert -1e-12 <= gain <= nash_conv + 1e-12
 
@@ -142,7 +142,7 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     for game in ("leduc_poker", loaded, tree):
         assert ms.nash_conv(game, policy) == pytest.approx(expected, abs=1e-12)
         assert ms.exploitability(game, policy) == pytest.approx(expected / 2, abs=1e-12)
-    ms.best_response_policy(tree, policy, 1)
+    ms.evaluation.best_response_policy(tree, policy, 1)
     ms.solve_lp("kuhn_poker")
     assert ms.nash_conv(tree, solver.average_vector()) == ms.nash_conv(tree, policy)
     assert (tree.num_nodes, tree.digest(), tree.nodes.tobytes()) == before

@@ -112,7 +112,7 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        ms.PRUNED_CFR,
+        ms.algorithms.PRUNED_CFR,
         ms.BALANCED_OUTCOME_SAMPLING,
         sampled(ms.EXTERNAL, ms.ftrl(1, weights="kroer")),
     ],

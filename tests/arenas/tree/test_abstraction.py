@@ -25,7 +25,7 @@ from tests.vectors import LEDUC
 
 SAMPLINGS = (
     ms.FULL,
-    ms.full(prune=True),
+    ms.algorithms.full(prune=True),
     ms.CHANCE,
     ms.OPPONENT,
     ms.EXTERNAL,
@@ -271,7 +271,7 @@ def test_what_cannot_forget_is_refused_in_words():
     for refused in (
         lambda: ms.nash_conv(tree, policy),
         lambda: ms.solve_lp(tree),
-        lambda: ms.m_values(tree),
+        lambda: ms.theory.m_values(tree),
     ):
         with pytest.raises(ValueError, match=r"has an abstraction.* Give the game"):
             refused()

@@ -28,7 +28,7 @@ def _evaluate(_):
     policy = Solver(tree, ms.CFR).average_policy()
     ms.nash_conv(tree, policy)
     ms.expected_returns("kuhn_poker", policy)
-    response = ms.best_response_policy(tree, policy, 0)
+    response = ms.evaluation.best_response_policy(tree, policy, 0)
     return tree, policy, response, policy.to_tabular()
 
 

@@ -127,7 +127,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="has no compiled rules"):
         ms.nash_conv("tic_tac_toe", None, store="none")
     with pytest.raises(ValueError, match="store='none' keeps no tree"):
-        ms.Solver(GAMES[2], ms.PRUNED_CFR, store="none")
+        ms.Solver(GAMES[2], ms.algorithms.PRUNED_CFR, store="none")
     tree = complete_table(GAMES[3], store="none")
     with pytest.raises(ValueError, match="keeps no nodes"):
         ms.Solver(tree, ms.CFR, store="tree")

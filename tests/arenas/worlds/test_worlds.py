@@ -99,8 +99,10 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     assert found == pytest.approx(value, abs=1e-12)
     assert ms.nash_conv(game, policy, store="worlds") == pytest.approx(gain, abs=1e-12)
     for player in (0, 1):
-        response = ms.best_response_policy(game, policy, player, store="worlds")
-        each = [policy, policy]
+        response = ms.evaluation.best_response_policy(
+            game, policy, player, store="worlds"
+        )
+        each: list = [policy, policy]
         each[player] = response
         assert ms.expected_returns(tree, each)[player] == pytest.approx(
             best[player], abs=1e-12

@@ -25,7 +25,7 @@ def load(game, twin, folder):
 
 
 def best_response(game, twin, folder):
-    return ms.best_response_policy(game, uniform(game), 0, twin=twin)
+    return ms.evaluation.best_response_policy(game, uniform(game), 0, twin=twin)
 
 
 def compare(game, twin, folder):
