@@ -30,7 +30,7 @@ from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
 from mccfr_spiel.solving import running
-from mccfr_spiel.solving.cluster import InThisProcess
+from tests.solving.in_this_process import InThisProcess
 
 ITERATIONS = 20
 MANY_SECONDS = 60

@@ -13,7 +13,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import theory
 
 KUHN = pyspiel.load_game("kuhn_poker")
 LEDUC = pyspiel.load_game("leduc_poker")
@@ -140,10 +139,6 @@ CALLS = {
     ),
     "outcome": (ms.outcome, [*ODD_RATES, 0]),
     "bot's epsilon": (lambda e: bot(epsilon=e), [*ODD_RATES, 0]),
-    "least probability's epsilon": (
-        lambda e: theory.least_history_probability(TREE, 0, e, UNIFORM.vector),
-        ODD_RATES,
-    ),
     "confidence": (
         lambda c: ms.sampled_returns(KUHN, UNIFORM, plays=2, confidence=c),
         [*ODD_RATES, 0, 1],

@@ -16,11 +16,9 @@ import pyspiel
 
 from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
-from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.whole import depth_of, levels
+from mccfr_spiel.arenas.tree.whole import depth_of
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
@@ -135,39 +133,6 @@ def least_sampling_probability(
     draws[tree.num_players :] *= epsilon
     plan = full_pass(tree).plan(draws)
     return float(plan[sequences_of(tree, player)].min(initial=1.0))
-
-
-def least_history_probability(
-    game: pyspiel.Game | str | GameTree,
-    player: int,
-    epsilon: float,
-    policy: np.ndarray,
-) -> float:
-    """The least positive q(z) of outcome sampling, with chance and opponents included.
-
-    This is the delta of Theorem 5 as printed, for one policy. It changes with the
-    policy and is far below `least_sampling_probability`.
-
-    Args:
-        game: a game, its load string or its tree, which is expanded whole.
-        player: the player being updated.
-        epsilon: the share of the uniform policy in that player's draws.
-        policy: as in `policy_vector`.
-
-    Raises:
-        ValueError: there is no such player, or epsilon is not in [0, 1].
-    """
-    tree = complete_table(game)
-    player = refusals.player(player, tree.num_players)
-    epsilon = refusals.number(epsilon, "epsilon", 0, 1)
-    draws = policy_vector(tree, policy).copy()
-    mine = sequences_of(tree, player)
-    draws[mine] += epsilon * (uniform_vector(tree)[mine] - draws[mine])
-    least = 1.0
-    for nodes, weights in levels(tree.arrays, 0, draws, most=np.inf):
-        ends = tree.nodes["player"][nodes] == TERMINAL
-        least = min(least, float(weights[ends].min(initial=1.0)))
-    return least
 
 
 # --- bounds ------------------------------------------------------------------

@@ -280,26 +280,6 @@ class Cluster(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class InThisProcess:
-    """Workers that are objects in this process and work one after the other.
-
-    It is no faster than one process. It shows that the bits are those of one process.
-
-    Attributes:
-        workers: how many.
-    """
-
-    workers: int = 2
-
-    def __post_init__(self) -> None:
-        refusals.integer(self.workers, "workers", 1)
-
-    def connect(self) -> Crew:
-        """The crew, with no worker begun."""
-        return Crew(self.workers)
-
-
 # --- the driver of a cluster: it has workers make the walks of a solver's batches -----
 
 

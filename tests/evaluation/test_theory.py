@@ -18,7 +18,6 @@ from mccfr_spiel.evaluation.theory import (
     estimate_range,
     external_sampling_regret_bound,
     gap_bound,
-    least_history_probability,
     m_values,
     outcome_sampling_regret_bound,
     player_theory,
@@ -67,21 +66,6 @@ def test_quantities_of_kuhn():
     assert first.least_probability == 0.25**2
     assert second.least_probability == 0.25
     assert first.balanced_probability == 1 / 12
-
-
-def test_least_history_probability_of_uniform_kuhn():
-    tree = GameTree("kuhn_poker").expand_all()
-    uniform = np.full(tree.num_sequences, 0.5)
-    # Chance 1 / 6, then pass, bet, and player 0's answer: three even choices.
-    least = least_history_probability(tree, 0, 0.6, uniform)
-    assert least == pytest.approx(1 / 6 / 8)
-    # Never reached is not counted: player 1 always passes.
-    passing = uniform.copy()
-    mine = tree.infosets["player"] == 1
-    passing[tree.infosets["first_sequence"][mine]] = 1
-    passing[tree.infosets["first_sequence"][mine] + 1] = 0
-    least = least_history_probability(tree, 0, 1.0, passing)
-    assert least == pytest.approx(1 / 6 / 2)
 
 
 def test_bounds_are_the_printed_formulas():
