@@ -42,7 +42,7 @@ from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
+    from mccfr_spiel.solving.cluster import Cluster
 
 
 class LoadOptions(TypedDict, total=False):
@@ -201,7 +201,11 @@ class Solver:
             splits=cluster is not None,
             locked=locked,
         )
-        self.cluster = _batches(cluster, self.state)
+        self.cluster: Any = None  # a ClusterBatches
+        if cluster is not None:
+            from mccfr_spiel.solving.cluster import ClusterBatches
+
+            self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth = self.state.engine.growth
         self._slice = 100_000
@@ -681,15 +685,6 @@ class Solver:
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver
-
-
-def _batches(cluster: "Cluster | None", state: SolverState) -> "ClusterBatches | None":
-    """Runs the batches of a solver on a cluster; None without one."""
-    if cluster is None:
-        return None
-    from mccfr_spiel.solving.cluster import ClusterBatches
-
-    return ClusterBatches(cluster, state)
 
 
 def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:
