@@ -122,7 +122,7 @@ class GameTree(ReadableTree):
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundRules | None = None  # found by `_rules`
-        self._is_python = loading.may_be_python(self.source)
+        self._is_of_user = loading.may_be_of_user(self.source)
         self._noted: np.ndarray | None = None
 
     # --- all at once ---------------------------------------------------------
@@ -604,7 +604,7 @@ class GameTree(ReadableTree):
             elif player == CHANCE_NODE:
                 infoset = -1
                 actions = state.chance_outcomes()
-                if self._is_python:
+                if self._is_of_user:
                     description.check_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
@@ -648,7 +648,7 @@ class GameTree(ReadableTree):
             above = functools.partial(self.node_store.infosets_above, node)
             self.met.meet_again(infoset, info_state, parent, actions, above)
             return infoset
-        if self._is_python or not actions:
+        if self._is_of_user or not actions:
             self._check_decision(info_state, player, state, actions)
         place = self.place(info_state, player, state)
         return self.met.add(info_state, player, parent, actions, place)
@@ -663,9 +663,9 @@ class GameTree(ReadableTree):
     def _check_decision(
         self, info_state: str, player: int, state: pyspiel.State, actions: list[int]
     ) -> None:
-        """Checks what a game in Python shows at a decision that is met first.
+        """Checks the first state of an infoset in a game whose author may be a user.
 
-        OpenSpiel's games in C++ all pass, so they are spared the time.
+        OpenSpiel's own games pass, so they skip these checks.
         """
         name = self.declared.name
         if not isinstance(info_state, str):

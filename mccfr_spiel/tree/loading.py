@@ -169,13 +169,14 @@ def pot_of(game: pyspiel.Game) -> float:
     return float(game.get_parameters().get("potSize", 0) if own is None else own)
 
 
-def may_be_python(game: pyspiel.Game) -> bool:
-    """Whether Python code may make a game's moves, be it inside an OpenSpiel wrapper.
+def may_be_of_user(game: pyspiel.Game) -> bool:
+    """Whether the author of a game may be a user, so that its states must be checked.
 
-    Such games are checked more closely, since their authors may be our users.
+    True for Python games, for games read from a file, for payoff matrices, and for
+    OpenSpiel's wrappers, because they may contain any of these.
     """
     is_wrapper = str(game).count("(") > 1 or "python_" in str(game)
-    return is_wrapper or not is_of_pyspiel(game)
+    return is_wrapper or _is_made_of_data(game) or not is_of_pyspiel(game)
 
 
 def module_of(game: pyspiel.Game) -> str | None:
@@ -292,11 +293,16 @@ def told_by_string(game: pyspiel.Game) -> bool:
     kind = game.get_type()
     return (
         is_of_pyspiel(game)
-        and not isinstance(game, pyspiel.NormalFormGame)
-        and kind.short_name not in _FILE_KINDS
+        and not _is_made_of_data(game)
         and not lacks_game(kind.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
+
+
+def _is_made_of_data(game: pyspiel.Game) -> bool:
+    """Whether a C++ game is made of a file's contents or of payoffs."""
+    is_file = game.get_type().short_name in _FILE_KINDS
+    return is_file or isinstance(game, pyspiel.NormalFormGame)
 
 
 def _is_told(value: Any) -> bool:

@@ -138,6 +138,35 @@ def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
         GameTree(game).expand_all()
 
 
+SECOND_DECISION = '''p "" 2 1 "" { "y" "z" } 0
+t "" 2 "" { 5 -5 }
+t "" 3 "" { 4 -4 }
+'''
+FILES = {
+    "a legal action twice": ('p "" 1 1 "" { "x" "x" } 0', r"action twice: \[0, 0\]"),
+    "an outcome twice": ('c "" 1 "" { "x" 1/2 "x" 1/2 } 0', r"an outcome twice"),
+}
+
+
+@pytest.mark.parametrize("mistake", FILES)
+def test_a_file_with_two_moves_of_one_label_is_refused_by_every_solver(mistake):
+    # The value is 4 with two actions, but 1 if both are the first.
+    root, message = FILES[mistake]
+    head = 'EFG 2 R "" { "1" "2" } ""\n'
+    end = 't "" 1 "" { 1 -1 }\n'
+    game = pyspiel.load_efg_game(f"{head}{root}\n{end}{SECOND_DECISION}")
+    for error in raised_by_every_door(game):
+        assert re.search(message, error)
+    with pytest.raises(GameError, match=message):
+        ms.check_game(game)
+
+
+def test_a_file_with_two_labels_has_the_value_of_its_tree():
+    text = 'EFG 2 R "" { "1" "2" } ""\np "" 1 1 "" { "x" "w" } 0\nt "" 1 "" { 1 -1 }\n'
+    solution = ms.solve_lp(pyspiel.load_efg_game(text + SECOND_DECISION))
+    assert solution.value == pytest.approx(4.0)
+
+
 @pytest.mark.parametrize("player", [2, 77, -2])
 def test_a_player_who_is_not_in_the_game_is_refused(player):
     game = small_game(after_a_flip(move(player, "who", *TWO)))
