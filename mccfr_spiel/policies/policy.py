@@ -49,6 +49,7 @@ from mccfr_spiel.policies.table import (
     table_of,
     without_turn,
 )
+from mccfr_spiel.rules.twins import TURN_BASED
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import same_name
@@ -351,7 +352,7 @@ class SequencePolicy(openspiel_policy.Policy):
                 raise ValueError(f"No player acts at the state {state.history()}.")
             if player_id not in (None, acting):
                 return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
-        if self.game is self.turn_based_game or _is_turn_based(state):
+        if self.game is self.turn_based_game or _is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
             info_state = _in_turn(acting, state.information_state_string(acting))
@@ -514,8 +515,8 @@ def _in_turn(player: int, info_state: str) -> str:
     return f"Current player: {player}\n{info_state}"
 
 
-def _is_turn_based(state: pyspiel.State) -> bool:
-    return state.get_game().get_type().short_name == "turn_based_simultaneous_game"
+def _is_turn_based(game: pyspiel.Game) -> bool:
+    return game.get_type().short_name == TURN_BASED
 
 
 # --- any policy as something that answers states, and one policy for each player ------
@@ -565,6 +566,8 @@ class Answers:
             ValueError: the policy lacks the state.
         """
         player = state.current_player() if player_id is None else player_id
+        if _is_turn_based(state.get_game()) and self._needs_simultaneous_states():
+            state = state.simultaneous_game_state()
         if isinstance(self.policy, dict):
             # The dictionary may have the strings of a game with simultaneous moves or
             # those of its turn-based form.
@@ -583,6 +586,22 @@ class Answers:
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))
         return dict(self.policy.action_probabilities(state))
+
+    def needs_turns(self) -> bool:
+        """Whether the policy answers only states of a turn-based form."""
+        game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
+        is_of_turns = isinstance(game, pyspiel.Game) and _is_turn_based(game)
+        return is_of_turns or getattr(tree, "abstraction", None) is not None
+
+    def _needs_simultaneous_states(self) -> bool:
+        """Whether the policy answers only states of a game with simultaneous moves."""
+        game: Any = getattr(self.policy, "game", None)
+        simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
+        return (
+            isinstance(game, pyspiel.Game)
+            and game.get_type().dynamics == simultaneous
+            and not hasattr(self.policy, "turn_based_game")
+        )
 
 
 def row_in(

@@ -148,6 +148,22 @@ def _is_openspiels(game: pyspiel.Game) -> bool:
     return inner is not None and _is_openspiels(inner)
 
 
+def no_such_player(declared: Declared, player: Any) -> GameError:
+    """The error for a state where somebody acts who is not in the game."""
+    if player == pyspiel.PlayerId.SIMULTANEOUS:
+        return GameError(
+            f"{declared.name} declares sequential moves (GameType.dynamics), but has a "
+            "state with simultaneous moves (player -2 acts). If it wraps another game, "
+            "solve that game itself: its simultaneous moves become turns. Otherwise "
+            "declare Dynamics.SIMULTANEOUS."
+        )
+    return GameError(
+        f"{declared.name} has a state where player {player} acts, which is neither a "
+        f"player (0 .. {declared.num_players - 1}), chance ({CHANCE}) nor the end "
+        f"({TERMINAL})."
+    )
+
+
 def returns_of(state: Any) -> tuple[float, ...]:
     """The returns of a terminal state; raises GameError if its game gives none."""
     returns = state.returns()

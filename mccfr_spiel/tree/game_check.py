@@ -10,6 +10,7 @@ import functools
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -190,10 +191,7 @@ class _Check:
             description.check_outcomes(name, outcomes)
             return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
-            raise GameError(
-                f"{name} has a state where player {player} acts, which is neither a "
-                f"player (0 .. {self.declared.num_players - 1}), chance nor the end."
-            )
+            raise description.no_such_player(self.declared, player)
         strings = ()
         if self.has_strings:
             strings = tuple(
@@ -262,12 +260,16 @@ class _Check:
         description.check_probs(name, [prob for _, prob in outcomes])
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
-        if min(numbers) < 0 or max(numbers) >= most:
-            raise GameError(
-                f"{name} has a chance node with the outcomes {min(numbers)} .. "
-                f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes "
-                f"are 0 .. {most - 1}."
-            )
+        if 0 <= min(numbers) and max(numbers) < most:
+            return
+        fault = (
+            f"{name} has a chance node with the outcomes {min(numbers)} .. "
+            f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes are "
+            f"0 .. {most - 1}."
+        )
+        if self.rules is not None:
+            raise GameError(fault)
+        warnings.warn(f"{fault} Solvers do not use the number.", stacklevel=2)
 
     def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:
         """Checks that a copy is equal, and that moves in it leave the state alone."""

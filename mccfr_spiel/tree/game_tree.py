@@ -620,13 +620,13 @@ class GameTree(ReadableTree):
                 self.node_store.end(node, row, TERMINAL)
                 return (), TERMINAL, 0, row, -1
             else:
-                raise self._no_such_player(player)
+                raise description.no_such_player(self.declared, player)
             first = self.node_store.branch(node, start, infoset, len(actions), player)
         except TreeFullError:
             raise
         except Exception as error:
             if not isinstance(player, int) or player >= self.num_players:
-                refusal = self._no_such_player(player)
+                refusal = description.no_such_player(self.declared, player)
                 description.tell_history(refusal, state)
                 raise refusal from error
             description.tell_history(error, state)
@@ -652,13 +652,6 @@ class GameTree(ReadableTree):
             self._check_decision(info_state, player, state, actions)
         place = self.place(info_state, player, state)
         return self.met.add(info_state, player, parent, actions, place)
-
-    def _no_such_player(self, player: Any) -> GameError:
-        return GameError(
-            f"{self.declared.name} has a state where player {player} acts, which is "
-            f"neither a player (0 .. {self.num_players - 1}), chance ({CHANCE_NODE}) "
-            f"nor the end ({TERMINAL})."
-        )
 
     def _check_decision(
         self, info_state: str, player: int, state: pyspiel.State, actions: list[int]

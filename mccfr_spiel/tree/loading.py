@@ -46,6 +46,7 @@ from mccfr_spiel.rules.description import (
     lacks_game,
     parameters_of,
     rules_of,
+    tell_history,
 )
 from mccfr_spiel.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 
@@ -92,7 +93,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         raise
     except Exception as error:  # games raise what they like
         raise ValueError(
-            f"OpenSpiel cannot load {brief(game)!r}: {error}{_parameters_hint(name)}"
+            f"OpenSpiel cannot load {brief(game)!r}: {str(error).removesuffix('.')}"
+            f"{_parameters_hint(name)}"
         ) from error
 
 
@@ -190,11 +192,39 @@ def _loaded(text: str, name: str) -> pyspiel.Game:
     """As `pyspiel.load_game`, which reads firstPlayer=1 as a number and then wants a
     string. So it cannot load what games of one round of poker call themselves."""
     given, known = pyspiel.game_parameters_from_string(text), parameters_of(name) or {}
+    _check_start(given)
     texts = {key: str(given[key]) for key in given if type(known.get(key)) is str}
     if texts.items() <= given.items():
         return pyspiel.load_game(text)
     del given["name"]
     return pyspiel.load_game(name, given | texts)
+
+
+def _check_start(parameters: dict[str, Any]) -> None:
+    """Raises ValueError if a `start_at` in a load string begins with an illegal move.
+
+    OpenSpiel applies the moves unchecked: an illegal one crashes the process or leads
+    to a state that is not in the game.
+    """
+    inner = [value for value in parameters.values() if isinstance(value, dict)]
+    for game in inner:
+        _check_start(game)
+    history = str(parameters.get("history", ""))
+    if parameters.get("name") != "start_at" or not inner or not history:
+        return
+    game = inner_game(inner[0])
+    if game is None:  # OpenSpiel's error says why
+        return
+    state = game.new_initial_state()
+    for number, move in enumerate(history.split(";")):
+        legal = state.legal_actions()
+        if not move.isdecimal() or int(move) not in legal:
+            raise ValueError(
+                f"history={history} of start_at: move {number + 1}, {move!r}, is not "
+                f"legal in {brief(game)} after {state.history()}. Legal moves: "
+                f"{brief(legal)}."
+            )
+        state.apply_action(int(move))
 
 
 def _similar_names(name: str) -> str:
@@ -707,6 +737,7 @@ def estimate_of(game: pyspiel.Game) -> float:
     found = forecast(
         game.new_initial_state,
         pyspiel.State.information_state_string,
+        tell_history,
         longest=longest_history(game),
         per_infoset=0,
         most_nodes=math.inf,  # so few histories are followed

@@ -16,7 +16,12 @@ from mccfr_spiel.common.display import brief, counted, never_raises, title
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
-from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
+from mccfr_spiel.rules.description import (
+    BoundRules,
+    declared_by,
+    rules_of,
+    tell_history,
+)
 from mccfr_spiel.rules.game import RulesState
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
@@ -518,6 +523,7 @@ class ReadableTree:
         found = limits.forecast(
             self.new_state,
             self.string_of,
+            tell_history,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
             most_nodes=most,

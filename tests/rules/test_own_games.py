@@ -138,10 +138,10 @@ def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
         GameTree(game).expand_all()
 
 
-SECOND_DECISION = '''p "" 2 1 "" { "y" "z" } 0
+SECOND_DECISION = """p "" 2 1 "" { "y" "z" } 0
 t "" 2 "" { 5 -5 }
 t "" 3 "" { 4 -4 }
-'''
+"""
 FILES = {
     "a legal action twice": ('p "" 1 1 "" { "x" "x" } 0', r"action twice: \[0, 0\]"),
     "an outcome twice": ('c "" 1 "" { "x" 1/2 "x" 1/2 } 0', r"an outcome twice"),
