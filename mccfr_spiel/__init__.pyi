@@ -100,5 +100,6 @@ from mccfr_spiel.tree.game_check import check_game as check_game
 from mccfr_spiel.tree.game_tree import GameTree as GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError as WalkTooLargeError
 from mccfr_spiel.tree.lock import TreeInUseError as TreeInUseError
+from mccfr_spiel.tree.readable import completed_rounds as completed_rounds
 
 def __getattr__(name: str) -> Any: ...

@@ -27,8 +27,7 @@ from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import ComparisonError
 from mccfr_spiel.solving.files import GAME_WAY_OUT
-from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
-from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
+from mccfr_spiel.tree.loading import IMPORT_WAY_OUT, STRINGS_WAY_OUT
 
 flags.disclaim_key_flags()
 

@@ -16,6 +16,7 @@ from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import TextNames
 from mccfr_spiel.tree.loading import has_name, load_game, saved_game, turn_based
+from mccfr_spiel.tree.readable import reader_of
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -75,8 +76,7 @@ class Names:
 
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The number of the infoset of a state where a player acts, -1 if not met."""
-        read = self.abstraction or pyspiel.State.information_state_string
-        return self.find(read(state, player), player)
+        return self.find(reader_of(self.abstraction)(state, player), player)
 
     @functools.cached_property
     def info_states(self) -> list[str]:

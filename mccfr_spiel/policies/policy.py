@@ -355,7 +355,9 @@ class SequencePolicy(openspiel_policy.Policy):
         if self.game is self.turn_based_game or _is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
-            info_state = _in_turn(acting, state.information_state_string(acting))
+            # The turn-based form asks a Python game's observer, not its own method.
+            info_state = pyspiel.State.information_state_string(state, acting)
+            info_state = _in_turn(acting, info_state)
             infoset = self.tree.find(info_state, acting)
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))

@@ -352,6 +352,8 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
     then = "" if move is None else f", where action {move} was applied"
     of = "" if name in str(error) else f" in {name}"
     hint = " Is a return missing, or an int a float?" * ("Unable to cast" in str(error))
+    if "make_py_observer" in str(error):
+        hint = " Define make_py_observer in the game's class."
     where = f"The history that led there{of}: {history}{then}.{hint}"
     error._history_is_told = True  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, GameError):

@@ -25,9 +25,10 @@ from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_ma
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules import description
-from mccfr_spiel.rules.description import BoundRules, GameError
+from mccfr_spiel.rules.description import BoundRules, GameError, rules_of
 from mccfr_spiel.rules.store import Expansion, RuleStore, expand_rules
 from mccfr_spiel.tree import loading
+from mccfr_spiel.tree.game_check import check_copies
 from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
 from mccfr_spiel.tree.lock import changes, steps
 from mccfr_spiel.tree.nodes import UNCOUNTED
@@ -123,6 +124,8 @@ class GameTree(ReadableTree):
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundRules | None = None  # found by `_rules`
         self._is_of_user = loading.may_be_of_user(self.source)
+        if self._is_of_user and rules_of(self.game) is None:
+            check_copies(self.game)
         self._noted: np.ndarray | None = None
 
     # --- all at once ---------------------------------------------------------

@@ -53,6 +53,14 @@ from mccfr_spiel.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 IMPORT_WAY_OUT = "import the module that registers it first"
 """The way out if a game is not registered."""
 
+STRINGS_WAY_OUT = (
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
+    "Where players see everything except the simultaneous moves of the current round: "
+    "mccfr_spiel.Solver(game, abstraction=mccfr_spiel.completed_rounds). NashConv "
+    "needs the game's own strings; ms.sampled_returns does not."
+)
+"""The way out where a game gives no information-state strings."""
+
 _FEW_MOVES = 1000
 
 OUR_GAMES = {
@@ -137,6 +145,44 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)
     return game
+
+
+def own_string(state: pyspiel.State, player: int) -> str:
+    """The information-state string that a game itself gives a player.
+
+    Unlike `pyspiel.State.information_state_string`, it calls a Python game's method.
+    """
+    return state.information_state_string(player)
+
+
+def check_strings(game: pyspiel.Game) -> None:
+    """Raises ValueError if a game declares information-state strings without a method
+    that makes them."""
+    if not game.get_type().provides_information_state_string:
+        is_alone = game.num_players() == 1  # where abstractions are refused
+        way_out = "Games of one player need it." if is_alone else STRINGS_WAY_OUT
+        raise ValueError(
+            f"{brief(game)} gives no information-state string, by which solvers tell "
+            "information sets apart (GameType.provides_information_state_string). "
+            f"{way_out}"
+        )
+    if is_of_pyspiel(game) or hasattr(game, "make_py_observer"):
+        return
+    kind = type(game).__name__
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(
+            f"{brief(game)} declares simultaneous moves but has no make_py_observer: "
+            "OpenSpiel asks its observer for information-state strings once moves are "
+            f"made in turn. Define {kind}.make_py_observer, or declare "
+            "GameType.dynamics SEQUENTIAL if players already move in turn."
+        )
+    state = type(game.new_initial_state())
+    if state.information_state_string == pyspiel.State.information_state_string:
+        raise ValueError(
+            f"{brief(game)} declares provides_information_state_string but has no "
+            f"method for it: define {state.__name__}.information_state_string(player), "
+            f"or {kind}.make_py_observer."
+        )
 
 
 def declared_length(game: pyspiel.Game) -> int:
@@ -377,7 +423,9 @@ def content_print(game: pyspiel.Game) -> str:
     # of its children wait as there is room for.
     while waiting:
         state = waiting.popleft()
-        moves = _print_state(digest, state, with_strings)[:room]
+        seen, moves = seen_at(state, with_strings)
+        digest.update(repr(seen).encode("utf-8", "backslashreplace"))
+        moves = moves[:room]
         room -= len(moves)
         for move in moves:
             try:
@@ -390,11 +438,13 @@ def content_print(game: pyspiel.Game) -> str:
     return found
 
 
-def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[int]:
-    """Adds a state to a hash; returns the moves from there.
+def seen_at(
+    state: pyspiel.State, with_strings: bool
+) -> tuple[tuple[Any, tuple[Any, ...]], list[int]]:
+    """Who acts at a state and what that player sees there, and the moves from there.
 
-    If the state raises an error, that error is what is added. It is no reason to stop,
-    since walks may never meet the state.
+    If the state raises an error, that error is what is seen. It is no reason to stop,
+    because walks may never meet the state.
     """
     moves: list[int] = []
     try:
@@ -410,8 +460,7 @@ def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[
             seen = (string, *moves)
     except Exception as error:  # games raise what they like
         player, seen = None, (type(error).__name__,)
-    digest.update(repr((player, seen)).encode("utf-8", "backslashreplace"))
-    return moves
+    return (player, seen), moves
 
 
 def saved_print(game: pyspiel.Game) -> str | None:
@@ -736,7 +785,7 @@ def estimate_of(game: pyspiel.Game) -> float:
         return _estimates[name]
     found = forecast(
         game.new_initial_state,
-        pyspiel.State.information_state_string,
+        own_string,
         tell_history,
         longest=longest_history(game),
         per_infoset=0,

@@ -121,13 +121,41 @@ the information-state string."""
 _FEW_NODES = 1_000_000
 """The largest tree of which a repr checks that every node is expanded."""
 
-STRINGS_WAY_OUT = (
-    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
-    "Where players see everything: mccfr_spiel.Solver(game, "
-    "abstraction=lambda state, player: state.history_str()). NashConv needs the game's "
-    "own strings; ms.sampled_returns does not."
-)
-"""The way out where a game gives no information-state strings."""
+
+def completed_rounds(state: pyspiel.State, player: int) -> str:
+    """The moves of all completed rounds, as an abstraction for games without strings.
+
+        ms.Solver("oshi_zumo", abstraction=ms.completed_rounds)
+
+    It is right where players see everything except the simultaneous moves of the
+    current round, and all moves where players move in turn. `state.history_str()` is
+    not: a turn-based form also lists the moves that others made in the current round.
+
+    Args:
+        state: a state of the game, or of its turn-based form.
+        player: ignored, because all players see the same.
+
+    Raises:
+        ValueError: a wrapper hides the turn-based form, whose rounds are then unknown.
+    """
+    if hasattr(state, "simultaneous_game_state"):
+        return state.simultaneous_game_state().history_str()
+    if "turn_based_simultaneous_game(" in str(state.get_game()):
+        raise ValueError(
+            f"completed_rounds cannot tell the rounds of {brief(state.get_game())}. "
+            "Wrap the game before it becomes turn-based."
+        )
+    return state.history_str()
+
+
+def reader_of(abstraction: Abstraction | None) -> Abstraction:
+    """The function that gives the strings of a tree with this abstraction.
+
+    `pyspiel.State.information_state_string` stands for a game's own strings.
+    """
+    if abstraction in (None, pyspiel.State.information_state_string):
+        return loading.own_string
+    return abstraction
 
 
 LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
@@ -179,15 +207,9 @@ class ReadableTree:
             refusals.function(abstraction, "abstraction", kind)
         self.source = loading.load_game(game)
         self.game = loading.turn_based(self.source)
-        kind = self.source.get_type()
-        if abstraction is None and not kind.provides_information_state_string:
-            alone = self.game.num_players() == 1  # where abstractions are refused
-            way_out = "Games of one player need it." if alone else STRINGS_WAY_OUT
-            raise ValueError(
-                f"{brief(self.source)} gives no information-state string, by which "
-                "solvers tell information sets apart "
-                f"(GameType.provides_information_state_string). {way_out}"
-            )
+        self._read = reader_of(abstraction)
+        if self._read is loading.own_string:
+            loading.check_strings(self.source)
         self.max_nodes = int(max_nodes)
         self.budget = limits.make_budget(max_memory)
         self.abstraction = abstraction
@@ -456,8 +478,8 @@ class ReadableTree:
         """The string by which this tree knows a state of `game` where a player acts."""
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)
-            return state.information_state_string(player)
-        info_state = self.abstraction(state, player)
+            return self._read(state, player)
+        info_state = self._read(state, player)
         if not isinstance(info_state, str):
             raise ValueError(
                 f"The abstraction gives {info_state!r}, no string, for player {player} "

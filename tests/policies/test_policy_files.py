@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import exploitability
@@ -16,7 +17,29 @@ from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.tree.loading import OUR_GAMES
+from tests.rules.test_own_games import auction
 from tests.small_games import leaf, move, small_game
+
+PYTHON_GAMES = sorted(
+    kind.short_name
+    for kind in pyspiel.registered_games()
+    if kind.short_name.startswith("python_")
+    and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
+    and kind.provides_information_state_string
+)
+OBSERVER = """
+    def make_py_observer(self, iig_obs_type=None, params=None):
+        raise NotImplementedError
+"""
+AUCTIONS = {
+    "auction": (),
+    "auction with an observer": (
+        ("    def new_initial_state", f"{OBSERVER}\n    def new_initial_state"),
+    ),
+}
+"""The example of docs/own_game.md. Its observer, if it has one, cannot be asked."""
+
+OWN_STRINGS = pyspiel.State.information_state_string
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 
@@ -25,6 +48,42 @@ def solved(game="leduc_poker", iterations=30):
     solver = ms.Solver(game, ms.OUTCOME_SAMPLING)
     solver.iterate(iterations)
     return solver.average_policy()
+
+
+@pytest.mark.parametrize("abstraction", [None, OWN_STRINGS])
+@pytest.mark.parametrize("game", [*PYTHON_GAMES, *AUCTIONS])
+def test_a_policy_of_a_python_game_is_loaded_and_asked(game, abstraction, tmp_path):
+    game = auction(*AUCTIONS[game]) if game in AUCTIONS else pyspiel.load_game(game)
+    if abstraction is not None and game.num_players() == 1:
+        abstraction = None  # no abstractions for one player
+    how = {"abstraction": abstraction, "store": "tree", "seed": 1}
+    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, **how)
+    solver.iterate(3)
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    loaded = ms.load_policy(tmp_path / "policy", game=game)
+    assert loaded.to_dict() == policy.to_dict()
+    decisions = np.flatnonzero(solver.tree.nodes["player"] >= 0)[:20].tolist()
+    for node in decisions:
+        state, _ = solver.tree.state_at(node)
+        row = loaded.action_probabilities(state)
+        assert row == policy.action_probabilities(state)
+        assert row == policy[state.information_state_string(state.current_player())]
+        assert ms.bot(loaded, state.current_player()).step(state) in row
+
+
+@pytest.mark.parametrize("name", AUCTIONS)
+def test_a_loaded_policy_of_an_own_game_is_evaluated_and_tabulated(name, tmp_path):
+    game = auction(*AUCTIONS[name])
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    loaded = ms.load_policy(tmp_path / "policy", game=game)
+    table = loaded.to_tabular()
+    assert table.to_dict() == policy.to_tabular().to_dict()
+    assert ms.nash_conv(game, loaded) == ms.nash_conv(game, policy)
+    assert len(ms.sampled_returns(game, loaded, plays=10)) == 2
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "liars_dice"])
