@@ -580,10 +580,7 @@ class Answers:
             try:
                 return self.policy.action_probabilities(state, player)
             except KeyError as error:  # OpenSpiel's TabularPolicy
-                raise ValueError(
-                    f"The policy lacks the state {error}. One for the turn-based form "
-                    "of a game is for pyspiel.convert_to_turn_based(game)."
-                ) from error
+                raise ValueError(f"The policy lacks the state {error}.") from error
         if state.is_simultaneous_node():
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))

@@ -125,7 +125,7 @@ _FEW_NODES = 1_000_000
 def completed_rounds(state: pyspiel.State, player: int) -> str:
     """The moves of all completed rounds, as an abstraction for games without strings.
 
-        ms.Solver("oshi_zumo", abstraction=ms.completed_rounds)
+        ms.Solver("markov_soccer", abstraction=ms.completed_rounds)
 
     It is right where players see everything except the simultaneous moves of the
     current round, and all moves where players move in turn. `state.history_str()` is
