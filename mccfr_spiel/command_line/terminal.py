@@ -178,7 +178,8 @@ _WAYS_OUT = {
     "saw, or give solve --allow_imperfect_recall to try it all the same "
     "(docs/choosing.md).",
     STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
-    "(state, player) -> string of yours (docs/choosing.md).",
+    "(state, player) -> string of yours, or mccfr_spiel:completed_rounds where players "
+    "see everything except the moves of the current round (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
     "with --overwrite or in another --output_dir, or undo the change of the game.",
     IMPORT_WAY_OUT: "name the module that registers it with --import",
