@@ -12,7 +12,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 from absl import flags
@@ -219,6 +219,14 @@ class Stopped(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
+class OverdueError(Stopped):
+    """Work has not ended within GRACE seconds after a signal."""
+
+
+GRACE = 2.0
+"""Seconds in which an iteration may end by itself after the first signal."""
+
+
 class Signals:
     """Handlers for SIGINT and SIGTERM.
 
@@ -226,12 +234,34 @@ class Signals:
         wait: while it is True, the first signal is only noted, so that the run can end
             in order. Any other signal raises Stopped.
         received: the number of the signal that was noted, or None.
+        was_overdue: whether OverdueError was raised.
     """
 
     def __init__(self) -> None:
-        self.wait = False
+        self.wait = self.was_overdue = self._interrupts = False
         self.received: int | None = None
         self.handle(self._receive)
+
+    @contextlib.contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Ends the block by OverdueError, GRACE seconds after the first signal.
+
+        Systems without timers (Windows) wait until the block ends by itself.
+        """
+        self._interrupts = hasattr(signal, "setitimer")
+        if self._interrupts:
+            signal.signal(signal.SIGALRM, self._end)
+            if self.received is not None:
+                signal.setitimer(signal.ITIMER_REAL, GRACE)
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def _end(self, _number: int, _frame: object) -> None:
+        if self._interrupts and self.received is not None:
+            self._interrupts, self.was_overdue = False, True
+            raise OverdueError(self.received)
 
     def handle(self, handler: Callable[[int, Any], Any] | signal.Handlers) -> None:
         """Has both signals handled in another way."""
@@ -242,6 +272,8 @@ class Signals:
         if not self.wait or self.received is not None:
             raise Stopped(number)
         self.received = number
+        if self._interrupts:
+            signal.setitimer(signal.ITIMER_REAL, GRACE)
         if sys.__stderr__ is None:  # closed: 2 may be the number of the rows' file
             return
         # Not by print, which may be what the signal came into.

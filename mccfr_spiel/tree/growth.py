@@ -10,6 +10,7 @@ A walk over compiled rules stops where there is no room for the infoset that it 
 """
 
 import bisect
+import math
 import operator
 import random
 import time
@@ -78,14 +79,11 @@ class Growth:
         self._epsilon = epsilon
         self.lock = tree.lock
         self.generation = tree.generation
+        self._draws_one_own = sampled.draws_one_action
         self._follows_one = sampled.draws_others and sampled.draws_one_action
         # Some walks follow only those of the updated player's actions that are drawn,
         # or whose regrets are not too low; how many these are cannot be foreseen.
         self._is_choosy = sampled.picks_actions or sampled.skips
-        # One that follows all of them, and one move of each other player and of chance,
-        # meets each of that player's infosets at most once.
-        is_external = sampled.draws_others and sampled.player == "all"
-        self._follows_all_own = is_external and not self._is_choosy
         # For each player: whether a walk that updates it draws among the moves of each
         # player and, last, of chance.
         self._draws: list[list[bool]] = []
@@ -235,7 +233,7 @@ class Growth:
             tree.check_length(state)
             expanded = tree.num_nodes - self._began_at
             if expanded > self._many and not self._follows_one:
-                self._check_size(tables, player)
+                self._check_size(tables, walk)
                 self._many *= 2
         self._look_at = tree.num_nodes + _FEW
 
@@ -261,43 +259,50 @@ class Growth:
     def look(self, tables: Tables, walk: Walk) -> None:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
-    def _check_size(self, tables: Tables, player: int) -> None:
-        """Raises WalkTooLargeError if a walk for a player is far too large."""
+    def _check_size(self, tables: Tables, walk: Walk) -> None:
+        """Raises WalkTooLargeError if the present walk is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
         probes = _PROBES * (self._many // _MANY)  # cheap beside the expansions
-        if self._surely_meets_more(most, tables, player, probes):
+        if self._surely_meets_more(most, tables, walk, probes):
             raise self._too_large("far more", is_hopeless=True)
 
     def _surely_meets_more(
         self,
         most: int,
         tables: Tables,
-        player: int,
+        walk: Walk,
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether walks for a player visit more nodes than that, by all probability.
+        """Whether the present walk visits more nodes than `most`, except with a
+        probability of at most 10^-7.
 
-        It follows some random histories of such a walk, for half a second at most. Of
-        walks that follow one history, or choose which actions to follow, it says no.
+        The test follows random histories of such a walk, for half a second after the
+        first one, which may have to index the names of infosets.
 
         Args:
             most: nodes, or bytes if there are `rates`.
-            tables: those of the walk.
-            player: the updated one.
+            tables, walk: those of the solver.
             probes: the most histories to follow.
-            rates: if given, what the player's infosets take that the walk meets is
-                compared with `most`. Then walks must follow all of its actions.
+            rates: if given, the bytes of the updated player's infosets that the walk
+                meets are compared with `most`.
+
+        Returns:
+            False also for walks that follow one history, and for those that choose
+            which actions to follow. The first walk of all follows all actions, because
+            it has no regrets and no average to choose by.
         """
-        if self._follows_one or self._is_choosy:
+        is_first = present_walk(walk) == (0, 0, 0)
+        if self._follows_one or (self._is_choosy and not is_first):
             return False
-        generator = random.Random(0)
-        end = time.monotonic() + limits.SECONDS
+        player = walk.marks.item(layout.WALKER)
+        generator, end = random.Random(0), math.inf
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * most, rates)
+            end = min(end, time.monotonic() + limits.SECONDS)
             estimates.append(size)
             if len(estimates) == look_at:
                 if limits.exceeds(estimates, most):
@@ -332,7 +337,11 @@ class Growth:
                 probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            if not self._draws[player][acting]:
+            # Infosets along drawn moves of the others are at most those of the walk.
+            is_drawn = rates is not None or self._draws[player][acting]
+            if acting == player:
+                is_drawn = self._draws_one_own
+            if not is_drawn:
                 weight *= len(actions)
                 action = generator.choice(actions)
             else:
@@ -382,13 +391,13 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
 # --- walks over compiled rules, which keep no nodes -----------------------------------
 
 
-_LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
-"""The nodes after which a walk is examined, which take it some seconds; and the nodes
+_LARGE_WALK, _MOST_NODES = 2_000_000, 10**12
+"""The nodes after which a walk is examined, which take it about a second; and the nodes
 that would take it days."""
 
-_SMALL_SHARE = 1 / 64
-"""Once the infosets met take this share of the memory that they may take, the size of a
-walk is estimated, if that walk has met most of them."""
+_SMALL_SHARE, _SMALL_STORE = 1 / 64, 2**26
+"""The size of a walk is first estimated once the infosets met take this share of what
+fits, or this many bytes, and again whenever they have doubled."""
 
 
 class RuleGrowth(Growth):
@@ -412,7 +421,7 @@ class RuleGrowth(Growth):
         """
         super().__init__(tree, sampled, epsilon)
         self._store, self._path = store, path
-        self._is_forecast = self._is_measured = False
+        self._is_forecast, self._measure_at = False, 0
 
     def fit(self, walk: Walk) -> None:
         """As in Growth; a walk over rules needs no nodes."""
@@ -435,42 +444,42 @@ class RuleGrowth(Growth):
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(layout.WALKER)
+        tree = self._tree
         tree.note_met()
-        if self._surely_meets_more(_MOST_NODES, tables, player, _PROBES):
+        if self._surely_meets_more(_MOST_NODES, tables, walk, _PROBES):
             self._is_forecast = False
             which = f"{_MOST_NODES:,} nodes, which would take days"
             raise _hopeless(tree, f"surely visits more than {which}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first walk that takes much memory, whether
-        what it meets surely does not fit.
+        """Estimates, whenever the memory taken has doubled, whether the infosets of the
+        present walk surely do not fit `max_memory`, or the machine.
 
-        All that is certain is that a walk meets each of the updated player's infosets
-        at most once, so that all of them that it meets must be in memory in the end.
+        A walk with fixed moves of the others and of chance meets each of the updated
+        player's infosets at most once. So the estimate counts these infosets only.
 
         Raises:
-            WalkTooLargeError: they are too many.
+            WalkTooLargeError: they do not fit.
         """
-        if self._is_measured or not self._follows_all_own:
+        tree, store = self._tree, self._store
+        used = store.bytes_used()
+        if used < self._measure_at or self._draws_one_own:
             return
-        if self._tree.walk_limit is not None:  # which ends a walk long before
+        # A walk limit ends a walk long before. A small walk adds little.
+        if tree.walk_limit is not None or 2 * _visited(walk) < store.sizes()[0]:
             return
-        store, tree = self._store, self._tree
         most = store.bytes_that_fit()
-        if (
-            2 * _visited(walk) < store.sizes()[0]
-            or store.bytes_used() < _SMALL_SHARE * most
-        ):
+        if used < min(_SMALL_SHARE * most, _SMALL_STORE):
             return
-        self._is_measured, budget = True, tree.budget
+        limit = tree.budget.in_words()
+        if (on_machine := used + limits.free_memory()) < most:
+            most, limit = on_machine, f"the {limits.in_words(on_machine)} that are free"
         tree.note_met()
-        player, rates = walk.marks.item(layout.WALKER), store.least_rates()
-        probes = _PROBES_OF_INFOSETS
-        if self._surely_meets_more(most, tables, player, probes, rates):
-            self._is_measured = False
-            what = f"surely meets more information sets than fit {budget.in_words()}"
+        rates, probes = store.least_rates(), _PROBES_OF_INFOSETS
+        if self._surely_meets_more(most, tables, walk, probes, rates):
+            what = f"surely meets more information sets than fit {limit}"
             raise _hopeless(tree, what)
+        self._measure_at = 2 * used
 
     def grow(self, tables: Tables, walk: Walk) -> None:
         """Makes room for the infoset at which the walk stopped, and more.
