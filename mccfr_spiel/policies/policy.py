@@ -30,6 +30,7 @@ from mccfr_spiel.policies.names import (
     Names,
     check_shape,
     checked_vector,
+    digest_of,
     from_contents,
     from_json,
     is_of_file,
@@ -509,7 +510,8 @@ def to_json(policy: SequencePolicy) -> dict[str, Any]:
     owners = policy._infosets["player"].tolist()
     for infoset, info_state in enumerate(policy.info_states):
         players[owners[infoset]][info_state] = policy._row(infoset)
-    return {"game": str(policy.game), "players": players}
+    value = {"game": str(policy.game), "players": players}
+    return value | {"sha256": digest_of(value)}
 
 
 def _in_turn(player: int, info_state: str) -> str:

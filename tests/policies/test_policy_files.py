@@ -1,6 +1,7 @@
 """Every policy that the package writes is read back, or refused in words; so is every
 other file by `load_policy`."""
 
+import hashlib
 import json
 import pathlib
 import re
@@ -121,7 +122,13 @@ def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
 def kuhn_file(**changes):
     """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
     rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
-    return {"game": "kuhn_poker()", "players": [rows, {}]}
+    return signed({"game": "kuhn_poker()", "players": [rows, {}]})
+
+
+def signed(value):
+    """The value with the digest that files have."""
+    text = json.dumps(value, separators=(",", ":"))
+    return value | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +137,7 @@ def kuhn_file(**changes):
         (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
         (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
         (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
-        ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
+        (signed({"game": "kuhn_poker()", "players": 3}), "no list of players"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
     ],
 )
@@ -228,3 +235,33 @@ def test_a_game_made_in_code_has_to_be_given(tmp_path):
         assert ms.load_policy(path, game).to_dict() == solver.average_policy().to_dict()
         with pytest.raises(ValueError, match="give"):
             ms.load_policy(path)
+
+
+def test_no_flipped_bit_of_a_policy_goes_unnoticed(tmp_path):
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(10)
+    path = write_policy(tmp_path, solver.average_policy())
+    data = path.read_bytes()
+    expected = solver.average_policy().to_dict()
+    accepted = 0
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bytes(flipped))
+        try:
+            policy = ms.load_policy(path)
+        except (CheckpointError, ValueError):
+            continue
+        accepted += 1  # a space became a tab, or the like
+        assert policy.to_dict() == expected
+    assert 8 * len(data) > 6000
+    assert accepted < len(data) / 10
+
+
+def test_policy_without_a_digest_is_refused(tmp_path):
+    value = kuhn_file()
+    del value["sha256"]
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(CheckpointError, match=r'"sha256" of the policy is missing'):
+        ms.load_policy(path)
