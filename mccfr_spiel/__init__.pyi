@@ -57,6 +57,7 @@ from mccfr_spiel.algorithms.rules import (
 )
 from mccfr_spiel.arenas import rules as rules
 from mccfr_spiel.arenas.infosets.lock import TreeInUseError as TreeInUseError
+from mccfr_spiel.arenas.infosets.table import completed_rounds as completed_rounds
 from mccfr_spiel.arenas.infosets.walk_sizes import (
     WalkTooLargeError as WalkTooLargeError,
 )

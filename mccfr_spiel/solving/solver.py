@@ -467,20 +467,23 @@ class Solver:
 
     def _call_kernel(self) -> int:
         """Calls the kernel with all arrays as they are now; returns its status."""
-        state, growth = self.state, self._growth
+        state, growth, lock = self.state, self._growth, self.lock
         frame = state.frame()
         growth.refit(state.walk)
         status = layout.NEEDS_ONE_THREAD
-        if self.cluster is not None and self.cluster.pays():
-            status = self.cluster.run()
-        if status == layout.NEEDS_ONE_THREAD:
-            run = self._interpret if self._hears_signals else self._run_engine
-            try:
+        lock.in_kernel = True
+        try:
+            if self.cluster is not None and self.cluster.pays():
+                status = self.cluster.run()
+            if status == layout.NEEDS_ONE_THREAD:
+                run = self._interpret if self._hears_signals else self._run_engine
                 status = run(self.kernel, frame)
-            except BaseException:  # Ctrl-C is heard in plain rules, too
-                if self._has_own_rule:
-                    state.tables.memory[FAULT] = -1.0
-                raise
+        except BaseException:  # Ctrl-C is heard in plain rules, too
+            if self._has_own_rule:
+                state.tables.memory[FAULT] = -1.0
+            raise
+        finally:
+            lock.in_kernel = False
         self.state.check_own_rule()
         return status
 
@@ -502,7 +505,10 @@ class Solver:
 
     @reads
     def average_vector(self) -> np.ndarray:
-        """`[S]` the average policy, over the tree's sequences."""
+        """`[S]` the average policy, over the tree's sequences.
+
+        On a growing tree the order of sequences depends on calls from other threads.
+        """
         infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
