@@ -52,6 +52,7 @@ from .algorithms.rules import (
     regret_matching_plus,
 )
 from .arenas import rules
+from .arenas.infosets.loading import completed_rounds
 from .arenas.infosets.lock import TreeInUseError
 from .arenas.infosets.walk_sizes import WalkTooLargeError
 from .arenas.rules.description import GameError
@@ -164,6 +165,7 @@ __all__ = [
     "check_game",
     "cluster",
     "compare",
+    "completed_rounds",
     "discounted_regret_matching",
     "draw_tree",
     "drop_in",

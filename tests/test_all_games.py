@@ -71,6 +71,35 @@ def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
             Solver(game, algorithm, seed=1).iterate(1000)
 
 
+STARTS = {
+    "history=9,game=kuhn_poker()": "move 1, '9', .*Legal moves: \\[0, 1, 2\\]",
+    "history=0;1;7,game=kuhn_poker()": r"move 3, '7', is not legal.*after \[0, 1\]",
+    "history=0;1;1;1;0,game=kuhn_poker()": r"move 5, '0', .*Legal moves: \[\]",
+    "history=0;;1,game=kuhn_poker()": "move 2, ''",
+    "history=-1,game=kuhn_poker()": "move 1, '-1'",
+    "history=0;0,game=python_kuhn_poker()": "move 2, '0'",
+    "history=9,game=goofspiel(num_cards=3)": "move 1, '9'",
+    "history=2,game=start_at(history=0;1,game=kuhn_poker())": "move 1, '2'",
+    "history=0,game=start_at(history=9,game=kuhn_poker())": "move 1, '9'",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("wrapped", ["start_at({})", "misere(game=start_at({}))"])
+def test_a_start_after_an_impossible_history_is_refused(start, wrapped):
+    # OpenSpiel crashes the process, or begins at a state that is not in the game.
+    with pytest.raises(ValueError, match=STARTS[start]):
+        Solver(wrapped.format(start))
+
+
+def test_a_start_after_a_history_is_the_subgame():
+    # After the deal 0, 1 and a pass: pass, or bet and the other one answers.
+    tree = ms.GameTree("start_at(history=0;1;0,game=kuhn_poker())").expand_all()
+    assert (tree.num_nodes, tree.num_infosets) == (5, 2)
+    joint = "start_at(history=2;5,game=goofspiel(num_cards=3,imp_info=True))"
+    assert ms.GameTree(joint).expand_all().num_infosets > 0
+
+
 @pytest.mark.parametrize("game", LARGE)
 def test_a_walk_without_end_is_refused_soon(game):
     solver = Solver(game, ms.EXTERNAL_SAMPLING)

@@ -284,6 +284,23 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
 
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
+def test_threads_that_wait_change_the_numbers_of_infosets_and_no_policy():
+    """As docs/scaling.md says: policies are equal by state, vectors may not be."""
+    game = "goofspiel(imp_info=True,points_order=random,num_cards=4)"
+    solvers = [Solver(game, ms.EXTERNAL_SAMPLING, twin=False) for _ in range(2)]
+    alone, watched = solvers
+    watched.tree.lock.waiting.add(-1)
+    for solver in solvers:
+        solver.iterate(20)
+    assert watched.tree.info_states != alone.tree.info_states
+    assert sorted(watched.tree.info_states) == sorted(alone.tree.info_states)
+    assert learned(watched) == learned(alone)
+    policies = [solver.average_policy().to_dict() for solver in solvers]
+    assert policies[0] == policies[1]
+
+
+@pytest.mark.interpreted
+@pytest.mark.usefixtures("often")
 def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
     """Somebody always waits, so one solver is stopped wherever it may be, and then the
     other one empties the tree. A walk that could be stopped again would never end."""

@@ -432,3 +432,14 @@ def test_parts_that_do_not_go_together_are_refused():
     with pytest.raises(ValueError, match="drop it or the abstraction"):
         tree = GameTree("kuhn_poker", abstraction=lambda state, player: "")
         Solver(tree, ms.Algorithm(*parts))
+
+
+def test_rule_that_reads_beyond_its_parameters_is_refused():
+    def greedy(policy, memory, gradient, parameters, t):
+        memory += parameters[0] * gradient
+        return 0.0
+
+    with pytest.raises(ValueError, match=r"greedy reads or writes .*parameters=\(\)"):
+        ms.algorithms.own_rule(greedy)
+    ms.algorithms.own_rule(greedy, parameters=(1.0,))
+    ms.algorithms.own_rule(greedy, compiled=False)  # Python checks indices itself

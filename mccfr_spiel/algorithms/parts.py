@@ -8,6 +8,7 @@ compiled function of the same name in kernels/. A part may also be a user's func
 import dataclasses
 import math
 import types
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -553,6 +554,32 @@ class OwnRule(OwnPart, Minimizer):
         )
         super().__post_init__()
         self.fill(numbers=numbers)
+        if self.compiled:
+            self._check_indices()
+
+    def _check_indices(self) -> None:
+        """Calls the function once in plain Python, where indices are checked.
+
+        Compiled code reads foreign memory instead. Other errors are left to the
+        compiler and to `check_rule`: the arguments here are made up.
+        """
+        for count in (2, 3):
+            policy, parameters = np.full(count, 1 / count), np.array(self.numbers)
+            arrays = policy, np.zeros(count), np.zeros(count), parameters
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    self.function(*arrays, 1)
+            except IndexError as error:
+                raise ValueError(
+                    f"{self.name} reads or writes beyond an array of an infoset with "
+                    f"{count} actions: {error}. It was given "
+                    f"parameters={self.numbers}. Pass as many as it reads, "
+                    "own_rule(function, parameters=(...)); on the command line, name "
+                    "that object: --minimizer=MODULE:NAME."
+                ) from error
+            except Exception:
+                return
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{number:g}" for number in self.numbers)

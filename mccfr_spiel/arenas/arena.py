@@ -112,6 +112,7 @@ class Engine:
         kernel: the compiled function that runs iterations.
         num_threads: the threads of passes.
         bytes_per_row: what the engine takes for each infoset and each sequence.
+        stack_height: the nodes for which a walk's stack needs room at first.
         growth: supplies what the kernel asks for in the middle of a walk.
     """
 
@@ -119,6 +120,7 @@ class Engine:
     growth: Any
     num_threads = 1
     bytes_per_row = 0, 0
+    stack_height = 0
 
     def tree_arrays(self) -> layout.TreeArrays:
         """The records of the game that kernels read, as they are now."""

@@ -17,18 +17,19 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
 )
 from mccfr_spiel.arenas.rules import played
 from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
-_LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
-"""The nodes after which a walk is examined, which take it some seconds; and the nodes
+_LARGE_WALK, _MOST_NODES = 2_000_000, 10**12
+"""The nodes after which a walk is examined, which take it about a second; and the nodes
 that would take it days."""
 
-_SMALL_SHARE = 1 / 64
-"""Once the infosets met take this share of the memory that they may take, the size of a
-walk is estimated, if that walk has met most of them."""
+_SMALL_SHARE, _SMALL_STORE = 1 / 64, 2**26
+"""The size of a walk is first estimated once the infosets met take this share of what
+fits, or this many bytes, and again whenever they have doubled."""
 
 
 class RuleGrowth(NoGrowth):
@@ -48,7 +49,7 @@ class RuleGrowth(NoGrowth):
         self._tree, self._store, self._path = table, store, path
         self.lock = table.lock
         self._sizes = WalkSizes(table, spec.sampled, spec.epsilon)
-        self._is_forecast = self._is_measured = False
+        self._is_forecast, self._measure_at = False, 0
 
     def look(self, tables: Tables, walk: Walk) -> None:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
@@ -67,42 +68,42 @@ class RuleGrowth(NoGrowth):
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(layout.WALKER)
+        tree = self._tree
         tree.update()
-        if self._sizes.surely_exceed(_MOST_NODES, tables, player, PROBES):
+        if self._sizes.surely_exceed(_MOST_NODES, tables, walk, PROBES):
             self._is_forecast = False
             which = f"{_MOST_NODES:,} nodes, which would take days"
             raise _hopeless(tree, f"surely visits more than {which}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first walk that takes much memory, whether
-        what it meets surely does not fit.
+        """Estimates, whenever the memory taken has doubled, whether the infosets of the
+        present walk surely do not fit `max_memory`, or the machine.
 
-        All that is certain is that a walk meets each of the updated player's infosets
-        at most once, so that all of them that it meets must be in memory in the end.
+        A walk with fixed moves of the others and of chance meets each of the updated
+        player's infosets at most once. So the estimate counts these infosets only.
 
         Raises:
-            WalkTooLargeError: they are too many.
+            WalkTooLargeError: they do not fit.
         """
-        if self._is_measured or not self._sizes.follows_all_own:
+        tree, store = self._tree, self._store
+        used = store.bytes_used()
+        if used < self._measure_at or self._sizes.draws_one_own:
             return
-        if self._tree.walk_limit is not None:  # which ends a walk long before
+        # A walk limit ends a walk long before. A small walk adds little.
+        if tree.walk_limit is not None or 2 * _visited(walk) < store.sizes()[0]:
             return
-        store, tree = self._store, self._tree
         most = store.bytes_that_fit()
-        if (
-            2 * _visited(walk) < store.sizes()[0]
-            or store.bytes_used() < _SMALL_SHARE * most
-        ):
+        if used < min(_SMALL_SHARE * most, _SMALL_STORE):
             return
-        self._is_measured, budget = True, tree.budget
+        limit = tree.budget.in_words()
+        if (on_machine := used + limits.free_memory()) < most:
+            most, limit = on_machine, f"the {limits.in_words(on_machine)} that are free"
         tree.update()
-        player, rates = walk.marks.item(layout.WALKER), store.least_rates()
-        probes = PROBES_OF_INFOSETS
-        if self._sizes.surely_exceed(most, tables, player, probes, rates):
-            self._is_measured = False
-            what = f"surely meets more information sets than fit {budget.in_words()}"
+        rates, probes = store.least_rates(), PROBES_OF_INFOSETS
+        if self._sizes.surely_exceed(most, tables, walk, probes, rates):
+            what = f"surely meets more information sets than fit {limit}"
             raise _hopeless(tree, what)
+        self._measure_at = 2 * used
 
     def grow(self, tables: Tables, walk: Walk) -> None:
         """Makes room for the infoset at which the walk stopped, and more.

@@ -20,10 +20,10 @@ import pyspiel
 from absl import flags
 from open_spiel.python.policy import Policy
 
-from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES, Algorithm
+from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
 from mccfr_spiel.arenas.choosing import answers
 from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
-from mccfr_spiel.arenas.needs import EVALUATION, needs_of
+from mccfr_spiel.arenas.needs import EVALUATION, Needs, needs_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
@@ -303,9 +303,16 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
 
 def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
     """The algorithms, and in which arena `Solver` would run each."""
+    new = GameTree(tree.source, max_memory=tree.budget.limit)
+    by_needs: dict[Needs, tuple[str, str]] = {}
     by_answer: dict[tuple[str, str], list[str]] = {}
     for name, algorithm in ALGORITHMS.items():
-        by_answer.setdefault(_arena_of(tree, algorithm), []).append(name)
+        needs = needs_of(algorithm)
+        sentences = dict.fromkeys(("no_abstraction", "no_cluster", "no_locks"), "")
+        key = needs._replace(algorithm="", **sentences)
+        if key not in by_needs:  # as forecasts take half a second
+            by_needs[key] = _arena_of(new, needs)
+        by_answer.setdefault(by_needs[key], []).append(name)
     heading = "algorithms"
     for (arena, problem), names in by_answer.items():
         words = ", ".join(names)
@@ -314,19 +321,18 @@ def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]
     offline = ", ".join(OFFLINE_METHODS)
     problem = _why_not_offline(size, tree)
     yield "offline", f"not {offline}: {problem}" if problem else offline
-    arena, _ = _arena_of(tree, None)
+    arena, _ = _arena_of(new, EVALUATION)
     yield "evaluation", f"exact: {arena}" if arena else "by play (--evaluate=sampled)"
 
 
-def _arena_of(tree: GameTree, algorithm: Algorithm | None) -> tuple[str, str]:
-    """The name of the arena that `choose_arena` would try first for an algorithm, or
-    for exact evaluations if there is none; and, without a name, why there is none."""
-    needs = EVALUATION if algorithm is None else needs_of(algorithm)
+def _arena_of(tree: GameTree, needs: Needs) -> tuple[str, str]:
+    """The name of the arena that `choose_arena` would try first; if there is none, an
+    empty name and why."""
     problem = ""
     for name, reason in answers(tree, needs):
         if reason is None:
             return name, ""
-        problem = problem or one_line(reason)
+        problem = problem or one_line(reason).partition(". ")[0]
     return "", problem
 
 

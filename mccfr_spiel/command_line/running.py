@@ -23,7 +23,13 @@ from absl import flags
 
 from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.command_line import terminal
-from mccfr_spiel.command_line.terminal import Signals, has_bars, show, warn
+from mccfr_spiel.command_line.terminal import (
+    OverdueError,
+    Signals,
+    has_bars,
+    show,
+    warn,
+)
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import Bar, brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
@@ -237,8 +243,9 @@ _WIDTHS = {
 }
 """The columns of a run's rows, and how wide they are."""
 
-_SOON_WRITTEN = 50_000
-"""So many infosets are written as a policy while somebody waits for the prompt."""
+_SOON_WRITTEN, _SOON_SAVED = 50_000, 10**8
+"""The most infosets of a policy, and the most bytes of a solver, that are written while
+somebody waits for the prompt."""
 
 
 def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int:
@@ -249,24 +256,14 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
         signals.handle(signal.SIG_DFL)
     error = _show_rows(recording, folder, signals)
-    if signals.received is not None:
-        done = counted(solver.num_iterations, "iteration")
-        warn(f"Interrupted after {done}: writing the checkpoint.")
+    has_results = solver.num_iterations > 0
     try:
-        recording.save()
-        is_small = solver.tree.num_infosets <= _SOON_WRITTEN
-        if signals.received is None or is_small:
-            write_policy(folder, solver.average_policy())
+        if signals.received is None:
+            recording.save()
+            if has_results:
+                write_policy(folder, solver.average_policy())
         else:
-            limit = f"iterations={solver.num_iterations}"
-            if settings.until_nodes_touched is not None:
-                limit = f"until_nodes_touched={solver.nodes_touched}"
-            warn(
-                "The policy is large and not written; ms.load_policy reads it from "
-                f"the checkpoint in {folder}, and this command writes it: "
-                f"mccfr-spiel solve --resume --output_dir={shlex.quote(str(folder))} "
-                f"--{limit}"
-            )
+            _write_interrupted(recording, folder, signals)
     except Exception as second:
         if error is None:
             raise
@@ -275,10 +272,10 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
     signals.wait = False  # all that took long is on disk
     if error is None and signals.received is None:
         _evaluate(recording, folder)
-    if (plotting := load_plotting()) is not None:
-        _draw(settings, folder, plotting)
-    else:
+    if (plotting := load_plotting()) is None:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
+    elif has_results:
+        _draw(settings, folder, plotting)
     if error is not None:
         if not isinstance(error, runs.IN_WORDS):  # a bug, mostly in a game's code
             traceback.print_exception(error)
@@ -286,10 +283,48 @@ def _record(recording: Recording, folder: pathlib.Path, signals: Signals) -> int
         warn(f"Error after {done}: {words_of_error(error)}")
     if (took := seconds_compiled()) > 1.0:
         show(f"Compiled in {took:.0f} s, not counted above; kept for the next run.")
-    show(f"Results are in {folder}")
+    if has_results:
+        show(f"Results are in {folder}")
+    else:
+        show(f"No iteration was completed, so there are no results in {folder}")
     if signals.received is not None:
         return 128 + signals.received
     return 1 if error is not None else 0
+
+
+def _write_interrupted(
+    recording: Recording, folder: pathlib.Path, signals: Signals
+) -> None:
+    """Writes the checkpoint, and the policy if it is small, after a signal.
+
+    A large solver that was stopped in the middle of an iteration is not saved, because
+    whoever sent the signal may not wait for that.
+    """
+    settings, solver = recording.settings, recording.solver
+    done = counted(solver.num_iterations, "iteration")
+    if signals.was_overdue and solver.tree.budget.taken > _SOON_SAVED:
+        recording.sync()
+        warn(
+            f"Interrupted after {done}, in the middle of a long one. The solver is "
+            f"large and not saved: the newest checkpoint in {folder} stays."
+        )
+        return
+    warn(f"Interrupted after {done}: writing the checkpoint.")
+    recording.save()
+    if not solver.num_iterations:
+        return
+    if solver.tree.num_infosets <= _SOON_WRITTEN:
+        write_policy(folder, solver.average_policy())
+        return
+    limit = f"iterations={solver.num_iterations}"
+    if settings.until_nodes_touched is not None:
+        limit = f"until_nodes_touched={solver.nodes_touched}"
+    warn(
+        "The policy is large and not written; ms.load_policy reads it from "
+        f"the checkpoint in {folder}, and this command writes it: "
+        f"mccfr-spiel solve --resume --output_dir={shlex.quote(str(folder))} "
+        f"--{limit}"
+    )
 
 
 def _described(solver: GameSolver, settings: Settings) -> str:
@@ -343,12 +378,18 @@ def _show_rows(
         for row in kept:
             tell(words_of(row, pot))
         gap = kept[-1]["nash_conv"] if kept else None
+        # Other methods than Solver may not be left in the middle of an iteration.
+        is_safe = isinstance(solver, Solver)
         try:
-            for row in recording.rows(watch):
-                tell(words_of(row, pot))
-                gap = row["nash_conv"]
-                if gap is not None:
-                    bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
+            with signals.interrupting() if is_safe else contextlib.nullcontext():
+                for row in recording.rows(watch):
+                    tell(words_of(row, pot))
+                    gap = row["nash_conv"]
+                    if gap is not None:
+                        postfix = f"NashConv {gap:.3g}, {in_words(resident())}"
+                        bar.set_postfix_str(postfix)
+        except OverdueError:
+            return None  # the solver stands between two updates
         except LinearProgramError as error:
             # Other solvers of linear programs may finish what HiGHS did not.
             path, game = folder / folders.PROGRAM, error.form.tree.game

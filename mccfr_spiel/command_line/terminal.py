@@ -12,14 +12,13 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT
-from mccfr_spiel.arenas.tree.game_tree import STRINGS_WAY_OUT
+from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT, STRINGS_WAY_OUT
 from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT
@@ -179,7 +178,8 @@ _WAYS_OUT = {
     "saw, or give solve --allow_imperfect_recall to try it all the same "
     "(docs/choosing.md).",
     STRINGS_WAY_OUT: "Give solve or play --abstraction=MODULE:FUNCTION, a function "
-    "(state, player) -> string of yours (docs/choosing.md).",
+    "(state, player) -> string of yours, or mccfr_spiel:completed_rounds where players "
+    "see everything except the moves of the current round (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
     "with --overwrite or in another --output_dir, or undo the change of the game.",
     IMPORT_WAY_OUT: "name the module that registers it with --import",
@@ -219,6 +219,14 @@ class Stopped(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
+class OverdueError(Stopped):
+    """Work has not ended within GRACE seconds after a signal."""
+
+
+GRACE = 2.0
+"""Seconds in which an iteration may end by itself after the first signal."""
+
+
 class Signals:
     """Handlers for SIGINT and SIGTERM.
 
@@ -226,12 +234,34 @@ class Signals:
         wait: while it is True, the first signal is only noted, so that the run can end
             in order. Any other signal raises Stopped.
         received: the number of the signal that was noted, or None.
+        was_overdue: whether OverdueError was raised.
     """
 
     def __init__(self) -> None:
-        self.wait = False
+        self.wait = self.was_overdue = self._interrupts = False
         self.received: int | None = None
         self.handle(self._receive)
+
+    @contextlib.contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Ends the block by OverdueError, GRACE seconds after the first signal.
+
+        Systems without timers (Windows) wait until the block ends by itself.
+        """
+        self._interrupts = hasattr(signal, "setitimer")
+        if self._interrupts:
+            signal.signal(signal.SIGALRM, self._end)
+            if self.received is not None:
+                signal.setitimer(signal.ITIMER_REAL, GRACE)
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def _end(self, _number: int, _frame: object) -> None:
+        if self._interrupts and self.received is not None:
+            self._interrupts, self.was_overdue = False, True
+            raise OverdueError(self.received)
 
     def handle(self, handler: Callable[[int, Any], Any] | signal.Handlers) -> None:
         """Has both signals handled in another way."""
@@ -242,6 +272,8 @@ class Signals:
         if not self.wait or self.received is not None:
             raise Stopped(number)
         self.received = number
+        if self._interrupts:
+            signal.setitimer(signal.ITIMER_REAL, GRACE)
         if sys.__stderr__ is None:  # closed: 2 may be the number of the rows' file
             return
         # Not by print, which may be what the signal came into.

@@ -381,6 +381,7 @@ class Forecast(NamedTuple):
 def forecast(
     new_state: Callable[[], Any],
     string_of: Callable[[Any, int], str],
+    tell_history: Callable[[Exception, Any], None],
     *,
     longest: int,
     per_infoset: int,
@@ -391,6 +392,7 @@ def forecast(
     Args:
         new_state: makes the root's state.
         string_of: the string of a state where a player acts.
+        tell_history: adds the history of a state to an error raised there.
         longest: the number of moves beyond which a history is not followed.
         per_infoset: the bytes that an infoset takes, besides its string.
         most_nodes: how many nodes fit. No more histories are followed once it is clear
@@ -404,7 +406,13 @@ def forecast(
     # ... of them, since a look takes longer the more there are.
     while time.monotonic() < end or not found.nodes:
         state = new_state()
-        nodes, strings = _probe(state, string_of, generator, longest, per_infoset, end)
+        try:
+            nodes, strings = _probe(
+                state, string_of, generator, longest, per_infoset, end
+            )
+        except Exception as error:  # games raise what they like
+            tell_history(error, state)
+            raise
         if len(state.history()) >= longest:
             return found._replace(endless=state)
         found.nodes.append(nodes)

@@ -138,6 +138,8 @@ def sampled_returns(
     except description.GameError:  # below it is told with its history
         returns = None
     if returns is None:
+        if any(one.needs_turns() for one in asked):
+            loaded = loading.turn_based(loaded)
         generator = np.random.Generator(np.random.PCG64(seed))
         act = functools.partial(_draw_moves, asked, generator)
         how = declared, ChanceMoves(), generator, act
@@ -204,11 +206,15 @@ def _play(
         act: makes the move of everybody who acts in a state.
     """
     state = game.new_initial_state()
+    simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
+    is_sequential = game.get_type().dynamics != simultaneous
     try:
         while not state.is_terminal():
             loading.check_length(game, state.move_number())
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
+            elif is_sequential and state.current_player() < 0:
+                raise description.no_such_player(declared, state.current_player())
             else:
                 act(state)
         returns = description.returns_of(state)
@@ -483,7 +489,7 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
             known = "uniform, call and raise"
             raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
     its_game = given.game if isinstance(given, SequencePolicy) else game
-    if not loading.same_name(its_game, game):
+    if not loading.same_name(*map(loading.turn_based, (its_game, game))):
         raise ValueError(
             f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
             "played."

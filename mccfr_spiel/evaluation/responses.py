@@ -115,7 +115,7 @@ def learned_response(
     at each information state that was met and follows the policy everywhere else.
 
     Args:
-        game: any game that `Solver` takes, with moves in turn.
+        game: any game that `Solver` takes. Simultaneous moves become turns.
         policy: one policy for all players, or a list, see `sampled_returns`.
         player: the player who responds.
         iterations: the number of iterations of learning. None: as many as take about
@@ -135,20 +135,15 @@ def learned_response(
     actions in a game with compiled rules, where draws depend on the infosets' keys.
 
     Raises:
-        ValueError: there is no such player, the game has simultaneous moves, `Solver`
-            refuses the game, or `twin` is True and the game has none.
+        ValueError: there is no such player, `Solver` refuses the game, or `twin` is
+            True and the game has none.
     """
-    loaded = load_game(game)
+    loaded = turn_based(load_game(game))
     player = refusals.player(player, loaded.num_players())
     seed = refusals.integer(seed, "seed", 0)
     if iterations is not None:
         iterations = refusals.integer(iterations, "iterations", 0)
     seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
-    if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
-        raise ValueError(
-            f"{brief(game)} has simultaneous moves; give its turn-based form, "
-            "pyspiel.convert_to_turn_based(game)."
-        )
     until = (iterations, seconds)
     each = of_each_player(policy, loaded)
     # Before minutes of learning, since this refuses wrong arguments.
@@ -185,6 +180,7 @@ class Response(openspiel_policy.Policy):
     def __init__(self, policy: Any, solver: Solver, player: int) -> None:
         tree, average = solver.tree, solver.average_vector()
         super().__init__(tree.source, [player])
+        self.turn_based_game = tree.game
         self._otherwise = Answers(policy)
         best = np.zeros_like(average)
         for start, count in tree.infosets[["first_sequence", "num_actions"]].tolist():

@@ -38,6 +38,7 @@ from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.settings import (
     CHANGEABLE,
     DEFAULT,
+    CodeInFileError,
     Flags,
     Settings,
     abstraction_of,
@@ -297,7 +298,9 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     if not path.exists():
         return flags
     try:
-        stored = {**DEFAULT, **read_flags(path)}
+        stored = {**DEFAULT, **read_flags(path, given)}
+    except CodeInFileError:
+        raise
     except ValueError as error:
         raise ValueError(
             f"{error} Delete it and give all of the run's settings again, to resume "
@@ -387,6 +390,12 @@ def read_rows(
             "earlier rows; or begin again."
         ) from error
     column, last = measure(settings), settings.last
+    numbers = [row["iteration"] for row in found]
+    if any(after <= before for before, after in itertools.pairwise(numbers)):
+        raise folders.DamagedError(
+            f"{path} is damaged: its iterations do not ascend. Delete it, and the run "
+            "goes on without its earlier rows; or begin again."
+        )
     done = [row for row in found if row["iteration"] <= solver.num_iterations]
     if any(row[column] >= last for row in done[:-1]):  # which ends a run
         raise ValueError(
@@ -408,7 +417,8 @@ def read_rows(
         if is_due:
             kept.append(row | {"due": dues[now - 1]})
             passed = now
-    return kept, any(due < reached for due in dues[passed:])
+    lost = {*dues} - {row["due"] for row in kept} if column == "iteration" else set()
+    return kept, any(due < reached for due in {*dues[passed:], *lost})
 
 
 def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any]:

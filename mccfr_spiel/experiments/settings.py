@@ -17,6 +17,8 @@ import json
 import os
 import pathlib
 import platform
+import re
+import shlex
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -482,10 +484,19 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
     return settings_from(read_flags(pathlib.Path(path)), str(path))
 
 
-def read_flags(path: pathlib.Path) -> Flags:
+class CodeInFileError(ValueError):
+    """A file names code that the user has not named."""
+
+
+def read_flags(path: pathlib.Path, given: Flags | None = None) -> Flags:
     """The flags in a settings.json.
 
+    Args:
+        path: the file.
+        given: the flags that the user has set; only these may name code.
+
     Raises:
+        CodeInFileError: the file names code that `given` does not name.
         ValueError: the file is damaged, or has a setting that does not exist.
         OSError: it cannot be read.
     """
@@ -496,8 +507,36 @@ def read_flags(path: pathlib.Path) -> Flags:
     if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
     flags = values["settings"]
+    refuse_code(path.parent, flags, given or {})
     settings_from(flags, str(path))
     return flags
+
+
+_MAY_NAME_CODE = "sampling", "minimizer", "averaging", "algorithm", "abstraction"
+
+
+def refuse_code(folder: pathlib.Path, flags: Flags, given: Flags) -> None:
+    """Raises CodeInFileError if flags of a folder name code that is not given.
+
+    Somebody else may have written the folder, so importing what it names would run
+    their code.
+    """
+    for name in _MAY_NAME_CODE:
+        value = flags.get(name)
+        if not isinstance(value, str) or ":" not in value:
+            continue
+        if given.get(name) != value:
+            raise CodeInFileError(
+                f"The run in {folder} uses {name}={value!r}, which names code. Code is "
+                "never loaded because a results folder names it. If you trust it, add "
+                f"--{name}={shlex.quote(value)} to the command."
+            )
+        for module in re.findall(r"[^'\"(\s]+\.py(?=:)", value):
+            if pathlib.Path(module).resolve().is_relative_to(folder.resolve()):
+                raise CodeInFileError(
+                    f"{name}={value!r} names code inside the results folder {folder}, "
+                    "which is never loaded. Move the file to another folder."
+                )
 
 
 def settings_from(flags: Any, where: str) -> Settings:

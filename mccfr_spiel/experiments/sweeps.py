@@ -49,7 +49,13 @@ from mccfr_spiel.experiments.algorithm_names import (
     import_module,
     name_of,
 )
-from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
+from mccfr_spiel.experiments.settings import (
+    Settings,
+    check,
+    flags_of,
+    refuse_code,
+    settings_from,
+)
 from mccfr_spiel.experiments.trees import shared_tree
 from mccfr_spiel.offline import GameSolver, OfflineMethod
 from mccfr_spiel.solving.ray_connection import connected_ray
@@ -498,7 +504,9 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
     for name, one in settings.items():
         if name not in table:
             table[name] = flags_of(one)
-        elif settings_from(table[name], str(path)) != one:
+            continue
+        refuse_code(path.parent, table[name], flags_of(one))
+        if settings_from(table[name], str(path)) != one:
             raise ValueError(
                 f"{path.parent} holds a sweep with other settings of {name}. Choose "
                 "another output folder, or delete it."

@@ -11,6 +11,7 @@ import functools
 import importlib.resources
 import random
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ READING = (
 )
 """What is asked."""
 
-CHANGING = ("fix", "solve", "undo", "deal", "move")
+CHANGING = ("fix", "solve", "stop_solving", "undo", "deal", "move")
 """What is done."""
 
 FILES = {
@@ -205,6 +206,10 @@ def restricted_solver(
 
 
 MOST_ITERATIONS = 100_000
+"""The largest total number of iterations that one page may solve for."""
+
+MOST_SECONDS = 600.0
+"""The time limit of one solve, which keeps the policy found until then."""
 
 MOST_CHANGES = 16
 """That a page keeps, and so can undo all but the first of them."""
@@ -246,6 +251,7 @@ class Visit:
         self._solving: Work[None] | None = None
         self._solver: Solver | None = None
         self._wanted = 0
+        self._must_stop = threading.Event()
         self._lock = threading.Lock()
 
     @property
@@ -284,26 +290,54 @@ class Visit:
             self._add(words, policy, fixed, iterations)
 
     def solve(self, candidate: Candidate, iterations: int) -> None:
-        """Begins to solve with what is fixed kept, for so many iterations more than the
-        last time.
+        """Starts a thread that solves the restricted game.
+
+        The solve begins anew and runs `iterations` more than the previous one. It ends
+        early after `stop` or MOST_SECONDS; the policy found by then is kept.
 
         Raises:
-            ValueError: the tree is not there, or the number is out of range.
+            ValueError: the tree is missing, `iterations` is out of range, or the page
+                is still solving.
         """
         refusals.number(iterations, "iterations", 1, MOST_ITERATIONS)
         tree = self.subject.need_infosets()
         with self._lock:
             policy, fixed, before = self._base(candidate)
-            self._solver, self._wanted = None, before + iterations
+            wanted = before + iterations
+            if wanted > MOST_ITERATIONS:
+                raise ValueError(
+                    f"iterations={iterations} after the {before:,} before exceed the "
+                    f"{MOST_ITERATIONS:,} of a page. Undo a change, or solve in Python."
+                )
+            self._solver, self._wanted = None, wanted
+            self._must_stop.clear()
 
             def run() -> None:
-                self._solver = restricted_solver(tree, policy, fixed)
-                for _ in range(self._wanted):  # so that the page sees how far it is
-                    self._solver.iterate(1)
-                words, found = f"Solved for {iterations:,} iterations", self._solver
-                self._add(words, found.average_vector(), fixed, self._wanted)
+                solver = self._solver = restricted_solver(tree, policy, fixed)
+                end, done = time.monotonic() + MOST_SECONDS, 0
+                # Single iterations show their number and let `stop` through.
+                while done < wanted and time.monotonic() < end:
+                    if self._must_stop.is_set():
+                        break
+                    solver.iterate(1)
+                    done += 1
+                if not done:
+                    return
+                words = f"Solved for {iterations:,} iterations"
+                if done < wanted:
+                    words = f"Solved for {done:,} iterations of {wanted:,}"
+                self._add(words, solver.average_vector(), fixed, done)
 
             self._solving = Work(run).begin()
+
+    def stop(self) -> None:
+        """Ends a solve after its present iteration."""
+        self._must_stop.set()
+
+    @property
+    def is_solving(self) -> bool:
+        """Whether a solve has not ended yet."""
+        return self._solving is not None and not self._solving.is_done
 
     def _base(self, candidate: Candidate) -> tuple[np.ndarray, frozenset[int], int]:
         """What is changed next: the last change, or the policy that is looked at."""
@@ -314,8 +348,8 @@ class Visit:
         return self.subject.evaluation(candidate).vector(LONG), frozenset(), 0
 
     def _check_idle(self) -> None:
-        if self._solving is not None and not self._solving.is_done:
-            raise ValueError("The page is still solving; wait until it has ended.")
+        if self.is_solving:
+            raise ValueError("The page is still solving: stop it, or wait for its end.")
 
     def undo(self) -> None:
         """Takes the last change back.
@@ -336,7 +370,7 @@ class Visit:
         """What was changed, and what it has changed."""
         solving, last = self._solving, (self.changes or [None])[-1]
         view: dict[str, Any] = {
-            "solving": solving is not None and not solving.is_done,
+            "solving": self.is_solving,
             "done": 0 if self._solver is None else self._solver.num_iterations,
             "wanted": self._wanted,
             "error": str(solving.error) if solving and solving.error else None,
@@ -367,7 +401,13 @@ class Answers:
         """Answers nothing yet."""
         self.subject = subject
         self.visits: OrderedDict[str, Visit] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._solve_lock = threading.Lock(), threading.Lock()
+        self._solving: Visit | None = None  # the visit of the newest solve
+
+    def stop(self) -> None:
+        """Ends the solve of a page, if one is running."""
+        if self._solving is not None:
+            self._solving.stop()
 
     def answer(self, name: str, query: Query) -> Any:
         """The answer to a question of READING or CHANGING, or WORKING."""
@@ -501,9 +541,23 @@ class Answers:
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
-        """Solves on."""
+        """Starts a solve, unless one is running for any page of this server."""
         iterations = _whole(query, "iterations", 500)
-        self._visit(query).solve(self._given(query), iterations)
+        visit, given = self._visit(query), self._given(query)
+        with self._solve_lock:
+            other = self._solving
+            if other is not None and other is not visit and other.is_solving:
+                raise ValueError(
+                    "Another page of this server is solving: stop that, or wait for "
+                    "its end."
+                )
+            visit.solve(given, iterations)
+            self._solving = visit
+        return self.visit(query)
+
+    def stop_solving(self, query: Query) -> Any:
+        """Ends the solve of this page."""
+        self._visit(query).stop()
         return self.visit(query)
 
     def undo(self, query: Query) -> Any:
@@ -529,7 +583,8 @@ class Answers:
     # --- what queries name ---------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
-        """The page that asks; the oldest are forgotten."""
+        """The page that asks. The least recent pages are forgotten, and their solves
+        end."""
         name = str(query.get("visit", ""))
         if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
             raise ValueError("The page did not say which one it is (visit=...).")
@@ -537,7 +592,7 @@ class Answers:
             visit = self.visits.pop(name, None) or Visit(self.subject)
             self.visits[name] = visit
             if len(self.visits) > MOST_VISITS:
-                self.visits.popitem(last=False)
+                self.visits.popitem(last=False)[1].stop()
             return visit
 
     def _number(self, query: Query) -> int:

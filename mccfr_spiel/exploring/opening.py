@@ -86,7 +86,8 @@ class Explorer:
     def __init__(self, subject: Subject, server: Any, port: int) -> None:
         """Serves the page in a thread, by the module `server`; errors of `explore`."""
         self.subject, token = subject, secrets.token_urlsafe(24)
-        self._server, self._socket = server.opened(Answers(subject), token, port)
+        self._answers = Answers(subject)
+        self._server, self._socket = server.opened(self._answers, token, port)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), daemon=True
         )
@@ -109,9 +110,10 @@ class Explorer:
             self._thread.join(0.5)
 
     def stop(self) -> None:
-        """Closes the page; answers that are being made are finished."""
+        """Closes the page: pending answers are finished, and a solve ends."""
         self._server.should_exit = True
         self._thread.join(5)
+        self._answers.stop()
         self._socket.close()
 
     def export(self, path: str | os.PathLike[str]) -> None:

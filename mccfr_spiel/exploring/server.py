@@ -56,7 +56,7 @@ def application(answers: Answers, token: str) -> ASGIApp:
     """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # such as websockets, which nothing here uses
+        if scope["type"] != "http":  # `opened` turns off lifespans and WebSockets
             return
         response = await respond(Request(scope, receive))
         response.headers.update(HEADERS)
@@ -136,5 +136,8 @@ def opened(
             "there; choose another port, or port=0 for any that is free."
         ) from error
     app = application(answers, token)
-    how = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
+    # Without ws="none" an installed WebSocket library logs an error for each handshake.
+    how = uvicorn.Config(
+        app, log_level="error", access_log=False, lifespan="off", ws="none"
+    )
     return uvicorn.Server(how), found

@@ -139,8 +139,7 @@ class Numbers(NamedTuple):
         best_returns: `[P]` those of best responses to the others.
         gains: `[I]` how much of a player's gain by a best response comes from moving
             otherwise at the infoset. Those of a player add up to the whole gain.
-        visits: `[I]` about how many walks came to the infoset to update it; None if it
-            is not known how the policy was found.
+        visits: `[I]` see `visits_of`.
     """
 
     policy: np.ndarray
@@ -250,19 +249,19 @@ def part_at(tree: GameTree, infoset: int, vector: np.ndarray) -> np.ndarray:
 def visits_of(
     passes: FullPass, numbers: Numbers, candidate: Candidate
 ) -> np.ndarray | None:
-    """`[I]` about how many walks came to each infoset in its player's updates; None if
-    it is not known how the policy was found.
+    """`[I]` estimated number of walks that updated each infoset; None if the solver is
+    unknown, or if its algorithm samples nothing.
 
-    Nothing counts them. A walk comes there with the probability that what it samples
-    leads there, which is taken for the average policy: what the current policies were
-    at each time is not kept.
+    Solvers do not count these walks. The estimate multiplies the number of walks by the
+    probability that a walk reaches the infoset under the average policy, because the
+    policies of earlier iterations are not kept.
     """
     if candidate.solver is None:
         return None
     tree, sampling = passes.table, candidate.solver.algorithm.sampling
     reach = numbers.reach
     if not sampling.is_sampled:
-        return np.full(tree.num_infosets, float(candidate.walks))
+        return None
     if not sampling.opponents:
         reach = passes.reaches(np.ones_like(numbers.plan))
     own = np.ones_like(reach)

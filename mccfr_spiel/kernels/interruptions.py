@@ -7,6 +7,7 @@ fail ("duplicate registration", "generator raised StopIteration").
 """
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -46,6 +47,17 @@ class _Noted:
                 self.handlers[number](number, frame)
             finally:
                 self.deliver()
+
+
+def _deliver_in_child() -> None:
+    """Ends deferrals in a forked child, where their blocks may never end."""
+    for handler in map(_handler_of, _SIGNALS):
+        if isinstance(handler, _Noted):
+            handler.is_over = True
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_deliver_in_child)
 
 
 @contextlib.contextmanager

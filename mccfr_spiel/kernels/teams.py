@@ -65,7 +65,14 @@ def new_desk(num_notes: int = 0) -> np.ndarray:
 
 # --- single steps ----------------------------------------------------------------
 
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
+
+if hasattr(os, "register_at_fork"):  # a forked child must find the lock free
+    os.register_at_fork(
+        before=_LOCK.acquire,
+        after_in_child=_LOCK.release,
+        after_in_parent=_LOCK.release,
+    )
 
 
 def load(desk: np.ndarray, place: int) -> int:

@@ -1,10 +1,12 @@
 """The part of a tree that a policy takes along into a file, JSON or a pickle."""
 
 import functools
+import hashlib
 import itertools
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -228,7 +230,8 @@ def _checked(names: Names, vector: np.ndarray) -> tuple[Names, np.ndarray]:
 
 # --- a policy as JSON, which people and other programs can read -----------------------
 #
-#     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}]}
+#     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}],
+#      "sha256": "..."}
 #
 # Each player has a table information-state string -> action -> probability. States that
 # are not listed were never met, and the policy is uniform there.
@@ -236,7 +239,14 @@ def _checked(names: Names, vector: np.ndarray) -> tuple[Names, np.ndarray]:
 
 def is_of_file(value: Any) -> bool:
     """Whether a value has the form of a policy in JSON, not that of one table."""
-    return isinstance(value, dict) and value.keys() == {"game", "players"}
+    return isinstance(value, dict) and {"game", "players"} <= value.keys()
+
+
+def digest_of(value: Mapping[str, Any]) -> str:
+    """SHA-256 of the game and the players of a policy in JSON, whatever the spaces."""
+    parts = {"game": value["game"], "players": value["players"]}
+    text = json.dumps(parts, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_int_actions(table: dict[str, Any]) -> dict[str, Any]:
@@ -273,6 +283,13 @@ def from_json(
         DamagedError: the value is no policy.
     """
     name, tables = value["game"], value["players"]
+    if value.get("sha256") != digest_of(value):
+        state = "is missing" if "sha256" not in value else "does not match"
+        raise DamagedError(
+            f'The entry "sha256" of the policy {state}: the file was changed or '
+            "damaged. Write it again with mccfr_spiel, or pass a dictionary of "
+            "information states with the probability of each action."
+        )
     source = load_game(name) if game is None else game
     if not any(has_name(one, name) for one in (source, turn_based(source))):
         raise ValueError(f"This is a policy for {name}, not for {brief(source)}.")

@@ -32,6 +32,7 @@ from mccfr_spiel.policies.names import (
     MOST_OFF,
     check_shape,
     checked_vector,
+    digest_of,
     from_contents,
     from_json,
     is_of_file,
@@ -348,10 +349,12 @@ class SequencePolicy(openspiel_policy.Policy):
                 raise ValueError(f"No player acts at the state {state.history()}.")
             if player_id not in (None, acting):
                 return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
-        if self.game is self.turn_based_game or _is_turn_based(state):
+        if self.game is self.turn_based_game or _is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
-            info_state = _in_turn(acting, state.information_state_string(acting))
+            # The turn-based form asks a Python game's observer, not its own method.
+            info_state = pyspiel.State.information_state_string(state, acting)
+            info_state = _in_turn(acting, info_state)
             infoset = self.tree.find(info_state, acting)
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
@@ -503,7 +506,8 @@ def to_json(policy: SequencePolicy) -> dict[str, Any]:
     owners = policy._infosets["player"].tolist()
     for infoset, info_state in enumerate(policy.info_states):
         players[owners[infoset]][info_state] = policy._row(infoset)
-    return {"game": str(policy.game), "players": players}
+    value = {"game": str(policy.game), "players": players}
+    return value | {"sha256": digest_of(value)}
 
 
 def _in_turn(player: int, info_state: str) -> str:
@@ -511,8 +515,8 @@ def _in_turn(player: int, info_state: str) -> str:
     return f"Current player: {player}\n{info_state}"
 
 
-def _is_turn_based(state: pyspiel.State) -> bool:
-    return state.get_game().get_type().short_name == "turn_based_simultaneous_game"
+def _is_turn_based(game: pyspiel.Game) -> bool:
+    return game.get_type().short_name == "turn_based_simultaneous_game"
 
 
 # --- any policy as something that answers states, and one policy for each player ------
@@ -562,6 +566,8 @@ class Answers:
             ValueError: the policy lacks the state.
         """
         player = state.current_player() if player_id is None else player_id
+        if _is_turn_based(state.get_game()) and self._needs_simultaneous_states():
+            state = state.simultaneous_game_state()
         if isinstance(self.policy, dict):
             # The dictionary may have the strings of a game with simultaneous moves or
             # those of its turn-based form.
@@ -572,14 +578,27 @@ class Answers:
             try:
                 return self.policy.action_probabilities(state, player)
             except KeyError as error:  # OpenSpiel's TabularPolicy
-                raise ValueError(
-                    f"The policy lacks the state {error}. One for the turn-based form "
-                    "of a game is for pyspiel.convert_to_turn_based(game)."
-                ) from error
+                raise ValueError(f"The policy lacks the state {error}.") from error
         if state.is_simultaneous_node():
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))
         return dict(self.policy.action_probabilities(state))
+
+    def needs_turns(self) -> bool:
+        """Whether the policy answers only states of a turn-based form."""
+        game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
+        is_of_turns = isinstance(game, pyspiel.Game) and _is_turn_based(game)
+        return is_of_turns or getattr(tree, "abstraction", None) is not None
+
+    def _needs_simultaneous_states(self) -> bool:
+        """Whether the policy answers only states of a game with simultaneous moves."""
+        game: Any = getattr(self.policy, "game", None)
+        simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
+        return (
+            isinstance(game, pyspiel.Game)
+            and game.get_type().dynamics == simultaneous
+            and not hasattr(self.policy, "turn_based_game")
+        )
 
 
 def row_in(

@@ -7,6 +7,7 @@ import numpy as np
 
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.common import refusals
+from mccfr_spiel.kernels.tables import Tables
 
 Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
 """For information-state strings the probabilities of legal actions: in their order, or
@@ -16,8 +17,13 @@ _SUM = 1e-6
 """How far the sum of given probabilities may be from 1."""
 
 
-def locked_rows(tree: InfosetTable, locked: Locks) -> tuple[np.ndarray, np.ndarray]:
-    """`[L]` the infosets that are locked, and `[S]` a vector with their probabilities.
+def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
+    """The tables of a solver that keeps a policy fixed at some infosets.
+
+    Args:
+        table: the information sets, all of which are known.
+        tables: the solver's, to whose policy the given one is written.
+        locked: what is given.
 
     Raises:
         ValueError: an information state is not the game's, or belongs to several
@@ -27,20 +33,21 @@ def locked_rows(tree: InfosetTable, locked: Locks) -> tuple[np.ndarray, np.ndarr
         raise ValueError(
             f"locked={locked!r} is no dictionary: information state -> probabilities."
         )
-    infosets, vector = [], np.ones(tree.num_sequences)
+    is_locked = np.zeros(table.num_infosets, np.uint8)
     for info_state, given in locked.items():
-        found = [tree.find(info_state, player) for player in range(tree.num_players)]
-        found = [infoset for infoset in found if infoset >= 0]
-        if len(found) != 1:
-            who = "no player has" if not found else "several players have"
+        players = range(table.num_players)
+        owned = [table.find(info_state, player) for player in players]
+        infosets = [infoset for infoset in owned if infoset >= 0]
+        if len(infosets) != 1:
+            who = "no player has" if not infosets else "several players have"
             raise ValueError(
-                f"locked: {who} the information state {info_state!r} in {tree.source}."
+                f"locked: {who} the information state {info_state!r} in {table.source}."
             )
-        _, start, _, count, _ = tree.infosets[found[0]].item()
-        actions = tree.actions[start : start + count].tolist()
-        vector[start : start + count] = _row(info_state, given, actions)
-        infosets.append(found[0])
-    return np.array(infosets, np.int64), vector
+        _, start, _, count, _ = table.infosets[infosets[0]].item()
+        row = slice(start, start + count)
+        tables.policy[row] = _row(info_state, given, table.actions[row].tolist())
+        is_locked[infosets[0]] = 1
+    return tables._replace(locked=is_locked)
 
 
 def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:

@@ -42,7 +42,7 @@ from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.cluster import Cluster, ClusterBatches
+    from mccfr_spiel.solving.cluster import Cluster
 
 
 class LoadOptions(TypedDict, total=False):
@@ -201,7 +201,11 @@ class Solver:
             splits=cluster is not None,
             locked=locked,
         )
-        self.cluster = _batches(cluster, self.state)
+        self.cluster: Any = None  # a ClusterBatches
+        if cluster is not None:
+            from mccfr_spiel.solving.cluster import ClusterBatches
+
+            self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth = self.state.engine.growth
         self._slice = 100_000
@@ -463,20 +467,23 @@ class Solver:
 
     def _call_kernel(self) -> int:
         """Calls the kernel with all arrays as they are now; returns its status."""
-        state, growth = self.state, self._growth
+        state, growth, lock = self.state, self._growth, self.lock
         frame = state.frame()
         growth.refit(state.walk)
         status = layout.NEEDS_ONE_THREAD
-        if self.cluster is not None and self.cluster.pays():
-            status = self.cluster.run()
-        if status == layout.NEEDS_ONE_THREAD:
-            run = self._interpret if self._hears_signals else self._run_engine
-            try:
+        lock.in_kernel = True
+        try:
+            if self.cluster is not None and self.cluster.pays():
+                status = self.cluster.run()
+            if status == layout.NEEDS_ONE_THREAD:
+                run = self._interpret if self._hears_signals else self._run_engine
                 status = run(self.kernel, frame)
-            except BaseException:  # Ctrl-C is heard in plain rules, too
-                if self._has_own_rule:
-                    state.tables.memory[FAULT] = -1.0
-                raise
+        except BaseException:  # Ctrl-C is heard in plain rules, too
+            if self._has_own_rule:
+                state.tables.memory[FAULT] = -1.0
+            raise
+        finally:
+            lock.in_kernel = False
         self.state.check_own_rule()
         return status
 
@@ -498,7 +505,10 @@ class Solver:
 
     @reads
     def average_vector(self) -> np.ndarray:
-        """`[S]` the average policy, over the tree's sequences."""
+        """`[S]` the average policy, over the tree's sequences.
+
+        On a growing tree the order of sequences depends on calls from other threads.
+        """
         infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
@@ -681,15 +691,6 @@ class Solver:
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver
-
-
-def _batches(cluster: "Cluster | None", state: SolverState) -> "ClusterBatches | None":
-    """Runs the batches of a solver on a cluster; None without one."""
-    if cluster is None:
-        return None
-    from mccfr_spiel.solving.cluster import ClusterBatches
-
-    return ClusterBatches(cluster, state)
 
 
 def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:

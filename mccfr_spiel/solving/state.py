@@ -36,7 +36,7 @@ from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.estimating import EstimatorEngine
-from mccfr_spiel.solving.locking import Locks, locked_rows
+from mccfr_spiel.solving.locking import Locks, with_locks
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -158,65 +158,55 @@ class SolverState:
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self._optional_tables = _optional_tables(algorithm, walks=self.walks)
-        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
-        # in plain Python runs in one thread at a time.
-        shares = not self._forgets and getattr(minimizer, "compiled", True)
         self.full_pass: FullPass | None = None
-        self.engine = Engine()
-        if self.walks:
-            self.engine = arena.walks(self._walk_spec(threads, shares, splits))
-        self._hold_tables()
+        self.engine = self._new_engine(threads, splits=splits)
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
             needed += "visit", "gain"
-        self.walk = layout.empty_walk(HEIGHT, HEIGHT, needed)
+        height = max(HEIGHT, self.engine.stack_height)
+        self.walk = layout.empty_walk(height, HEIGHT, needed)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
         self._start_tables = make_start_tables(self.rule)
-        self.start_infosets()
+        self._start_tables(self.task, self.tree.arrays, self.tables, self.walk.known)
         if locked:
-            self._keep_locked(locked)
-        if not self.walks:
-            is_parallel = shares and not sampling.prunes_by_regret
-            self._plan_passes(threads if is_parallel else 1)
+            self.tables = with_locks(self.tree, self.tables, locked)
+        if self.full_pass is not None:
+            self.tables.plan[:] = self.full_pass.plan(self.tables.policy)
 
-    def _walk_spec(self, threads: int | None, shares: bool, splits: bool) -> WalkSpec:
-        algorithm = self.algorithm
-        return WalkSpec(
-            sampled=self.sampled,
-            rule=self.rule,
-            epsilon=algorithm.sampling.epsilon,
-            threads=num_cores() if threads is None else threads,
-            shares=shares and self.sampled.can_be_shared,
-            is_sampled=algorithm.sampling.is_sampled,
-            is_batched=algorithm.batch != 1,
-            splits=splits,
-            initial_regret=getattr(algorithm.minimizer, "initial_regret", 0.0),
-        )
+    def _new_engine(self, threads: int | None, *, splits: bool) -> Engine:
+        """What runs the iterations of the algorithm in the arena.
 
-    def _plan_passes(self, threads: int | None) -> None:
-        """Lists what full passes read, and makes the engine that runs them."""
-        sampling = self.algorithm.sampling
-        updated = 1 if self.algorithm.alternating else self.tree.num_players
+        Args:
+            threads: the most threads to use; None for one for each core.
+            splits: whether processes of a cluster share the batches.
+        """
+        algorithm, sampling = self.algorithm, self.algorithm.sampling
+        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
+        # in plain Python runs in one thread at a time.
+        shares = not self._forgets and getattr(algorithm.minimizer, "compiled", True)
+        if self.walks:
+            spec = WalkSpec(
+                sampled=self.sampled,
+                rule=self.rule,
+                epsilon=sampling.epsilon,
+                threads=num_cores() if threads is None else threads,
+                shares=shares and self.sampled.can_be_shared,
+                is_sampled=sampling.is_sampled,
+                is_batched=algorithm.batch != 1,
+                splits=splits,
+                initial_regret=getattr(algorithm.minimizer, "initial_regret", 0.0),
+            )
+            return self.arena.walks(spec)
+        updated = 1 if algorithm.alternating else self.tree.num_players
+        threads = threads if shares and not sampling.prunes_by_regret else 1
         self.full_pass = passes = self.arena.passes(threads, updated=updated)
         if isinstance(sampling, OwnEstimator):
-            self.engine = EstimatorEngine(passes, self.rule, sampling)
-        elif sampling.prunes_by_regret:
-            self.engine = PrunedEngine(passes)
-            names = ("node", "sequence", "weight")
-            height, walk = self.engine.stack_height, self.walk
-            stack = {name: reserve(getattr(walk, name), height) for name in names}
-            self.walk = walk._replace(**stack)
-        else:
-            self.engine = passes.engine(self.rule)
-        self.tables.plan[:] = passes.plan(self.tables.policy)
-
-    def _keep_locked(self, locked: Locks) -> None:
-        infosets, policy = locked_rows(self.tree, locked)
-        self._lock(infosets)
-        is_locked = self.locked_sequences()
-        self.tables.policy[is_locked] = policy[is_locked]
+            return EstimatorEngine(passes, self.rule, sampling)
+        if sampling.prunes_by_regret:
+            return PrunedEngine(passes)
+        return passes.engine(self.rule)
 
     def next_players(self) -> range:
         """Who is updated next; nobody if the job's limits allow no update."""
@@ -237,28 +227,19 @@ class SolverState:
     # --- making tables -------------------------------------------------------
 
     @reads
-    def _hold_tables(self) -> None:
-        """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
-        tree = self.tree
-        per_infoset, per_sequence = layout.BYTES_OF_TABLES
-        for name in self._optional_tables:
-            if name in layout.PER_INFOSET:
-                per_infoset += _OPTIONAL_BYTES
-            else:
-                # The plan's bytes are taken with those of the lists that passes read.
-                columns = {"baseline": tree.num_players, "plan": 0}.get(name, 1)
-                per_sequence += _OPTIONAL_BYTES * columns
-        per_infoset += self.engine.bytes_per_row[0]
-        per_sequence += self.engine.bytes_per_row[1]
-        tree.budget.add_tables(self, per_infoset, per_sequence, self.arena.room)
-
-    @reads
     def _new_tables(self) -> layout.Tables:
-        tree = self.tree
+        """The tables, whose bytes are taken from the arena's budget first.
+
+        Raises:
+            MemoryBudgetError: they do not fit the budget.
+            ValueError: weights overflow.
+        """
+        tree, minimizer = self.tree, self.algorithm.minimizer
+        rates = self._bytes_per_row()
+        tree.budget.add_tables(self, *rates, self.arena.room)
         sizes = dict(zip("ISP", (*self.arena.room(), tree.num_players), strict=True))
         tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
-        minimizer = self.algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
             below = np.zeros(tree.num_sequences)
             dilate(tree.infosets, below, tables.weight)
@@ -274,11 +255,18 @@ class SolverState:
             normalize(tree.infosets, tables.balance)
         return tables
 
-    def _lock(self, infosets: np.ndarray) -> None:
-        """Has the policy stay what it is at some infosets of a whole tree."""
-        flags = np.zeros(self.tree.num_infosets, np.uint8)
-        flags[infosets] = 1
-        self.tables = self.tables._replace(locked=flags)
+    def _bytes_per_row(self) -> tuple[int, int]:
+        """The bytes that tables and engine take for each infoset and each sequence."""
+        per_infoset, per_sequence = layout.BYTES_OF_TABLES
+        for name in self._optional_tables:
+            if name in layout.PER_INFOSET:
+                per_infoset += _OPTIONAL_BYTES
+            else:
+                # The plan's bytes are taken with those of the lists that passes read.
+                columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
+                per_sequence += _OPTIONAL_BYTES * columns
+        more = self.engine.bytes_per_row
+        return per_infoset + more[0], per_sequence + more[1]
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of the infosets whose policy stays what it is."""
@@ -454,7 +442,8 @@ class SolverState:
         """
         walk = self.walk
         if "locked" in arrays:
-            self._lock(np.flatnonzero(arrays["locked"]))
+            is_locked = np.zeros(self.tree.num_infosets, np.uint8)
+            self.tables = self.tables._replace(locked=is_locked)
         for name, table in self.saved().items():
             found = arrays[name]
             if found.dtype != table.dtype or found.shape != table.shape:

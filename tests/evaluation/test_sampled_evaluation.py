@@ -5,7 +5,8 @@ import importlib
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.policy import UniformRandomPolicy
+from open_spiel.python.algorithms.expected_game_score import policy_value
+from open_spiel.python.policy import Policy, TabularPolicy, UniformRandomPolicy
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation import learned_response, responses, sampled_returns
@@ -25,6 +26,52 @@ def trained():
     solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(300)
     return solver.average_policy()
+
+
+TURNS = pyspiel.convert_to_turn_based(GOOFSPIEL)
+FORMS = {"string": str(GOOFSPIEL), "game": GOOFSPIEL, "turns": TURNS}
+
+
+def own_string(state, player):
+    return state.information_state_string(player)
+
+
+def abstracted():
+    """A policy of goofspiel that answers states of its turn-based form only."""
+    solver = ms.Solver(GOOFSPIEL, ms.CFR, abstraction=own_string)
+    solver.iterate(3)
+    return solver.average_policy()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_plays_convert_games_as_solvers_do(form):
+    game = FORMS[form]
+    policy, tabular = abstracted(), TabularPolicy(GOOFSPIEL)
+    for policies in (policy, [tabular, policy], [policy, tabular]):
+        pair = policies if isinstance(policies, list) else [policies] * 2
+        in_turn: list[Policy] = [
+            TabularPolicy(TURNS) if p is tabular else p for p in pair
+        ]
+        exact = policy_value(TURNS.new_initial_state(), in_turn)
+        found = sampled_returns(game, policies, plays=2000, seed=1)
+        for estimate, value in zip(found, exact, strict=True):
+            assert abs(estimate.mean - value) < 2 * estimate.half_width
+    learned = learned_response(game, policy, 0, iterations=200, plays=500)
+    assert learned.gain.high > 0
+    duplicate = ms.evaluation.duplicate_returns(game, policy, "uniform", deals=500)
+    assert duplicate.low > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_plays_of_simultaneous_games_are_the_same_in_every_form(form):
+    solver = ms.Solver(GOOFSPIEL, ms.CFR)
+    solver.iterate(3)
+    policy = solver.average_policy()
+    in_turn = ms.Solver(TURNS, ms.CFR)
+    in_turn.iterate(3)
+    expected = sampled_returns(GOOFSPIEL, policy, plays=100)
+    for one in policy, in_turn.average_policy(), policy.to_dict():
+        assert sampled_returns(FORMS[form], one, plays=100) == expected
 
 
 @pytest.mark.compiled

@@ -391,7 +391,7 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     command = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
     flag = "--abstraction=kuhn_buckets.py:bucket"
     assert main([*command, flag, "--iterations=50"]) == 0
-    assert main([*command, "--resume", "--iterations=90"]) == 0
+    assert main([*command, flag, "--resume", "--iterations=90"]) == 0
     play = ["play", "run", flag, "--against=uniform", "--deals=20"]
     assert main(play) == 0
     assert "Against uniform:" in capsys.readouterr().out
@@ -402,11 +402,64 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert main([play[0], "kuhn_poker", f"{flag}s", *play[3:]]) == 1
     assert "is not MODULE:NAME" in capsys.readouterr().err
     assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
-    assert "abstraction=kuhn_buckets.py:bucket, not" in capsys.readouterr().err
+    assert "abstraction='kuhn_buckets.py:bucket', which names code" in (
+        capsys.readouterr().err
+    )
     source.write_text(BUCKETS.replace("look alike", "are one"))
     monkeypatch.delitem(sys.modules, "kuhn_buckets")
     linecache.clearcache()
-    assert main([*command, "--resume", "--iterations=95"]) == 1
+    assert main([*command, flag, "--resume", "--iterations=95"]) == 1
     assert "source has changed" in capsys.readouterr().err
     assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
     assert "no MODULE:FUNCTION" in capsys.readouterr().err
+
+
+EVIL = """
+import pathlib
+pathlib.Path("ran").touch()
+
+def rule(*arguments):
+    raise AssertionError("never called")
+"""
+
+
+@pytest.mark.parametrize(
+    "setting", ["minimizer", "sampling", "averaging", "algorithm", "abstraction"]
+)
+def test_resuming_never_runs_code_that_the_folder_names(
+    setting, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    run = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
+    assert main([*run, "--iterations=50"]) == 0
+    (tmp_path / "run" / "evil.py").write_text(EVIL)
+    (tmp_path / "other.py").write_text(EVIL)
+    path = tmp_path / "run" / folders.SETTINGS
+    settings = json.loads(path.read_text())
+
+    def write(code):
+        flags = settings["settings"] | {setting: code}
+        path.write_text(json.dumps(settings | {"settings": flags}))
+
+    for code in ("run/evil.py:rule", "other.py:rule", "own_rule('other.py:rule')"):
+        write(code)
+        assert main([*run[:1], *run[2:], "--resume", "--iterations=90"]) == 1
+        assert f"add --{setting}=" in capsys.readouterr().err
+    write("run/evil.py:rule")
+    given = f"--{setting}=run/evil.py:rule"
+    assert main([run[0], *run[2:], given, "--resume", "--iterations=90"]) == 1
+    assert "inside the results folder" in capsys.readouterr().err
+    for command in (["play", "run", "--against=uniform", "--deals=2"],):
+        main(command)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_swapped_and_lost_rows_are_noticed_on_resume(finished, capsys):
+    path = finished / folders.RESULTS
+    header, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, lines[1], lines[0], *lines[2:]]))
+    assert solve(finished, "--resume", "--iterations=700") == 1
+    assert "do not ascend" in capsys.readouterr().err
+    path.write_text("".join([header, lines[0], *lines[2:]]))
+    assert solve(finished, "--resume", "--iterations=700") == 0
+    assert "lacks rows" in capsys.readouterr().err

@@ -115,6 +115,38 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     return seconds
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of POSIX")
+def test_sigterm_ends_a_walk_of_days_while_its_memory_grows(tmp_path):
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        [
+            *(*COMMAND, "--game=goofspiel(num_cards=9,imp_info=True)"),
+            *("--algorithm=chance_sampling", "--evaluate=sampled", "--iterations=1"),
+            *(f"--output_dir={folder}", "--max_memory=8GiB"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    watched = psutil.Process(process.pid)
+    while watched.memory_info().rss < 5e8:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 10  # 5 on an idle machine
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "Interrupted after 0 iterations, in the middle of a long one" in errors
+    assert "Results are in" not in output
+    assert "No iteration was completed" in output
+    assert "Traceback" not in errors
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"settings.json", "solver.checkpoint", "results.csv"}
+
+
 # --- checkpoints -----------------------------------------------------------------
 
 

@@ -372,6 +372,26 @@ def test_explore_serves_the_page_on_the_loopback_address_until_it_is_stopped():
     assert "stopped" in repr(page)
 
 
+def test_handshakes_of_websockets_leave_no_line_on_the_terminal(capfd):
+    pytest.importorskip("wsproto")  # with which uvicorn would speak WebSocket
+    lines = [
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    ]
+    with ms.explore(solved("kuhn_poker")) as page:
+        host, path = re.fullmatch(r"http://([^/]+)(/.*)", page.url).groups()
+        port = int(host.split(":")[1])
+        for _ in range(5):
+            request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}", *lines])
+            with socket.create_connection((HOST, port), timeout=10) as line:
+                line.sendall(f"{request}\r\n\r\n".encode())
+                assert line.recv(100).startswith((b"HTTP/1.1 200", b"HTTP/1.1 4"))
+        assert "<main>" in fetch(page.url)
+    assert capfd.readouterr() == ("", "")
+
+
 def own_addresses():
     """The machine's addresses that are not the loopback's."""
     found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)

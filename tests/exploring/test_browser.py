@@ -1,6 +1,8 @@
 """The page in a real browser, where there is one: headless Chromium with its driver."""
 
+import re
 import shutil
+import threading
 import time
 
 import pyspiel
@@ -17,6 +19,7 @@ from selenium.webdriver.support.ui import Select
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.exploring import subjects
 from mccfr_spiel.exploring.answers import WORKING, Answers
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.subjects import Subject
@@ -248,6 +251,67 @@ def test_fixing_solving_on_and_undoing(browser):
         tab.click("#undo")
         tab.until(lambda: not tab.all("#changes"))
         assert not tab.complaints()
+
+
+def test_a_solve_is_stopped_by_its_button(browser):
+    with ms.explore(solved("leduc_poker")) as page:
+        numbers_of_first(page.subject)
+        tab = Tab(browser, page.url, 0, 1)
+        tab.click("#tab-change")
+        assert tab.one("#stop").get_attribute("disabled")
+        tab.one("#iterations").clear()
+        tab.one("#iterations").send_keys("100000")
+        tab.click("#solve")
+        tab.until(lambda: re.search(r"Solving: [1-9]", tab.text("#solving")))
+        tab.click("#stop")
+        pattern = r"Solved for [1-9][\d,]* iterations of 100,000"
+        tab.until(lambda: re.fullmatch(pattern, tab.text("#changes")))
+        tab.until(lambda: not tab.one("#solve").get_attribute("disabled"))
+        assert not tab.complaints()
+
+
+def test_the_drawing_follows_the_walk_while_values_are_computed(browser, monkeypatch):
+    numbers_of, may_go_on = subjects.numbers_of, threading.Event()
+    monkeypatch.setattr(
+        subjects, "numbers_of", lambda *args: may_go_on.wait(60) and numbers_of(*args)
+    )
+    with ms.explore(solved("leduc_poker")) as page:
+        page.subject.tree(60)
+        tab = Tab(browser, page.url)
+
+        def drawn():
+            path = "document.querySelector('#near a.here')?.getAttribute('href')"
+            return tab.script(f"return {path}")
+
+        for moves in ("0,1", "0,1,1", "0,1,1,2"):
+            tab.script("location.hash = arguments[0]", moves)
+            tab.until(lambda moves=moves: drawn() == f"#{moves}")
+            assert tab.one("#working").is_displayed()
+            assert not tab.all("#value-here")
+        may_go_on.set()
+        tab.wait_for_values()
+        tab.until(lambda: drawn() == "#0,1,1,2")
+        assert not tab.complaints()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "is_sampled"), [(ms.CFR_PLUS, False), (ms.EXTERNAL_SAMPLING, True)]
+)
+def test_only_algorithms_that_sample_can_sample_too_rarely(
+    browser, algorithm, is_sampled
+):
+    solver = ms.Solver("kuhn_poker", algorithm)
+    solver.iterate(5)
+    with ms.explore(solver) as page:
+        numbers_of_first(page.subject)
+        tab = Tab(browser, page.url, 0, 1)
+        tab.wait_for_values()
+        tab.one("#results li")
+        tab.until(lambda: tab.all("#near a.here"))
+        assert ("ampled" in tab.text("main")) == is_sampled
+        tab.click("#tab-cards")
+        tab.until(lambda: len(tab.all("#panel tbody th")) == 3)
+        assert ("ampled" in tab.text("#panel")) == is_sampled
 
 
 def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):

@@ -1,22 +1,55 @@
 """Every policy that the package writes is read back, or refused in words; so is every
 other file by `load_policy`."""
 
+import hashlib
 import json
 import pathlib
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.infosets.loading import OUR_GAMES
+from mccfr_spiel.arenas.infosets.loading import OUR_GAMES, module_of
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
+from tests.arenas.rules.test_own_games import auction
 from tests.small_games import leaf, move, small_game
+
+SMALLER = {"python_dark_hex": "python_dark_hex(num_rows=2,num_cols=2)"}
+SEQUENTIAL = pyspiel.GameType.Dynamics.SEQUENTIAL
+
+
+def python_games():
+    """OpenSpiel's Python games and ours, whatever other tests have registered."""
+    for kind in pyspiel.registered_games():
+        name, has_strings = str(kind.short_name), kind.provides_information_state_string
+        is_python = name.startswith("python_") and kind.dynamics == SEQUENTIAL
+        if is_python and has_strings:
+            module = str(module_of(pyspiel.load_game(name)))
+            if module.startswith(("open_spiel.", "mccfr_spiel.")):
+                yield SMALLER.get(name, name)
+
+
+PYTHON_GAMES = sorted(python_games())
+OBSERVER = """
+    def make_py_observer(self, iig_obs_type=None, params=None):
+        raise NotImplementedError
+"""
+AUCTIONS = {
+    "auction": (),
+    "auction with an observer": (
+        ("    def new_initial_state", f"{OBSERVER}\n    def new_initial_state"),
+    ),
+}
+"""The example of docs/own_game.md. Its observer, if it has one, cannot be asked."""
+
+OWN_STRINGS = pyspiel.State.information_state_string
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 
@@ -25,6 +58,42 @@ def solved(game="leduc_poker", iterations=30):
     solver = ms.Solver(game, ms.OUTCOME_SAMPLING)
     solver.iterate(iterations)
     return solver.average_policy()
+
+
+@pytest.mark.parametrize("abstraction", [None, OWN_STRINGS])
+@pytest.mark.parametrize("game", [*PYTHON_GAMES, *AUCTIONS])
+def test_a_policy_of_a_python_game_is_loaded_and_asked(game, abstraction, tmp_path):
+    game = auction(*AUCTIONS[game]) if game in AUCTIONS else pyspiel.load_game(game)
+    if abstraction is not None and game.num_players() == 1:
+        abstraction = None  # no abstractions for one player
+    how = {"abstraction": abstraction, "store": "tree", "seed": 1}
+    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, **how)
+    solver.iterate(3)
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    loaded = ms.load_policy(tmp_path / "policy", game=game)
+    assert loaded.to_dict() == policy.to_dict()
+    decisions = np.flatnonzero(solver.tree.nodes["player"] >= 0)[:20].tolist()
+    for node in decisions:
+        state, _ = solver.tree.state_at(node)
+        row = loaded.action_probabilities(state)
+        assert row == policy.action_probabilities(state)
+        assert row == policy[state.information_state_string(state.current_player())]
+        assert ms.bot(loaded, state.current_player()).step(state) in row
+
+
+@pytest.mark.parametrize("name", AUCTIONS)
+def test_a_loaded_policy_of_an_own_game_is_evaluated_and_tabulated(name, tmp_path):
+    game = auction(*AUCTIONS[name])
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    loaded = ms.load_policy(tmp_path / "policy", game=game)
+    table = loaded.to_tabular()
+    assert table.to_dict() == policy.to_tabular().to_dict()
+    assert ms.nash_conv(game, loaded) == ms.nash_conv(game, policy)
+    assert len(ms.sampled_returns(game, loaded, plays=10)) == 2
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "liars_dice"])
@@ -53,7 +122,13 @@ def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
 def kuhn_file(**changes):
     """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
     rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
-    return {"game": "kuhn_poker()", "players": [rows, {}]}
+    return signed({"game": "kuhn_poker()", "players": [rows, {}]})
+
+
+def signed(value):
+    """The value with the digest that files have."""
+    text = json.dumps(value, separators=(",", ":"))
+    return value | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +137,7 @@ def kuhn_file(**changes):
         (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
         (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
         (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
-        ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
+        (signed({"game": "kuhn_poker()", "players": 3}), "no list of players"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
     ],
 )
@@ -160,3 +235,33 @@ def test_a_game_made_in_code_has_to_be_given(tmp_path):
         assert ms.load_policy(path, game).to_dict() == solver.average_policy().to_dict()
         with pytest.raises(ValueError, match="give"):
             ms.load_policy(path)
+
+
+def test_no_flipped_bit_of_a_policy_goes_unnoticed(tmp_path):
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(10)
+    path = write_policy(tmp_path, solver.average_policy())
+    data = path.read_bytes()
+    expected = solver.average_policy().to_dict()
+    accepted = 0
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bytes(flipped))
+        try:
+            policy = ms.load_policy(path)
+        except (CheckpointError, ValueError):
+            continue
+        accepted += 1  # a space became a tab, or the like
+        assert policy.to_dict() == expected
+    assert 8 * len(data) > 6000
+    assert accepted < len(data) / 10
+
+
+def test_policy_without_a_digest_is_refused(tmp_path):
+    value = kuhn_file()
+    del value["sha256"]
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(CheckpointError, match=r'"sha256" of the policy is missing'):
+        ms.load_policy(path)

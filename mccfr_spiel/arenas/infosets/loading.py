@@ -47,6 +47,14 @@ from mccfr_spiel.common.display import brief
 IMPORT_WAY_OUT = "import the module that registers it first"
 """The way out if a game is not registered."""
 
+STRINGS_WAY_OUT = (
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
+    "Where players see everything except the simultaneous moves of the current round: "
+    "mccfr_spiel.Solver(game, abstraction=mccfr_spiel.completed_rounds). NashConv "
+    "needs the game's own strings; ms.sampled_returns does not."
+)
+"""The way out where a game gives no information-state strings."""
+
 _FEW_MOVES = 1000
 
 OUR_GAMES = {
@@ -87,7 +95,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         raise
     except Exception as error:  # games raise what they like
         raise ValueError(
-            f"OpenSpiel cannot load {brief(game)!r}: {error}{_parameters_hint(name)}"
+            f"OpenSpiel cannot load {brief(game)!r}: {str(error).removesuffix('.')}"
+            f"{_parameters_hint(name)}"
         ) from error
 
 
@@ -132,6 +141,45 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     return game
 
 
+def own_string(state: pyspiel.State, player: int) -> str:
+    """The information-state string that a game itself gives a player.
+
+    Unlike `pyspiel.State.information_state_string`, it calls a Python game's method.
+    """
+    return state.information_state_string(player)
+
+
+def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
+    """Raises ValueError if a game declares no information-state strings and there is no
+    abstraction, or if it has no method that makes them."""
+    has_strings = game.get_type().provides_information_state_string
+    if abstraction is None and not has_strings:
+        is_alone = game.num_players() == 1  # where abstractions are refused
+        way_out = "Games of one player need it." if is_alone else STRINGS_WAY_OUT
+        raise ValueError(
+            f"{brief(game)} gives no information-state string, by which solvers tell "
+            "information sets apart (GameType.provides_information_state_string). "
+            f"{way_out}"
+        )
+    if is_of_pyspiel(game) or hasattr(game, "make_py_observer"):
+        return
+    kind = type(game).__name__
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(
+            f"{brief(game)} declares simultaneous moves but has no make_py_observer: "
+            "OpenSpiel asks its observer for information-state strings once moves are "
+            f"made in turn. Define {kind}.make_py_observer, or declare "
+            "GameType.dynamics SEQUENTIAL if players already move in turn."
+        )
+    state = type(game.new_initial_state())
+    if state.information_state_string == pyspiel.State.information_state_string:
+        raise ValueError(
+            f"{brief(game)} declares provides_information_state_string but has no "
+            f"method for it: define {state.__name__}.information_state_string(player), "
+            f"or {kind}.make_py_observer."
+        )
+
+
 def declared_length(game: pyspiel.Game) -> int:
     """The most moves in a history, chance's included, by a game's own words."""
     return game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
@@ -164,13 +212,14 @@ def pot_of(game: pyspiel.Game) -> float:
     return float(game.get_parameters().get("potSize", 0) if own is None else own)
 
 
-def may_be_python(game: pyspiel.Game) -> bool:
-    """Whether Python code may make a game's moves, be it inside an OpenSpiel wrapper.
+def may_be_of_user(game: pyspiel.Game) -> bool:
+    """Whether the author of a game may be a user, so that its states must be checked.
 
-    Such games are checked more closely, since their authors may be our users.
+    True for Python games, for games read from a file, for payoff matrices, and for
+    OpenSpiel's wrappers, because they may contain any of these.
     """
     is_wrapper = str(game).count("(") > 1 or "python_" in str(game)
-    return is_wrapper or not is_of_pyspiel(game)
+    return is_wrapper or _is_made_of_data(game) or not is_of_pyspiel(game)
 
 
 def module_of(game: pyspiel.Game) -> str | None:
@@ -184,11 +233,39 @@ def _loaded(text: str, name: str) -> pyspiel.Game:
     """As `pyspiel.load_game`, which reads firstPlayer=1 as a number and then wants a
     string. So it cannot load what games of one round of poker call themselves."""
     given, known = pyspiel.game_parameters_from_string(text), parameters_of(name) or {}
+    _check_start(given)
     texts = {key: str(given[key]) for key in given if type(known.get(key)) is str}
     if texts.items() <= given.items():
         return pyspiel.load_game(text)
     del given["name"]
     return pyspiel.load_game(name, given | texts)
+
+
+def _check_start(parameters: dict[str, Any]) -> None:
+    """Raises ValueError if a `start_at` in a load string begins with an illegal move.
+
+    OpenSpiel applies the moves unchecked: an illegal one crashes the process or leads
+    to a state that is not in the game.
+    """
+    inner = [value for value in parameters.values() if isinstance(value, dict)]
+    for game in inner:
+        _check_start(game)
+    history = str(parameters.get("history", ""))
+    if parameters.get("name") != "start_at" or not inner or not history:
+        return
+    game = inner_game(inner[0])
+    if game is None:  # OpenSpiel's error says why
+        return
+    state = game.new_initial_state()
+    for number, move in enumerate(history.split(";")):
+        legal = state.legal_actions()
+        if not move.isdecimal() or int(move) not in legal:
+            raise ValueError(
+                f"history={history} of start_at: move {number + 1}, {move!r}, is not "
+                f"legal in {brief(game)} after {state.history()}. Legal moves: "
+                f"{brief(legal)}."
+            )
+        state.apply_action(int(move))
 
 
 def _similar_names(name: str) -> str:
@@ -287,11 +364,16 @@ def told_by_string(game: pyspiel.Game) -> bool:
     kind = game.get_type()
     return (
         is_of_pyspiel(game)
-        and not isinstance(game, pyspiel.NormalFormGame)
-        and kind.short_name not in _FILE_KINDS
+        and not _is_made_of_data(game)
         and not lacks_game(kind.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
+
+
+def _is_made_of_data(game: pyspiel.Game) -> bool:
+    """Whether a C++ game is made of a file's contents or of payoffs."""
+    is_file = game.get_type().short_name in _FILE_KINDS
+    return is_file or isinstance(game, pyspiel.NormalFormGame)
 
 
 def _is_told(value: Any) -> bool:
@@ -336,7 +418,9 @@ def content_print(game: pyspiel.Game) -> str:
     # of its children wait as there is room for.
     while waiting:
         state = waiting.popleft()
-        moves = _print_state(digest, state, with_strings)[:room]
+        seen, moves = seen_at(state, with_strings)
+        digest.update(repr(seen).encode("utf-8", "backslashreplace"))
+        moves = moves[:room]
         room -= len(moves)
         for move in moves:
             try:
@@ -349,11 +433,13 @@ def content_print(game: pyspiel.Game) -> str:
     return found
 
 
-def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[int]:
-    """Adds a state to a hash; returns the moves from there.
+def seen_at(
+    state: pyspiel.State, with_strings: bool
+) -> tuple[tuple[Any, tuple[Any, ...]], list[int]]:
+    """Who acts at a state and what that player sees there, and the moves from there.
 
-    If the state raises an error, that error is what is added. It is no reason to stop,
-    since walks may never meet the state.
+    If the state raises an error, that error is what is seen. It is no reason to stop,
+    because walks may never meet the state.
     """
     moves: list[int] = []
     try:
@@ -369,8 +455,7 @@ def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[
             seen = (string, *moves)
     except Exception as error:  # games raise what they like
         player, seen = None, (type(error).__name__,)
-    digest.update(repr((player, seen)).encode("utf-8", "backslashreplace"))
-    return moves
+    return (player, seen), moves
 
 
 def saved_print(game: pyspiel.Game) -> str | None:

@@ -19,11 +19,17 @@ The code below is shaped by signals. CPython runs their handlers after a call, a
 the beginning of a function and of each pass of a loop. `with` on a lock of the standard
 library is none of these, so Ctrl-C finds the lock either free, or taken and certain to
 be released. A context manager written in Python could be left with the lock held.
+
+A forked child has only the thread that forked. Locks that other threads held are
+replaced there, because nobody would release them. A tree that another thread was
+changing stays unusable in the child.
 """
 
 import functools
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -48,23 +54,61 @@ class TreeLock:
             `runs`, one inside the other; more than that in a step. It is changed under
             the mutex only, so a holder that finds it above FREE is inside twice.
         waiting: the threads that wait, or may have to, by their numbers.
+        in_kernel: whether the holder runs a solver's kernel, which may have released
+            the interpreter's lock in the middle of a change.
+        was_torn: whether another thread was changing the tree when this process was
+            forked.
     """
 
-    __slots__ = ("level", "mutex", "waiting")
+    __slots__ = (
+        *("__weakref__", "in_kernel", "level", "mutex", "waiting"),
+        "was_torn",
+    )
 
     def __init__(self) -> None:
         self.mutex = threading.RLock()
         self.level = FREE
         self.waiting: set[int] = set()
+        self.in_kernel = self.was_torn = False
+        _locks.add(self)
+
+    def reset_in_child(self) -> None:
+        """Replaces the mutex if a thread holds it that does not exist in this child."""
+        self.waiting = set()
+        if self.mutex.acquire(blocking=False):  # free, or held by the forking thread
+            self.mutex.release()
+            return
+        self.mutex = threading.RLock()
+        self.was_torn = self.in_kernel or self.level >= STEPPING
+        self.level = STEPPING if self.was_torn else FREE
 
     def refuse(self, doing: str) -> NoReturn:
         """Raises TreeInUseError."""
+        if self.was_torn:
+            raise TreeInUseError(
+                f"{doing} was called in a forked child, but another thread of the "
+                "parent was changing the tree during the fork, so its tables are "
+                'unusable here. Start processes with the "spawn" method, or fork while '
+                "no other thread runs a solver on this tree."
+            )
         raise TreeInUseError(
             f"{doing} was called from inside a call that is changing the same tree: by "
             "a signal handler, or by a game or an abstraction. Call it after that one "
             "(such as iterate) has returned; a signal handler can note that it came, "
             "or raise an exception."
         )
+
+
+_locks: weakref.WeakSet[TreeLock] = weakref.WeakSet()
+
+
+def _reset_in_child() -> None:
+    for lock in list(_locks):
+        lock.reset_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_reset_in_child)
 
 
 class Locked(Protocol):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.loading import own_string
 from mccfr_spiel.arenas.infosets.lock import TreeLock, reads
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.rules.game import RulesState
@@ -29,6 +30,42 @@ Abstraction = Callable[[pyspiel.State, int], str]
 """A function (state, player) -> string. The string replaces the information state."""
 
 
+def completed_rounds(state: pyspiel.State, player: int) -> str:
+    """The moves of all completed rounds, as an abstraction for games without strings.
+
+        ms.Solver("markov_soccer", abstraction=ms.completed_rounds)
+
+    It is right where players see everything except the simultaneous moves of the
+    current round, and all moves where players move in turn. `state.history_str()` is
+    not: a turn-based form also lists the moves that others made in the current round.
+
+    Args:
+        state: a state of the game, or of its turn-based form.
+        player: ignored, because all players see the same.
+
+    Raises:
+        ValueError: a wrapper hides the turn-based form, whose rounds are then unknown.
+    """
+    if hasattr(state, "simultaneous_game_state"):
+        return state.simultaneous_game_state().history_str()
+    if "turn_based_simultaneous_game(" in str(state.get_game()):
+        raise ValueError(
+            f"completed_rounds cannot tell the rounds of {brief(state.get_game())}. "
+            "Wrap the game before it becomes turn-based."
+        )
+    return state.history_str()
+
+
+def reader_of(abstraction: Abstraction | None) -> Abstraction:
+    """The function that gives the strings of a tree with this abstraction.
+
+    `pyspiel.State.information_state_string` stands for a game's own strings.
+    """
+    if abstraction in (None, pyspiel.State.information_state_string):
+        return own_string
+    return abstraction
+
+
 class InfosetTable:
     """The information sets of a game, or those met so far.
 
@@ -40,6 +77,7 @@ class InfosetTable:
         num_players: P.
         abstraction: replaces the game's information-state strings; None if there is
             none.
+        reader: the function (state, player) -> string that is used.
         lock: held by every method that reads or changes the table.
         infosets: `[I]` records of dtype INFOSET.
         actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
@@ -63,6 +101,7 @@ class InfosetTable:
     ) -> None:
         """Knows the game and no information set; subclasses have those."""
         self.source, self.game, self.abstraction = source, game, abstraction
+        self.reader = reader_of(abstraction)
         self.num_players: int = game.num_players()
         self.lock = TreeLock()
 
@@ -151,8 +190,8 @@ class InfosetTable:
         """
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)
-            return state.information_state_string(player)
-        info_state = self.abstraction(state, player)
+            return self.reader(state, player)
+        info_state = self.reader(state, player)
         if not isinstance(info_state, str):
             raise ValueError(
                 f"The abstraction gives {info_state!r}, no string, for player {player} "

@@ -1,5 +1,6 @@
 """Estimates how large the walks of a solver are, and refuses those that cannot end."""
 
+import math
 import random
 import time
 from typing import Any
@@ -32,9 +33,7 @@ class WalkSizes:
 
     Attributes:
         follows_one: whether a walk follows one history.
-        follows_all_own: whether a walk follows all of the updated player's actions, and
-            one move of each other player and of chance. Such a walk meets each of that
-            player's infosets at most once.
+        draws_one_own: whether a walk follows one of the updated player's actions.
         draws: for each player, whether a walk that updates it draws among the moves of
             each player and, last, of chance.
     """
@@ -52,8 +51,7 @@ class WalkSizes:
         # Some walks follow only those of the updated player's actions that are drawn,
         # or whose regrets are not too low; how many these are cannot be foreseen.
         self._is_choosy = sampled.picks_actions or sampled.skips
-        is_external = sampled.draws_others and sampled.player == "all"
-        self.follows_all_own = is_external and not self._is_choosy
+        self.draws_one_own = sampled.draws_one_action
         self.draws: list[list[bool]] = []
         for player in range(table.num_players):
             draws = [sampled.opponents] * table.num_players + [sampled.chance]
@@ -64,30 +62,37 @@ class WalkSizes:
         self,
         most: int,
         tables: Tables,
-        player: int,
+        walk: Walk,
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether walks for a player visit more nodes than that, by all probability.
+        """Whether the present walk visits more nodes than `most`, except with a
+        probability of at most 10^-7.
 
-        It follows some random histories of such a walk, for half a second at most. Of
-        walks that follow one history, or choose which actions to follow, it says no.
+        The test follows random histories of such a walk, for half a second after the
+        first one, which may have to index the names of infosets.
 
         Args:
             most: nodes, or bytes if there are `rates`.
-            tables: those of the walk.
-            player: the updated one.
+            tables, walk: those of the solver.
             probes: the most histories to follow.
-            rates: if given, what the player's infosets take that the walk meets is
-                compared with `most`. Then walks must follow all of its actions.
+            rates: if given, the bytes of the updated player's infosets that the walk
+                meets are compared with `most`.
+
+        Returns:
+            False also for walks that follow one history, and for those that choose
+            which actions to follow. The first walk of all follows all actions, because
+            it has no regrets and no average to choose by.
         """
-        if self.follows_one or self._is_choosy:
+        is_first = present_walk(walk) == (0, 0, 0)
+        if self.follows_one or (self._is_choosy and not is_first):
             return False
-        generator = random.Random(0)
-        end = time.monotonic() + limits.SECONDS
+        player = walk.marks.item(layout.WALKER)
+        generator, end = random.Random(0), math.inf
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * most, rates)
+            end = min(end, time.monotonic() + limits.SECONDS)
             estimates.append(size)
             if len(estimates) == look_at:
                 if limits.exceeds(estimates, most):
@@ -122,7 +127,11 @@ class WalkSizes:
                 probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            if not self.draws[player][acting]:
+            # Infosets along drawn moves of the others are at most those of the walk.
+            is_drawn = rates is not None or self.draws[player][acting]
+            if acting == player:
+                is_drawn = self.draws_one_own
+            if not is_drawn:
                 weight *= len(actions)
                 action = generator.choice(actions)
             else:

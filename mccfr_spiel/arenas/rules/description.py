@@ -148,6 +148,22 @@ def _is_openspiels(game: pyspiel.Game) -> bool:
     return inner is not None and _is_openspiels(inner)
 
 
+def no_such_player(declared: Declared, player: Any) -> GameError:
+    """The error for a state where somebody acts who is not in the game."""
+    if player == pyspiel.PlayerId.SIMULTANEOUS:
+        return GameError(
+            f"{declared.name} declares sequential moves (GameType.dynamics), but has a "
+            "state with simultaneous moves (player -2 acts). If it wraps another game, "
+            "solve that game itself: its simultaneous moves become turns. Otherwise "
+            "declare Dynamics.SIMULTANEOUS."
+        )
+    return GameError(
+        f"{declared.name} has a state where player {player} acts, which is neither a "
+        f"player (0 .. {declared.num_players - 1}), chance ({CHANCE}) nor the end "
+        f"({TERMINAL})."
+    )
+
+
 def returns_of(state: Any) -> tuple[float, ...]:
     """The returns of a terminal state; raises GameError if its game gives none."""
     returns = state.returns()
@@ -336,6 +352,8 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
     then = "" if move is None else f", where action {move} was applied"
     of = "" if name in str(error) else f" in {name}"
     hint = " Is a return missing, or an int a float?" * ("Unable to cast" in str(error))
+    if "make_py_observer" in str(error):
+        hint = " Define make_py_observer in the game's class."
     where = f"The history that led there{of}: {history}{then}.{hint}"
     error._history_is_told = True  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, GameError):

@@ -30,6 +30,7 @@ from mccfr_spiel.arenas.rules.description import (
     GameError,
     Parameters,
     Rules,
+    tell_history,
     utility_of,
 )
 
@@ -69,7 +70,11 @@ def replayed(game: pyspiel.Game, history: Iterable[int]) -> pyspiel.State:
     """The state after a history; for pickles and copies, too."""
     state = game.new_initial_state()
     for action in history:
-        state.apply_action(action)
+        try:
+            state.apply_action(action)
+        except Exception as error:  # games raise what they like
+            tell_history(error, state, action)
+            raise
     return state
 
 

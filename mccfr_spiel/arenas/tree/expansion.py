@@ -188,7 +188,7 @@ def expand(
         elif player == CHANCE_NODE:
             infoset = -1
             actions = state.chance_outcomes()
-            if tree.is_python:
+            if tree.is_of_user:
                 description.check_outcomes(tree.declared.name, actions)
             # Equal distributions, like equal returns below, are stored once.
             probs = tuple([prob for _, prob in actions])
@@ -204,13 +204,13 @@ def expand(
             tree.node_store.end(node, row, TERMINAL)
             return (), TERMINAL, 0, row, -1
         else:
-            raise _no_such_player(tree, player)
+            raise description.no_such_player(tree.declared, player)
         first = tree.node_store.branch(node, start, infoset, len(actions), player)
     except TreeFullError:
         raise
     except Exception as error:
         if not isinstance(player, int) or player >= tree.num_players:
-            refusal = _no_such_player(tree, player)
+            refusal = description.no_such_player(tree.declared, player)
             description.tell_history(refusal, state)
             raise refusal from error
         description.tell_history(error, state)
@@ -233,26 +233,18 @@ def _meet(
         above = functools.partial(tree.node_store.infosets_above, node)
         tree.met.meet_again(infoset, info_state, parent, actions, above)
         return infoset
-    if tree.is_python or not actions:
+    if tree.is_of_user or not actions:
         _check_decision(tree, info_state, player, state, actions)
     place = tree.place(info_state, player, state)
     return tree.met.add(info_state, player, parent, actions, place)
 
 
-def _no_such_player(tree: Any, player: Any) -> GameError:
-    return GameError(
-        f"{tree.declared.name} has a state where player {player} acts, which is "
-        f"neither a player (0 .. {tree.num_players - 1}), chance ({CHANCE_NODE}) "
-        f"nor the end ({TERMINAL})."
-    )
-
-
 def _check_decision(
     tree: Any, info_state: str, player: int, state: pyspiel.State, actions: list[int]
 ) -> None:
-    """Checks what a game in Python shows at a decision that is met first.
+    """Checks the first state of an infoset in a game whose author may be a user.
 
-    OpenSpiel's games in C++ all pass, so they are spared the time.
+    OpenSpiel's own games pass, so they skip these checks.
     """
     name = tree.declared.name
     if not isinstance(info_state, str):

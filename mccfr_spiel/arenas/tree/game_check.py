@@ -10,6 +10,7 @@ import functools
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ import pyspiel
 from mccfr_spiel.arenas.infosets.loading import (
     check_length,
     load_game,
+    seen_at,
     turn_based,
 )
 from mccfr_spiel.arenas.rules import description
@@ -28,6 +30,10 @@ from mccfr_spiel.arenas.tree.twin_choice import known_twin
 from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.display import brief
+
+_MOVES_OF_COPIES = 100
+"""The most moves in the history that `check_copies` follows."""
 
 _HISTORIES_OF_WORLDS = 10_000
 """The histories that are followed to check worlds, which takes a second."""
@@ -100,6 +106,48 @@ def check_game(
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
+
+
+def check_copies(game: pyspiel.Game) -> None:
+    """Raises GameError if copies of a state share what moves change.
+
+    It follows one random history. A move in a copy must leave the state as it was, and
+    the same moves in a new state must show the same again.
+    """
+    generator, history, views = random.Random(0), [], []
+    with_strings = game.get_type().provides_information_state_string
+    state = game.new_initial_state()
+    while len(history) < _MOVES_OF_COPIES:
+        seen, moves = seen_at(state, with_strings)
+        views.append(repr(seen))
+        if not moves:
+            break
+        move = generator.choice(moves)
+        try:
+            state.child(move)
+        except Exception:  # games raise what they like; a walk that meets it says so
+            break
+        if repr(seen_at(state, with_strings)[0]) != views[-1]:
+            raise _alias(
+                game, state, f"action {move} in a copy changes the state itself"
+            )
+        history.append(move)
+        state.apply_action(move)
+    state = game.new_initial_state()
+    for number, view in enumerate(views):
+        if number:
+            state.apply_action(history[number - 1])
+        if repr(seen_at(state, with_strings)[0]) != view:
+            raise _alias(game, state, "these moves, made again, lead to another state")
+
+
+def _alias(game: pyspiel.Game, state: pyspiel.State, fault: str) -> GameError:
+    error = GameError(
+        f"{brief(game)}: {fault}. Its states share something that moves change, such "
+        "as a list of the class: make it in __init__, and copy it in clone()."
+    )
+    description.tell_history(error, state)
+    return error
 
 
 def _asked(call: Callable[[], Any]) -> Any:
@@ -195,10 +243,7 @@ class _Check:
             description.check_outcomes(name, outcomes)
             return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
-            raise GameError(
-                f"{name} has a state where player {player} acts, which is neither a "
-                f"player (0 .. {self.declared.num_players - 1}), chance nor the end."
-            )
+            raise description.no_such_player(self.declared, player)
         strings = ()
         if self.has_strings:
             strings = tuple(
@@ -267,12 +312,16 @@ class _Check:
         description.check_probs(name, [prob for _, prob in outcomes])
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
-        if min(numbers) < 0 or max(numbers) >= most:
-            raise GameError(
-                f"{name} has a chance node with the outcomes {min(numbers)} .. "
-                f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes "
-                f"are 0 .. {most - 1}."
-            )
+        if min(numbers) >= 0 and max(numbers) < most:
+            return
+        fault = (
+            f"{name} has a chance node with the outcomes {min(numbers)} .. "
+            f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes are "
+            f"0 .. {most - 1}."
+        )
+        if self.rules is not None:
+            raise GameError(fault)
+        warnings.warn(f"{fault} Solvers do not use the number.", stacklevel=2)
 
     def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:
         """Checks that a copy is equal, and that moves in it leave the state alone."""

@@ -22,12 +22,14 @@ from mccfr_spiel.arenas.rules.description import (
     GameError,
     declared_by,
     rules_of,
+    tell_history,
 )
 from mccfr_spiel.arenas.rules.kernel import key_place
 from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.tree.description import TreeDescription, describe
 from mccfr_spiel.arenas.tree.expansion import expand_depth_first
+from mccfr_spiel.arenas.tree.game_check import check_copies
 from mccfr_spiel.arenas.tree.infosets import Infosets, MetNames
 from mccfr_spiel.arenas.tree.nodes import UNCOUNTED, Distributions, Nodes, Payoffs
 from mccfr_spiel.arenas.tree.twin_choice import (
@@ -54,14 +56,6 @@ _FEW_NODES = 1_000_000
 _NEAR = 10
 """A tree's size is estimated closely if this multiple of its nodes would not fit."""
 
-STRINGS_WAY_OUT = (
-    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
-    "Where players see everything: mccfr_spiel.Solver(game, "
-    "abstraction=lambda state, player: state.history_str()). NashConv needs the game's "
-    "own strings; ms.sampled_returns does not."
-)
-"""The way out where a game gives no information-state strings."""
-
 LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
 """Names of things made of a complete tree, under which its budget holds their bytes."""
@@ -80,7 +74,7 @@ class GameTree(InfosetTable):
         max_nodes, twin: as given.
         rules: the game's compiled rules, by which the tree can be expanded at compiled
             speed; None if it has none, or there is an abstraction.
-        is_python: whether Python code may make the game's moves.
+        is_of_user: whether the game's author may be a user, so that it is checked.
 
     The stores, which only the tree changes:
         declared: what the game says of itself.
@@ -137,7 +131,8 @@ class GameTree(InfosetTable):
             refusals.function(abstraction, "abstraction", kind)
         source = loading.load_game(game)
         super().__init__(source, loading.turn_based(source), abstraction)
-        self._check_has_strings()
+        if self.reader is loading.own_string:
+            loading.check_strings(source, abstraction)
         self.twin = checked_twin(twin, source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
@@ -147,7 +142,9 @@ class GameTree(InfosetTable):
         self._may_use_twin = abstraction is None and new_state is None
         self.rules = rules_of(self.game) if self._may_use_twin else None
         self._twin: BoundRules | None = None  # found by `rules_for`
-        self.is_python = loading.may_be_python(source)
+        self.is_of_user = loading.may_be_of_user(source)
+        if self.is_of_user and rules_of(self.game) is None:
+            check_copies(self.game)
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -159,17 +156,6 @@ class GameTree(InfosetTable):
         self.distributions = Distributions(self.declared.name, self.budget)
         self.payoffs = Payoffs(self.declared, self.budget)
         self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
-
-    def _check_has_strings(self) -> None:
-        kind = self.source.get_type()
-        if self.abstraction is None and not kind.provides_information_state_string:
-            alone = self.num_players == 1  # where abstractions are refused
-            way_out = "Games of one player need it." if alone else STRINGS_WAY_OUT
-            raise ValueError(
-                f"{brief(self.source)} gives no information-state string, by which "
-                "solvers tell information sets apart "
-                f"(GameType.provides_information_state_string). {way_out}"
-            )
 
     # --- how it looks --------------------------------------------------------
 
@@ -437,6 +423,7 @@ class GameTree(InfosetTable):
         found = limits.forecast(
             self.new_state,
             self.string_of,
+            tell_history,
             longest=self.longest_history,
             per_infoset=self.budget.per_infoset,
             most_nodes=most,

@@ -206,7 +206,7 @@ class Growth:
             tree.check_length(state)
             expanded = tree.num_nodes - self._began_at
             if expanded > self._many and not self._sizes.follows_one:
-                self._check_size(tables, player)
+                self._check_size(tables, walk)
                 self._many *= 2
         self._look_at = tree.num_nodes + _FEW
 
@@ -215,13 +215,13 @@ class Growth:
     def look(self, tables: Tables, walk: Walk) -> None:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
-    def _check_size(self, tables: Tables, player: int) -> None:
-        """Raises WalkTooLargeError if a walk for a player is far too large."""
+    def _check_size(self, tables: Tables, walk: Walk) -> None:
+        """Raises WalkTooLargeError if the present walk is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
         probes = PROBES * (self._many // _MANY)  # cheap beside the expansions
-        if self._sizes.surely_exceed(most, tables, player, probes):
+        if self._sizes.surely_exceed(most, tables, walk, probes):
             raise self._too_large("far more", is_hopeless=True)
 
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:

@@ -15,10 +15,11 @@ import pyspiel
 from mccfr_spiel.arenas.infosets.loading import (
     check_length,
     longest_history,
+    own_string,
     told_by_string,
     turn_based,
 )
-from mccfr_spiel.arenas.rules.description import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.description import BoundRules, rules_of, tell_history
 from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import forecast
@@ -130,7 +131,8 @@ def estimate_of(game: pyspiel.Game) -> float:
         return _estimates[name]
     sizes = forecast(
         game.new_initial_state,
-        pyspiel.State.information_state_string,
+        own_string,
+        tell_history,
         longest=longest_history(game),
         per_infoset=0,
         most_nodes=math.inf,  # so that few histories are followed

@@ -29,7 +29,7 @@ from mccfr_spiel.arenas.rules.description import (
 )
 from mccfr_spiel.arenas.rules.kernel import MOST_USED, RowTable, larger_table
 from mccfr_spiel.arenas.rules.store import RuleStore, resize
-from mccfr_spiel.arenas.worlds import places, search
+from mccfr_spiel.arenas.worlds import checking, places, search
 from mccfr_spiel.arenas.worlds.histories import (
     VISITED,
     Histories,
@@ -194,17 +194,25 @@ def find_worlds(
 
     Raises:
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
-        GameError: the rules contradict themselves or their `world_key`.
+        GameError: the rules contradict themselves, their `world_key` or their classes.
     """
+    checking.check_declared_returns(rules)
     by_places = rules.description.position_key is not None
     find = _find_places if by_places else _find_leaves
     room = {"entries": _FEW_ENTRIES if by_places else _FEW_LISTED, "answers": 2}
     while True:
         own = _own(budget)
         try:
-            return find(RuleStore(rules, own), own, with_histories, **room)
+            found = find(RuleStore(rules, own), own, with_histories, **room)
+            break
         except NoRoomError as error:
             room[error.args[0]] *= 4
+    if isinstance(found.worlds, Worlds | Leaves) and found.start_pass is None:
+        name, num_sequences = rules.description.short_name, len(found.actions)
+        checking.check_probabilities(
+            found.worlds, found.infosets, num_sequences, own, name
+        )
+    return found
 
 
 def _find_places(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.worlds.checking import check_probabilities
 from mccfr_spiel.arenas.worlds.passes import CARD, PLACE, Hands
 from mccfr_spiel.arenas.worlds.public_tree import (
     DECISION,
@@ -121,6 +122,7 @@ def list_hands(
     hands = _list_entries(
         public, boards, last, chance, *_cut(public, first, begins, last)
     )
+    check_probabilities(hands, records, num_sequences, budget, name)
     return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
 
 
@@ -308,7 +310,7 @@ def _cut(
     nodes = np.arange(public.num_nodes)
     before = last[nodes, np.maximum(public.player, 0), 0]
     above = np.searchsorted(begins, before, "right") - 1
-    above[public.kind != DECISION] = -1
+    above[np.diff(begins) == 0] = -1  # no decision, or one without hands
     most = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
     cuts = find_cuts(above, begins[1:] - 2, most)
     return first[cuts], begins[cuts]
@@ -331,7 +333,10 @@ def _list_entries(
         chance: `[N]` how likely chance deals the public cards on the way to a node.
         cuts, first_sequences: where blocks begin, see `_cut`.
     """
-    leaves = np.flatnonzero(public.num_children == 0)
+    # A decision without hands has no sequences: the number of its first one belongs to
+    # the next decision, or is one past the end. Leaves that nobody reaches are dropped.
+    is_reached = np.array([len(hands) > 0 for hands in boards.lists])[boards.of]
+    leaves = np.flatnonzero((public.num_children == 0) & is_reached)
     scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
     is_fold = public.kind[leaves] == FOLD
     board, num_boards = boards.of[leaves], len(boards.lists)

@@ -169,7 +169,7 @@ async function show(keepFocus) {
     if (!still()) return;
     shown = answer;
     draw(answer, keepFocus);
-    if (isWhole(answer)) drawNear(answer, still);
+    drawNear(answer, still);
     $("working").hidden = isWhole(answer);
     if (!answer.infoset || !keepFocus) fill("belief");
     let hasBelief = await showBelief(answer, still);
@@ -330,14 +330,18 @@ async function nearNode(moves, rest, levels, isAsked, about) {
   return node;
 }
 
+let nearTicket = 0, nearAt = null;
 async function drawNear(answer, still) {
-  const here = answer.state.history, base = Math.max(here.length - 2, 0);
+  const here = answer.state.history, base = Math.max(here.length - 2, 0), mine = ++nearTicket;
+  // A drawing of an earlier state must not stay while this one is computed.
+  if (nearAt !== here.join(",")) fill("near");
+  nearAt = here.join(",");
   if (!here.length && answer.state.returns) { fill("near"); return; }
   let root;
   try {
     root = await nearNode(here.slice(0, base), here.slice(base), here.length === base ? 2 : 0, true, {});
   } catch (error) { root = null; }  // the state itself says what is wrong
-  if (!still()) return;
+  if (!still() || mine !== nearTicket) return;
   if (!root) { fill("near"); return; }
   const nodes = [];
   let rows = 0;
@@ -845,18 +849,16 @@ async function drawChangePanel(still) {
   parts.push(h("div", { class: "row" }, iterations, h("span", { class: "soft" }, "iterations of CFR+"),
     h("button", { type: "button", id: "solve", class: "main", disabled: change.solving,
       onclick: () => post("solve", { iterations: Number(iterations.value) }) }, "Solve"),
+    h("button", { type: "button", id: "stop", disabled: !change.solving, onclick: () => post("stop_solving", {}) }, "Stop"),
     h("button", { type: "button", id: "undo", disabled: !change.changes.length || change.solving, onclick: () => post("undo", {}) }, "Undo")));
   if (change.error) parts.push(h("p", { class: "down" }, change.error));
-  if (change.solving) parts.push(h("p", { role: "status" }, "Solving: " + change.done + " of " + change.wanted + " iterations\u2026"));
+  if (change.solving) parts.push(h("p", { role: "status", id: "solving" }, progress()));
   if (change.changes.length) parts.push(h("ol", { class: "log", id: "changes" }, change.changes.map((words) => h("li", {}, oneLine(words)))));
   const effect = h("div", { id: "effect", "aria-live": "polite" });
   parts.push(effect);
   fill("panel", parts);
   if (change.solving) {
-    setTimeout(() => { if (still()) guarded(async () => {
-      const answer = await ask("visit", { visit: VISIT });
-      if (still()) { if (answer.solving) { change = answer; drawChangePanel(still); } else afterChange(answer, still); }
-    }); }, 300);
+    watchSolve(still);
   } else if (change.changes.length) {
     await guarded(async () => {
       const before = await askUntilDone("overview", { policy: basePolicy(), visit: VISIT }, still);
@@ -870,6 +872,24 @@ async function drawChangePanel(still) {
         facts([["NashConv before", value(before.nash_conv)], ["NashConv after", value(after.nash_conv), "nash-conv-after"]]));
     });
   }
+}
+
+const progress = () => "Solving: " + change.done + " of " + change.wanted + " iterations\u2026";
+
+// While a solve runs, only its progress is redrawn: a button replaced under the mouse loses the click.
+let watchTicket = 0;
+async function watchSolve(still) {
+  const mine = ++watchTicket;
+  await guarded(async () => {
+    while (change.solving) {
+      await new Promise((done) => setTimeout(done, 300));
+      const answer = await ask("visit", { visit: VISIT });
+      if (!still() || mine !== watchTicket) return;
+      if (!answer.solving) { afterChange(answer, still); return; }
+      change = answer;
+      $("solving").textContent = progress();
+    }
+  });
 }
 
 let allHands = false;

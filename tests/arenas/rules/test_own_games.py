@@ -9,6 +9,7 @@ from typing import Any, cast
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
+from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver
@@ -30,7 +31,7 @@ def after_a_flip(*ends):
 
 def raised_by_every_door(game):
     """The errors of all that meets every node of a game."""
-    uniform = pyspiel.UniformRandomPolicy(game)
+    uniform = UniformRandomPolicy(game)
     doors = (
         lambda: GameTree(game).expand_all(),
         lambda: Solver(game, ms.CFR).iterate(1),
@@ -138,12 +139,84 @@ def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
         GameTree(game).expand_all()
 
 
-@pytest.mark.parametrize("player", [2, 77, -2])
+SECOND_DECISION = """p "" 2 1 "" { "y" "z" } 0
+t "" 2 "" { 5 -5 }
+t "" 3 "" { 4 -4 }
+"""
+FILES = {
+    "a legal action twice": ('p "" 1 1 "" { "x" "x" } 0', r"action twice: \[0, 0\]"),
+    "an outcome twice": ('c "" 1 "" { "x" 1/2 "x" 1/2 } 0', r"an outcome twice"),
+}
+
+
+@pytest.mark.parametrize("mistake", FILES)
+def test_a_file_with_two_moves_of_one_label_is_refused_by_every_solver(mistake):
+    # The value is 4 with two actions, but 1 if both are the first.
+    root, message = FILES[mistake]
+    head = 'EFG 2 R "" { "1" "2" } ""\n'
+    end = 't "" 1 "" { 1 -1 }\n'
+    game = pyspiel.load_efg_game(f"{head}{root}\n{end}{SECOND_DECISION}")
+    for error in raised_by_every_door(game):
+        assert re.search(message, error)
+    with pytest.raises(GameError, match=message):
+        ms.check_game(game)
+
+
+def test_a_file_with_two_labels_has_the_value_of_its_tree():
+    text = 'EFG 2 R "" { "1" "2" } ""\np "" 1 1 "" { "x" "w" } 0\nt "" 1 "" { 1 -1 }\n'
+    solution = ms.solve_lp(pyspiel.load_efg_game(text + SECOND_DECISION))
+    assert solution.value == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("player", [2, 77])
 def test_a_player_who_is_not_in_the_game_is_refused(player):
     game = small_game(after_a_flip(move(player, "who", *TWO)))
     with pytest.raises(GameError, match=rf"player {player} acts.*\(0 .. 1\)") as error:
         GameTree(game).expand_all()
     assert "[0, 1]" in str(error.value)
+
+
+HIDDEN = "cached_tree(game=goofspiel(num_cards=3,imp_info=True))"
+
+
+def test_a_wrapper_that_hides_simultaneous_moves_is_refused_by_that_reason():
+    game = pyspiel.load_game(HIDDEN)
+    errors = [*raised_by_every_door(game)]
+    for play in (
+        ms.check_game,
+        lambda it: ms.sampled_returns(it, UniformRandomPolicy(it)),
+    ):
+        with pytest.raises(GameError) as error:
+            play(game)
+        errors.append(str(error.value))
+    for error in errors:
+        assert "simultaneous moves (player -2 acts)" in error
+        assert "The history that led there: [" in error
+
+
+def test_an_outcome_beyond_the_declared_number_is_accepted_by_checks_and_solvers():
+    # 11 outcomes; `small_game` declares max_chance_outcomes=10, which nothing reads.
+    ends = (move(0, "a", *TWO) for _ in range(11))
+    game = small_game(chance(*((1 / 11, end) for end in ends)))
+    with pytest.warns(UserWarning, match=r"0 .. 10, .*max_chance_outcomes=10"):
+        ms.check_game(game, histories=20)
+    Solver(game, ms.OUTCOME_SAMPLING).iterate(20)
+
+
+NO_LIMIT = (
+    "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,stack=1200 1200,"
+    "blind=50 100,firstPlayer=2 1,numSuits=4,numRanks=3,numHoleCards=1,"
+    "numBoardCards=0 1,bettingAbstraction=fchpa)"
+)
+
+
+@pytest.mark.parametrize("store", ["tree", "worlds", "auto"])
+def test_an_error_of_openspiels_game_tells_its_history_from_every_search(store):
+    # OpenSpiel lists half the pot as a legal bet and then refuses it.
+    with pytest.raises(pyspiel.SpielError) as error:
+        Solver(NO_LIMIT, ms.CFR_PLUS, store=store).iterate(1)
+    (note,) = error.value.__notes__
+    assert re.search(r"The history that led there in universal_poker.*: \[\d", note)
 
 
 def test_a_state_that_is_over_and_goes_on_is_refused(monkeypatch):
@@ -253,6 +326,74 @@ def test_a_game_that_does_not_end_is_neither_played_nor_drawn():
         ms.evaluation.duplicate_returns(game, "uniform", "uniform")
     with pytest.raises(ValueError, match="does not end"):
         ms.draw_tree(game)
+
+
+SHARED = {
+    "by the class": (
+        (
+            "class AuctionState(pyspiel.State):",
+            "class AuctionState(pyspiel.State):\n    bids = []",
+        ),
+        ("self.values, self.bids = [], []", "self.values = []"),
+    ),
+    "by copies": (
+        (
+            "class AuctionState(pyspiel.State):",
+            "class Shared(list):\n"
+            "    def __deepcopy__(self, memo):\n"
+            "        return self\n\n\n"
+            "class AuctionState(pyspiel.State):",
+        ),
+        ("self.values, self.bids = [], []", "self.values, self.bids = [], Shared()"),
+    ),
+    "in returns alone": (
+        (
+            "class AuctionState(pyspiel.State):",
+            "class AuctionState(pyspiel.State):\n    paid = []",
+        ),
+        (APPENDS, f"{APPENDS}; self.paid.append(action)"),
+        ("best = max(self.bids)", "best = max(self.paid[-2:])"),
+        ("self.bids[player] == best", "self.paid[player - 2] == best"),
+        ("(self.values[player] - best)", "1.0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("list_is_shared", SHARED)
+def test_states_that_share_a_list_are_refused_by_every_solver(list_is_shared):
+    for algorithm in ENGINES:
+        with pytest.raises(GameError, match="share something that moves change"):
+            Solver(auction(*SHARED[list_is_shared]), algorithm)
+    game = auction(*SHARED[list_is_shared])
+    with pytest.raises(GameError, match="share something that moves change"):
+        ms.nash_conv(game, UniformRandomPolicy(game))
+
+
+STRINGS = "    def information_state_string(self, player):"
+NO_METHOD = {
+    r"define AuctionState.information_state_string\(player\)": (
+        (STRINGS, "    def strings(self, player):"),
+    ),
+    r"Define AuctionGame.make_py_observer, or declare GameType.dynamics SEQUENTIAL": (
+        ("Dynamics.SEQUENTIAL", "Dynamics.SIMULTANEOUS"),
+    ),
+}
+
+
+@pytest.mark.parametrize("message", NO_METHOD)
+def test_a_game_without_a_method_for_strings_is_refused_by_its_name(message):
+    game = auction(*NO_METHOD[message])
+    with pytest.raises(ValueError, match=message):
+        Solver(game, ms.CFR)
+    with pytest.raises(ValueError, match=message):
+        ms.nash_conv(game, UniformRandomPolicy(game))
+
+
+def test_a_wrapped_game_without_an_observer_is_told_what_it_lacks():
+    game = auction(("Dynamics.SEQUENTIAL", "Dynamics.SIMULTANEOUS"))
+    with pytest.raises(AttributeError) as error:
+        Solver(pyspiel.convert_to_turn_based(game), ms.CFR)
+    assert any("Define make_py_observer" in note for note in error.value.__notes__)
 
 
 def test_check_game_finds_a_state_that_depends_on_how_often_it_was_asked():

@@ -7,6 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pyspiel
 import pytest
+from open_spiel.python.algorithms.expected_game_score import policy_value
+from open_spiel.python.policy import Policy
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -22,6 +24,14 @@ from tests.policies.test_policy import states_of
 from tests.reference import choose, normalized, turn_based
 from tests.small_games import chance, leaf, move, small_game
 from tests.vectors import LEDUC
+
+ROUNDS = [
+    "repeated_game(stage_game=matrix_rps(),num_repetitions=2)",
+    "repeated_game(stage_game=matrix_mp(),num_repetitions=2)",
+    "repeated_game(stage_game=matrix_brps(),num_repetitions=1)",
+    "oshi_zumo(coins=3,horizon=3)",
+]
+"""Symmetric or fair zero-sum games of value 0 in which players move simultaneously."""
 
 SAMPLINGS = (
     ms.FULL,
@@ -293,3 +303,69 @@ def test_wrong_abstractions_are_refused_in_words():
         abstracted(root, lambda state, player: "x")
     with pytest.raises(ValueError, match=r"gives 3, no string, for player 0"):
         abstracted(once, lambda state, player: 3)
+
+
+def guaranteed(state, rows, player):
+    """What a player gets at least, by enumeration, who plays `rows[(player, history)]`
+    at each state of a game with simultaneous moves that all players see."""
+    if state.is_terminal():
+        return state.returns()[player]
+    row = rows[player, state.history_str()]
+    values = []
+    for other in state.legal_actions(1 - player):
+        value = 0.0
+        for action, prob in row.items():
+            child = state.clone()
+            child.apply_actions([action, other] if player == 0 else [other, action])
+            value += prob * guaranteed(child, rows, player)
+        values.append(value)
+    return min(values)
+
+
+@pytest.mark.parametrize("game", ROUNDS)
+def test_completed_rounds_solve_games_with_simultaneous_moves(game):
+    solver = Solver(game, ms.CFR_PLUS, abstraction=ms.completed_rounds)
+    solver.iterate(300)
+    tree, vector = solver.tree, solver.average_vector()
+    rows = {}
+    for infoset, name in zip(tree.infosets, tree.info_states, strict=True):
+        stop = infoset["first_sequence"] + infoset["num_actions"]
+        here = slice(infoset["first_sequence"], stop)
+        row = zip(tree.actions[here].tolist(), vector[here].tolist(), strict=True)
+        rows[infoset["player"], name] = dict(row)
+    start = pyspiel.load_game(game).new_initial_state()
+    spread = tree.game.max_utility() - tree.game.min_utility()
+    for player in range(2):
+        assert guaranteed(start, rows, player) > -0.01 * spread
+
+
+def test_moves_of_the_current_round_in_an_abstraction_make_another_game():
+    def all_moves(state, player):
+        return state.history_str()
+
+    solver = Solver(ROUNDS[0], ms.CFR_PLUS, abstraction=all_moves)
+    solver.iterate(100)
+    start = solver.tree.game.new_initial_state()
+    policies: list[Policy] = [solver.average_policy()] * 2
+    values = policy_value(start, policies)
+    assert values[0] < -1.9  # two rounds, each lost; with `completed_rounds` it is 0
+
+
+def test_completed_rounds_are_all_moves_where_players_move_in_turn():
+    state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    state.apply_action(4)
+    assert ms.completed_rounds(state, 1) == state.history_str() == "4"
+    turns = pyspiel.load_game(
+        "misere(game=turn_based_simultaneous_game(game=matrix_rps()))"
+    )
+    with pytest.raises(ValueError, match="cannot tell the rounds of misere"):
+        ms.completed_rounds(turns.new_initial_state(), 0)
+
+
+@pytest.mark.parametrize("game", ["markov_soccer", "backgammon"])
+def test_the_advice_for_a_game_without_strings_solves_it(game):
+    with pytest.raises(ValueError, match=r"abstraction=mccfr_spiel.completed_rounds"):
+        Solver(game)
+    solver = Solver(game, ms.OUTCOME_SAMPLING, abstraction=ms.completed_rounds)
+    solver.iterate(3)
+    assert solver.tree.num_infosets > 0

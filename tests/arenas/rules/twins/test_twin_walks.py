@@ -6,6 +6,7 @@ of draws are those of walks over the twin.
 
 import importlib
 import itertools
+import time
 from unittest import mock
 
 import pyspiel
@@ -119,3 +120,32 @@ def test_a_first_walk_that_cannot_fit_is_refused_early():
     assert 0 < store.bytes_used() < 2**30 / 16
     assert solver.num_iterations == 0
     solver.average_policy()
+
+
+HUGE = "goofspiel(num_cards=13,imp_info=True)"
+"""A walk that follows all of a player's actions meets 1.7e10 information sets: the sum
+of 13! / (13 - k)! over the turns k."""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        ms.EXTERNAL_SAMPLING,
+        ms.CHANCE_SAMPLING,
+        ms.OPPONENT_SAMPLING,
+        ms.AVERAGE_STRATEGY_SAMPLING,
+    ],
+    ids=str,
+)
+def test_a_huge_walk_is_refused_within_seconds_at_any_max_memory(algorithm):
+    small = Solver("goofspiel(num_cards=4,imp_info=True)", algorithm, store="none")
+    small.iterate(1)  # compiles
+    for max_memory in ("300MiB", "16GiB", "4TB"):  # the last one is no machine's
+        solver = Solver(HUGE, algorithm, max_memory=max_memory)
+        assert solver.store == "none"
+        began = time.process_time()
+        with pytest.raises(WalkTooLargeError, match="surely"):
+            solver.iterate(1)
+        assert time.process_time() - began < 10
+        assert solver.tree.rule_store.bytes_used() < 2**28
