@@ -52,8 +52,8 @@ from .algorithms.rules import (
     regret_matching_plus,
 )
 from .arenas import rules
-from .arenas.infosets.loading import completed_rounds
 from .arenas.infosets.lock import TreeInUseError
+from .arenas.infosets.table import completed_rounds
 from .arenas.infosets.walk_sizes import WalkTooLargeError
 from .arenas.rules.description import GameError
 from .arenas.tree.game_check import check_game
