@@ -39,6 +39,8 @@ MOST_NODES_AHEAD = 20_000_000
 FEW_NODES_AHEAD = 1_000_000
 """The nodes that are expanded before the size of the tree is estimated."""
 
+_WHOLE = "whole tree"
+
 Arena = GrowingTree | RuleArena | ArenaWithoutNodes
 """The arenas; a WholeTree is a GrowingTree, too."""
 
@@ -158,7 +160,8 @@ def answers(
 ) -> Iterator[tuple[str, str | None]]:
     """What `choose_arena` would find out about each candidate, without building any.
 
-    Yields the name of an arena, and why it does not suit or fit; None if it is chosen.
+    Yields the name of an arena, and why it does not suit or fit; None if it may be
+    built. The first of these is chosen if it fits.
     """
     case = Case(game, needs, store, True)
     nowhere = _why_nowhere(case)
@@ -168,8 +171,6 @@ def answers(
             if not reason and (error := candidate.why_too_large(case)):
                 reason = str(error)
             yield candidate.name, reason or None
-            if not reason:
-                return
 
 
 def is_possible(game: GameTree, needs: Needs, store: str = "auto") -> bool:
@@ -180,8 +181,8 @@ def is_possible(game: GameTree, needs: Needs, store: str = "auto") -> bool:
 def takes_worlds(game: GameTree) -> bool:
     """Whether exact evaluations of a game take worlds or hands, as its tree is too
     large."""
-    chosen = [name for name, reason in answers(game, EVALUATION) if reason is None]
-    return chosen not in ([], [CANDIDATES[0].name])
+    chosen = (name for name, reason in answers(game, EVALUATION) if reason is None)
+    return next(chosen, _WHOLE) != _WHOLE
 
 
 def _case_of(game: Any, needs: Needs, store: str, limits: Limits) -> Case:
@@ -493,7 +494,7 @@ def _find_histories(case: Case) -> Arena:
 
 CANDIDATES = (
     Candidate(
-        "whole tree",
+        _WHOLE,
         ("auto", "tree"),
         _why_not_whole,
         _why_whole_is_too_large,

@@ -90,10 +90,12 @@ class RuleArena(Table):
         if known.infosets is self._updated and known.sizes() == self.sizes():
             return
         num_infosets, num_sequences = known.sizes()
-        self.infosets = known.infosets[:num_infosets]
+        infosets, keys = known.infosets[:num_infosets], known.keys()
+        # In this order, an exception in between leaves sizes that differ from those of
+        # the store, so that the next call repeats the update.
+        self.infoset_names = KeyNames(self.rules, keys, infosets["player"])
+        self.infosets = infosets
         self.actions = known.known.actions[:num_sequences]
-        keys, players = known.keys(), self.infosets["player"]
-        self.infoset_names = KeyNames(self.rules, keys, players)
         self._updated = known.infosets
 
     def whole(self, max_nodes: int) -> InfosetTable | None:

@@ -204,6 +204,7 @@ class Size(NamedTuple):
         forecast: the estimates.
         seconds: of expanding it, or an estimate.
         fits: whether it may fit the memory, with the tables of a solver.
+        is_whole: whether it could be expanded.
         taken: the bytes of both, if the tree is counted.
     """
 
@@ -211,6 +212,7 @@ class Size(NamedTuple):
     forecast: limits.Forecast
     seconds: float
     fits: bool
+    is_whole: bool
     taken: int = 0
 
 
@@ -273,8 +275,9 @@ def _size(tree: GameTree) -> Size:
     except limits.TreeFullError as error:
         took = time.perf_counter() - began
         fits &= not isinstance(error, limits.MemoryBudgetError)
-        return Size(False, found, took / tried * max(nodes, tried), fits)
-    return Size(True, found, took, True, solver.tree.budget.taken)
+        seconds = took / tried * max(nodes, tried)
+        return Size(False, found, seconds, fits, tree.is_complete)
+    return Size(True, found, took, True, True, solver.tree.budget.taken)
 
 
 def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
@@ -311,7 +314,7 @@ def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]
         sentences = dict.fromkeys(("no_abstraction", "no_cluster", "no_locks"), "")
         key = needs._replace(algorithm="", **sentences)
         if key not in by_needs:  # as forecasts take half a second
-            by_needs[key] = _arena_of(new, needs)
+            by_needs[key] = _arena_of(new, needs, size)
         by_answer.setdefault(by_needs[key], []).append(name)
     heading = "algorithms"
     for (arena, problem), names in by_answer.items():
@@ -321,15 +324,19 @@ def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]
     offline = ", ".join(OFFLINE_METHODS)
     problem = _why_not_offline(size, tree)
     yield "offline", f"not {offline}: {problem}" if problem else offline
-    arena, _ = _arena_of(new, EVALUATION)
+    arena, _ = _arena_of(new, EVALUATION, size)
     yield "evaluation", f"exact: {arena}" if arena else "by play (--evaluate=sampled)"
 
 
-def _arena_of(tree: GameTree, needs: Needs) -> tuple[str, str]:
+def _arena_of(tree: GameTree, needs: Needs, size: Size) -> tuple[str, str]:
     """The name of the arena that `choose_arena` would try first; if there is none, an
     empty name and why."""
     problem = ""
     for name, reason in answers(tree, needs):
+        if name == "whole tree" and not (reason or size.fits):
+            reason = "the whole tree does not fit"
+            if size.is_whole:  # but not with the tables of a solver
+                return "", reason
         if reason is None:
             return name, ""
         problem = problem or one_line(reason).partition(". ")[0]

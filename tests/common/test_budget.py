@@ -173,7 +173,7 @@ def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
 
 
 def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.game_tree.resident", lambda: 0)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.expansion.resident", lambda: 0)
     tree = GameTree("leduc_poker", max_memory="3MB").expand_all()
     form = ms.offline.sequence_form(tree)
     with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):

@@ -77,7 +77,7 @@ class InfosetTable:
         num_players: P.
         abstraction: replaces the game's information-state strings; None if there is
             none.
-        reader: the function (state, player) -> string that is used.
+        read_string: the function (state, player) -> string that is used.
         lock: held by every method that reads or changes the table.
         infosets: `[I]` records of dtype INFOSET.
         actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
@@ -101,7 +101,7 @@ class InfosetTable:
     ) -> None:
         """Knows the game and no information set; subclasses have those."""
         self.source, self.game, self.abstraction = source, game, abstraction
-        self.reader = reader_of(abstraction)
+        self.read_string = reader_of(abstraction)
         self.num_players: int = game.num_players()
         self.lock = TreeLock()
 
@@ -190,8 +190,8 @@ class InfosetTable:
         """
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)
-            return self.reader(state, player)
-        info_state = self.reader(state, player)
+            return self.read_string(state, player)
+        info_state = self.read_string(state, player)
         if not isinstance(info_state, str):
             raise ValueError(
                 f"The abstraction gives {info_state!r}, no string, for player {player} "

@@ -131,7 +131,7 @@ class GameTree(InfosetTable):
             refusals.function(abstraction, "abstraction", kind)
         source = loading.load_game(game)
         super().__init__(source, loading.turn_based(source), abstraction)
-        if self.reader is loading.own_string:
+        if self.read_string is loading.own_string:
             loading.check_strings(source, abstraction)
         self.twin = checked_twin(twin, source)
         if twin and abstraction is not None:

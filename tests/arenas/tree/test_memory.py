@@ -61,10 +61,12 @@ def _save(folder):
     return solver.tree, loaded, loaded.tree, copied, copied.tree
 
 
-def _cache(folder):
-    ms.save_tree(GameTree("kuhn_poker").expand_all(), folder / "tree")
-    tree = ms.load_tree(folder / "tree")
-    return tree, Solver(tree, ms.CFR)
+def _save_tree(folder):
+    path = folder / f"tree{len(list(folder.iterdir()))}"
+    saved = GameTree("kuhn_poker").expand_all()
+    ms.save_tree(saved, path)
+    loaded = ms.load_tree(path)
+    return saved, loaded, Solver(loaded, ms.CFR)
 
 
 def _put_in_openspiel_s_place(_):
@@ -82,7 +84,7 @@ def _put_in_openspiel_s_place(_):
         _drop_nodes,
         _refuse,
         _save,
-        _cache,
+        _save_tree,
         _put_in_openspiel_s_place,
         lambda _: (ms.solve_lp("kuhn_poker").policy.tree,),
     ],
