@@ -45,8 +45,8 @@ from mccfr_spiel.policies.policy import (
     of_each_player,
 )
 from mccfr_spiel.rules import description
+from mccfr_spiel.rules.following import PLAY_LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.played import PLAY_LAYOUT, play
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.tree import loading

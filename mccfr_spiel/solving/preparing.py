@@ -10,7 +10,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.minimizers import name_of_own
-from mccfr_spiel.kernels.walk import Sampled
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import check_store
 

@@ -20,7 +20,8 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
-from mccfr_spiel.kernels.walk import LARGE, Sampled
+from mccfr_spiel.kernels.switches import Sampled
+from mccfr_spiel.kernels.walk import LARGE
 from mccfr_spiel.rules import grouped, kernel
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches

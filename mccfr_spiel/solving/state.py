@@ -321,7 +321,7 @@ class SolverState:
         self.tree.note_met()
         self._fit_tables()
         tree, tables = self.tree.arrays, self.tables
-        self._start_tables(self._task, tree, tables, self.walk.known)
+        self._start_tables(self._task, tree.infosets, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 

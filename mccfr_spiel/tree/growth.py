@@ -22,8 +22,9 @@ from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.iterations import begin_again
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
-from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree, Opened, Place, child_of
