@@ -457,7 +457,7 @@ def test_each_step_of_a_walk_stands_once():
         if module.folder in ("kernels", "arenas/rules")
     ]
     for step in (
-        "draw_chance(tree.chance_cdf",  # at chance's nodes
+        "draw_chance(nodes.chance_cdf",  # at chance's nodes
         "draw_action(policy, ",  # at the others'
         "push_weighted_children(",
         "cursor[layout.ITERATION] += 1",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging, OwnEstimator
 from mccfr_spiel.arenas.infosets.table import Abstraction
-from mccfr_spiel.kernels.walk import Sampled
+from mccfr_spiel.kernels.switches import Sampled
 
 
 class Needs(NamedTuple):

@@ -25,7 +25,8 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
-from mccfr_spiel.kernels.walk import LARGE, Sampled
+from mccfr_spiel.kernels.switches import Sampled
+from mccfr_spiel.kernels.walk import LARGE
 
 LEAST_NODES = 1000
 """Sharing gains something if a player's walks visit this many nodes for each thread."""

@@ -32,8 +32,8 @@ from open_spiel.python.policy import UniformRandomPolicy
 from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
 from mccfr_spiel.arenas.rules.kernel import row_hash
-from mccfr_spiel.arenas.rules.played import PLAY_LAYOUT, play
 from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals

@@ -151,7 +151,7 @@ class Table:
         regret = [one - below for one in regret]
         regret[chosen] += here
         self.regret[row] = array("d", regret)
-        self.policy[row] = array("d", _shares([max(one, 0.0) for one in regret]))
+        self.policy[row] = array("d", match_regrets(regret))
 
     def average_policy(self, num_hands: int) -> array:
         """`[S]` the average of the policies of all hands. Ancestors come first, so they
@@ -195,6 +195,14 @@ def _shares(weights: list[float]) -> list[float]:
     if total > 0:
         return [one / total for one in weights]
     return [1 / len(weights)] * len(weights)
+
+
+def match_regrets(regrets: list[float]) -> list[float]:
+    """The policy of regret matching: in proportion to the positive regrets.
+
+    The compiled version is `kernels.regret_rules.play_positive`.
+    """
+    return _shares([max(regret, 0.0) for regret in regrets])
 
 
 def bytes_of(info_state: str, num_actions: int) -> int:

@@ -169,7 +169,9 @@ class SolverState:
         self.tables = self._new_tables()
         self._note_room()
         self._start_tables = make_start_tables(self.rule)
-        self._start_tables(self.task, self.tree.arrays, self.tables, self.walk.known)
+        self._start_tables(
+            self.task, self.tree.arrays.infosets, self.tables, self.walk.known
+        )
         if locked:
             self.tables = with_locks(self.tree, self.tables, locked)
         if self.full_pass is not None:
@@ -278,7 +280,7 @@ class SolverState:
         self.arena.update()
         self._fit_tables()
         tree, tables = self.tree.arrays, self.tables
-        self._start_tables(self.task, tree, tables, self.walk.known)
+        self._start_tables(self.task, tree.infosets, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 

@@ -27,11 +27,15 @@ from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,
+    iterations,
     minimizers,
     passes,
     sampling,
+    selection,
+    stack,
     stored,
     tables,
+    visits,
     walk,
 )
 from mccfr_spiel.kernels.tables import PLAYER, WALKER
@@ -58,8 +62,8 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    *(apply, baselines, minimizers, passes),
-    *(sampling, stored, tables, walk),
+    *(apply, baselines, iterations, minimizers, passes, sampling),
+    *(selection, stack, stored, tables, visits, walk),
 )
 
 
@@ -127,8 +131,8 @@ class SourceOfWalk:
                 for name, value in vars(module).items():
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
-            patch.setattr(walk, "stream_key", begin_walk)
-            for module in (sampling, walk):
+            patch.setattr(iterations, "stream_key", begin_walk)
+            for module in (selection, walk):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

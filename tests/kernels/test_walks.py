@@ -17,7 +17,8 @@ from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
-from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
+from mccfr_spiel.kernels.regret_rules import SKIPPED
+from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.solving import state
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.pruned_reference import PrunedTextbook

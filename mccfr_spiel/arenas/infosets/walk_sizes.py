@@ -10,8 +10,8 @@ from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
-from mccfr_spiel.kernels.walk import Sampled
 
 PROBES, PROBES_OF_INFOSETS = 25, 400
 """The most histories that tell of a walk's nodes, and of its

@@ -23,7 +23,14 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules import kernel, played
 from mccfr_spiel.arenas.rules.kernel import INFOSETS, SEQUENCES, check_infoset, find_key
-from mccfr_spiel.arenas.rules.played import Known, Path, views
+from mccfr_spiel.arenas.rules.played import (
+    Game,
+    Known,
+    Path,
+    RuleNodes,
+    nodes_of,
+)
+from mccfr_spiel.arenas.rules.walks import PLAYED, start_new, views
 from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.apply import NUM_GROUPS
@@ -32,6 +39,7 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.shared_walks import make_part_of_batch
 from mccfr_spiel.kernels.stored import STORED
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import (
     BLOCK_PART,
     DONE,
@@ -53,7 +61,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
-from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
+from mccfr_spiel.kernels.walk import LARGE, Source, make_walk
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
@@ -103,28 +111,55 @@ class Groups(NamedTuple):
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_GROUPS, NUM_COUNTS]")]
 
 
-class Both(NamedTuple):
-    """What a group knows of infosets: those that all groups know, and its own; and what
-    it has found.
+class Own(NamedTuple):
+    """The infosets that are new to a group, and its results.
 
     Attributes:
-        common: what all groups know.
-        plan: `[PLAN_SIZE]`, which says how many infosets and sequences that are.
-        own: what this group knows besides.
-        infosets: the group's own, see `Groups`.
-        uniform: `[A]` room for a policy, which at new infosets is uniform.
-        event, value, final, counts: the group's, see `Groups`.
+        plan: `[PLAN_SIZE]`; NUM_KNOWN and FIRST_OWN separate the common numbers of
+            infosets and sequences from the group's own.
+        known: the group's own infosets.
+        infosets: their records.
+        uniform: `[A]` room for a policy, which is uniform at new infosets.
+        event: the infosets met, in order.
+        value: the gradients there.
+        final: the final numbers of the group's own infosets.
+        counts: see NUM_COUNTS.
     """
 
-    common: Known
     plan: np.ndarray
-    own: Known
+    known: Known
     infosets: np.ndarray
     uniform: np.ndarray
     event: np.ndarray
     value: np.ndarray
     final: np.ndarray
     counts: np.ndarray
+
+
+class GroupNodes(NamedTuple):
+    """The record of nodes of a group's walks, see `kernels.walk.Source`.
+
+    Attributes:
+        infosets: the infosets that all groups know.
+        chance_probs: the chance distribution of the present node.
+        chance_cdf: its cumulative sums.
+        utilities: `[1, P]`, the returns of the present node.
+        game: the declaration.
+        known: the keys of the infosets that all groups know.
+        path: the present state.
+        rules: the addresses from `kernel.callable_rules`.
+        own: the infosets that are new to the group.
+    """
+
+    infosets: np.ndarray
+    chance_probs: np.ndarray
+    chance_cdf: np.ndarray
+    utilities: np.ndarray
+    game: Game
+    known: Known
+    path: Path
+    rules: Any
+    own: Own
 
 
 GROUP_LAYOUT = Layout(Groups)
@@ -135,96 +170,99 @@ group_views = GROUP_LAYOUT.viewer()
 
 
 @inlined
-def arrive(tree, game, known, path, rules, node, acting, free):
-    """As for a single walk, but a new infoset goes to the group's own store."""
-    common = known.common
-    status, count, length, hashed = played.look_around(
-        rules, game, path, tree, common, acting, free
-    )
+def arrive(nodes, node, acting, room):
+    """As `played.arrive`, but a new infoset is added to the group's own store."""
+    known, own, path = nodes.known, nodes.own, nodes.path
+    status, count, length, hashed = played.look_around(nodes, acting, room)
     start, infoset = np.int64(0), np.int64(-1)
     if status == DONE and acting != CHANCE_NODE:
-        key, rows = path.key, (common.values, common.rows, common.table)
+        key, parent = path.key, path.last[acting]
         if length > 0:
-            infoset = np.int64(find_key(*rows, hashed, key, length))
-        if infoset >= 0:
-            start = np.int64(tree.infosets[infoset]["first_sequence"])
-            parent = path.last[acting]
-            found = check_infoset(
-                tree.infosets, common.actions, infoset, parent, path.moves, count
+            infoset = np.int64(
+                find_key(known.values, known.rows, known.table, hashed, key, length)
             )
-            if found != DONE:  # one thread will say what is wrong
+        if infoset >= 0:
+            start = np.int64(nodes.infosets[infoset]["first_sequence"])
+            mistake = check_infoset(
+                nodes.infosets, known.actions, infoset, parent, path.moves, count
+            )
+            if mistake != DONE:  # one thread will report the mistake
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
-            found, own = played.find_infoset(
-                game, path, known.infosets, known.own, acting, count, length, hashed
+            status, infoset = played.find_infoset(
+                nodes.game, path, own.infosets, own.known, acting, count, length, hashed
             )
-            status = np.int64(LOG_FULL if found == GROW else found)
+            status = np.int64(LOG_FULL if status == GROW else status)
             if status == DONE:
-                start = known.plan[FIRST_OWN] + known.infosets[own]["first_sequence"]
-                infoset = known.plan[NUM_KNOWN] + own
-    return (
-        status,
-        np.int64(played.stacked(played.free_level(path)) + 1),
-        start,
-        count,
-        infoset,
-    )
+                first = own.infosets[infoset]["first_sequence"]
+                start = own.plan[FIRST_OWN] + first
+                infoset += own.plan[NUM_KNOWN]
+    return status, played.moves_at(path, acting, infoset, start, count)
 
 
 @inlined
-def place_at(tree, game, known, path, rules, infoset):
-    """The place of an infoset that all know, or of one of the group's own."""
-    if infoset < known.plan[NUM_KNOWN]:
-        return tree.infosets[infoset]["place"]
-    return known.infosets[infoset - known.plan[NUM_KNOWN]]["place"]
+def place_at(nodes, infoset):
+    """The place of an infoset, which may be one of the group's own."""
+    own = nodes.own
+    if infoset < own.plan[NUM_KNOWN]:
+        return nodes.infosets[infoset]["place"]
+    return own.infosets[infoset - own.plan[NUM_KNOWN]]["place"]
 
 
 @inlined
-def policy_at(tree, game, known, path, rules, tables, acting, start, count):
-    """The policy, which is uniform where an infoset is new."""
-    if acting < 0 or start < known.plan[FIRST_OWN]:
-        return tables.policy, start
-    for k in range(count):
-        known.uniform[k] = 1.0 / count
-    return known.uniform, np.int64(0)
+def policy_at(nodes, tables, moves):
+    """The policy, which is uniform at the group's own infosets."""
+    own = nodes.own
+    if moves.start < own.plan[FIRST_OWN]:
+        return tables.policy, moves.start
+    for k in range(moves.count):
+        own.uniform[k] = 1.0 / moves.count
+    return own.uniform, np.int64(0)
 
 
-GROUPED: Source = played.PLAYED._replace(
+GROUPED: Source = PLAYED._replace(
     arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
-"""Tables of new infosets are not started before they are merged."""
+"""Tables of new infosets are started when groups have been merged."""
 
 
 # --- walking, packing and merging --------------------------------------------------
 
 
 @inlined
-def both_of(
-    known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray
-) -> Both:
-    """What the group of a row knows."""
-    own = Known(
+def own_of(groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray) -> Own:
+    """The store and the results of the group of a row."""
+    known = Known(
         actions=groups.actions[row],
         values=groups.values[row],
         rows=groups.rows[row],
         table=groups.table[row],
         counts=groups.sizes[row],
     )
-    found = groups.event[row], groups.value[row], groups.final[row], groups.counts[row]
-    return Both(known, plan, own, groups.infosets[row], uniform, *found)
+    return Own(
+        plan=plan,
+        known=known,
+        infosets=groups.infosets[row],
+        uniform=uniform,
+        event=groups.event[row],
+        value=groups.value[row],
+        final=groups.final[row],
+        counts=groups.counts[row],
+    )
 
 
 @inlined
 def pack(
-    infosets: np.ndarray, both: Both, tables: Tables, walk: Walk, num_met: int
+    infosets: np.ndarray, own: Own, tables: Tables, walk: Walk, num_met: int
 ) -> Any:
-    """Packs what a group has met, and cleans its scratch.
+    """Packs the infosets that a group has met with their gradients, and clears the
+    scratch of the thread.
 
     Returns:
-        DONE, or LOG_FULL if there is no room for it.
+        DONE, or LOG_FULL if the pack has no room for them.
     """
-    event, value, gradient = both.event, both.value, tables.gradient
-    num_known, num_values = both.plan[NUM_KNOWN], 0
+    event, value, gradient = own.event, own.value, tables.gradient
+    num_known, num_values = own.plan[NUM_KNOWN], 0
     fits = num_met <= len(event)
     for visit in range(num_met):
         infoset = np.int64(walk.met[visit])
@@ -233,9 +271,9 @@ def pack(
             start = np.int64(infosets[infoset]["first_sequence"])
             count = np.int64(infosets[infoset]["num_actions"])
         else:
-            own = infoset - num_known
-            start = both.plan[FIRST_OWN] + both.infosets[own]["first_sequence"]
-            count = np.int64(both.infosets[own]["num_actions"])
+            record = own.infosets[infoset - num_known]
+            start = own.plan[FIRST_OWN] + record["first_sequence"]
+            count = np.int64(record["num_actions"])
         fits = fits and num_values + count <= len(value)
         if fits:
             event[visit] = infoset
@@ -244,62 +282,65 @@ def pack(
                 value[num_values] = gradient[s]
                 num_values += 1
             gradient[s] = 0.0
-    both.counts[NUM_EVENTS] = num_met
+    own.counts[NUM_EVENTS] = num_met
     return np.int64(DONE if fits else LOG_FULL)
 
 
 @inlined
-def final_sequence(infosets: np.ndarray, both: Both, s: int) -> Any:
+def final_sequence(infosets: np.ndarray, own: Own, s: int) -> Any:
     """The final number of a sequence, which may be one of the group's own.
 
     A search among the group's infosets, whose sequences ascend, finds whose it is.
     """
-    if s < both.plan[FIRST_OWN]:
+    if s < own.plan[FIRST_OWN]:
         return np.int64(s)
-    mine = s - both.plan[FIRST_OWN]
-    low, high = np.int64(0), both.own.counts[INFOSETS] - 1
+    mine = s - own.plan[FIRST_OWN]
+    low, high = np.int64(0), own.known.counts[INFOSETS] - 1
     while low < high:
         middle = (low + high + 1) >> 1
-        if both.infosets[middle]["first_sequence"] <= mine:
+        if own.infosets[middle]["first_sequence"] <= mine:
             low = middle
         else:
             high = middle - 1
-    offset = mine - both.infosets[low]["first_sequence"]
-    return np.int64(infosets[both.final[low]]["first_sequence"] + offset)
+    offset = mine - own.infosets[low]["first_sequence"]
+    return np.int64(infosets[own.final[low]]["first_sequence"] + offset)
 
 
 @inlined
-def number_own(infosets: np.ndarray, both: Both, key: np.ndarray) -> bool:
-    """Gives the infosets of a group's store their final numbers.
+def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) -> bool:
+    """Assigns the final numbers of the infosets in a group's store.
 
     Args:
-        infosets: of all, with room, as their store has.
-        both: with the group's.
+        infosets: the infosets that all groups know, with spare room.
+        known: their keys.
+        own: the group's.
         key: room for a key.
 
     Returns:
-        Whether groups agree on what they have met.
+        Whether the groups agree about the infosets.
     """
-    known, final = both.common, both.final
-    for own in range(both.own.counts[INFOSETS]):
-        record = both.infosets[own]
-        first = both.own.rows[own]["start"]
-        length = both.own.rows[own + 1]["start"] - first
+    final = own.final
+    for number in range(own.known.counts[INFOSETS]):
+        record = own.infosets[number]
+        first = own.known.rows[number]["start"]
+        length = own.known.rows[number + 1]["start"] - first
         for k in range(length):
-            key[k] = both.own.values[first + k]
-        hashed = both.own.rows[own]["hash"]
+            key[k] = own.known.values[first + k]
+        hashed = own.known.rows[number]["hash"]
         start = np.int64(record["first_sequence"])
         count = np.int64(record["num_actions"])
-        actions = both.own.actions[start : start + count]
-        parent = final_sequence(infosets, both, np.int64(record["parent"]))
-        found = find_key(known.values, known.rows, known.table, hashed, key, length)
-        if found < 0:
-            final[own] = known.counts[INFOSETS]
-            played.enter(infosets, known, key, length, hashed, found, parent, actions)
+        actions = own.known.actions[start : start + count]
+        parent = final_sequence(infosets, own, np.int64(record["parent"]))
+        slot = find_key(known.values, known.rows, known.table, hashed, key, length)
+        if slot < 0:
+            final[number] = known.counts[INFOSETS]
+            played.add_infoset(
+                infosets, known, key, length, hashed, slot, parent, actions
+            )
         else:
-            final[own] = found
+            final[number] = slot
             status = check_infoset(
-                infosets, known.actions, found, parent, actions, count
+                infosets, known.actions, slot, parent, actions, count
             )
             if status != DONE:
                 return False
@@ -307,54 +348,51 @@ def number_own(infosets: np.ndarray, both: Both, key: np.ndarray) -> bool:
 
 
 @inlined
-def add_pack(infosets: np.ndarray, both: Both, tables: Tables, walk: Walk) -> None:
+def add_pack(infosets: np.ndarray, own: Own, tables: Tables, walk: Walk) -> None:
     """Adds a group's gradient to the one of all, and its infosets to the list of those
     met."""
     num_met, at = walk.marks[NUM_MET], 0
-    for k in range(both.counts[NUM_EVENTS]):
-        infoset = np.int64(both.event[k])
-        if infoset >= both.plan[NUM_KNOWN]:
-            infoset = both.final[infoset - both.plan[NUM_KNOWN]]
+    for k in range(own.counts[NUM_EVENTS]):
+        infoset = np.int64(own.event[k])
+        if infoset >= own.plan[NUM_KNOWN]:
+            infoset = own.final[infoset - own.plan[NUM_KNOWN]]
         if tables.is_met[infoset] == 0:
             tables.is_met[infoset] = 1
             walk.met[num_met] = infoset
             num_met += 1
         start = infosets[infoset]["first_sequence"]
         for s in range(start, start + infosets[infoset]["num_actions"]):
-            tables.gradient[s] += both.value[at]
+            tables.gradient[s] += own.value[at]
             at += 1
     walk.marks[NUM_MET] = num_met
-    walk.marks[TOUCHED] += both.counts[NODES]
+    walk.marks[TOUCHED] += own.counts[NODES]
 
 
 @inlined
 def merge(
     start_tables: Any,
     task: Task,
-    tree: TreeArrays,
-    known: Known,
-    path: Path,
+    nodes: RuleNodes,
     tables: Tables,
     walk: Walk,
     groups: Groups,
     plan: np.ndarray,
 ) -> Any:
-    """Merges the groups of the stretch that are not merged; returns a status."""
+    """Merges the groups of the stretch that have not been merged; returns a status."""
+    infosets, known = nodes.infosets, nodes.known
     for row in range(plan[MERGED], plan[WALKED]):
         if groups.counts[row, STATUS] != DONE:
             return np.int64(groups.counts[row, STATUS])
     while plan[MERGED] < plan[WALKED]:
-        both = both_of(known, groups, plan[MERGED], path.uniform, plan)
-        count, sequences = both.own.counts[INFOSETS], both.own.counts[SEQUENCES]
-        values = both.own.rows[count]["start"]
-        if not played.has_room_for(tree.infosets, known, count, sequences, values):
+        own = own_of(groups, plan[MERGED], nodes.path.uniform, plan)
+        count, sequences = own.known.counts[INFOSETS], own.known.counts[SEQUENCES]
+        values = own.known.rows[count]["start"]
+        if not played.has_room_for(infosets, known, count, sequences, values):
             return np.int64(GROW)
-        if not number_own(tree.infosets, both, path.key):
+        if not number_own(infosets, known, own, nodes.path.key):
             return np.int64(NEEDS_ONE_THREAD)
-        played.start_new(
-            tree, None, known, path, None, tables, walk, start_tables, task
-        )
-        add_pack(tree.infosets, both, tables, walk)
+        start_new(nodes, tables, walk, start_tables, task)
+        add_pack(infosets, own, tables, walk)
         plan[MERGED] += 1
     return np.int64(DONE)
 
@@ -384,47 +422,54 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
-        """Walks the walks of a group, and packs what they find."""
+        """Makes the walks of a group, and packs their results."""
         tree, tables, path, stack = mine
         batch = apply.present_batch(task, walk)
-        both = both_of(known, groups, row, path.uniform, plan)
-        both.own.counts[INFOSETS] = both.own.counts[SEQUENCES] = 0
-        both.own.rows[0]["start"] = 0
-        both.own.table[:] = 0
+        own = own_of(groups, row, path.uniform, plan)
+        own.known.counts[INFOSETS] = own.known.counts[SEQUENCES] = 0
+        own.known.rows[0]["start"] = 0
+        own.known.table[:] = 0
+        nodes = GroupNodes(
+            infosets=tree.infosets,
+            chance_probs=tree.chance_probs,
+            chance_cdf=tree.chance_cdf,
+            utilities=tree.utilities,
+            game=game,
+            known=known,
+            path=path,
+            rules=rules,
+            own=own,
+        )
         first, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
-        status, num_met, touched, _, _ = walk_part(
-            task, tree, game, both, path, rules, tables, walk, stack, None,
-            first, min(first + desk[SIZE], batch), is_large,
-        )  # fmt: skip
-        packed = pack(tree.infosets, both, tables, stack, num_met)
+        stop = min(first + desk[SIZE], batch)
+        status, progress = walk_part(
+            task, nodes, tables, walk, stack, None, first, stop, is_large
+        )
+        packed = pack(tree.infosets, own, tables, stack, progress.num_met)
         for p in range(tree.utilities.shape[1]):
             tables.gradient[p] = 0.0
-        both.counts[NODES], both.counts[STATUS] = touched, max(status, packed)
+        own.counts[NODES] = progress.num_touched
+        own.counts[STATUS] = max(status, packed)
 
     @jit(nogil=True, views_only=True)
     def do_group(what, desk, row):
         frame, own, stores, rules, plan = what
-        task, game, known = (
-            views(frame, Task),
-            views(frame, played.Game),
-            views(frame, Known),
-        )
-        walk, groups = views(frame, Walk), group_views(stores, Groups)
-        mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
-        mine = *mine, views(own, Walk)
+        task, game = views(frame, Task), views(frame, Game)
+        known, groups = views(frame, Known), group_views(stores, Groups)
+        walk, tree = views(frame, Walk), views(own, TreeArrays)
+        mine = tree, views(own, Tables), views(own, Path), views(own, Walk)
         walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row)
 
     @inlined
-    def go_on(task, known, walk, groups, tree, tables, path, plan, what, desk, leads):
+    def go_on(task, nodes, tables, walk, groups, plan, what, desk, leads):
         if not leads:
             take_pieces(do_group, what, desk, False)
             return np.int64(DONE)
-        marks, num_players = walk.marks, tree.utilities.shape[1]
-        played.start_new(
-            tree, None, known, path, None, tables, walk, start_tables, task
-        )
-        # One pass walks a stretch of groups, unless they have been walked and are being
-        # merged, merges them, and updates after the last one of the batch.
+        known, marks, num_players = nodes.known, walk.marks, nodes.utilities.shape[1]
+        start_new(nodes, tables, walk, start_tables, task)
+        # Each pass walks a stretch of groups unless it has been walked already, merges
+        # the groups, and updates after the last stretch of the batch. The loop ends at
+        # the end of the job or when the status is not DONE.
         while True:
             if plan[MERGED] == plan[WALKED]:
                 size = apply.walks_of_group(task, walk, num_players)
@@ -440,9 +485,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
                 share(do_group, what, desk, 0, plan[WALKED])
                 if load(desk, FAILED) != 0:
                     return np.int64(NEEDS_ONE_THREAD)
-            status = merge(
-                start_tables, task, tree, known, path, tables, walk, groups, plan
-            )
+            status = merge(start_tables, task, nodes, tables, walk, groups, plan)
             if status != DONE:
                 return status
             walks = plan[WALKED] * apply.walks_of_group(task, walk, num_players)
@@ -450,7 +493,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             status = apply.after_stretch(task, walk, walks, num_players)
             if status == DONE:
                 apply.begin_update(task, tables, walk, rates, discounts)
-                move(task, tree, tables, walk, walk.met, 0, marks[NUM_MET], None)
+                move(task, nodes, tables, walk, walk.met, 0, marks[NUM_MET], None)
                 apply.end_update(task, tables, walk, num_players)
             elif status == PAUSED:
                 return status
@@ -458,12 +501,15 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     @jit(nogil=True, views_only=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
         own = frames[add_one(desk, ARRIVED) % len(frames)]
-        task, known, path = views(frame, Task), views(frame, Known), views(frame, Path)
-        walk, groups = views(frame, Walk), group_views(stores, Groups)
-        tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        what = frame, own, stores, rules, plan
-        return go_on(
-            task, known, walk, groups, tree, tables, path, plan, what, desk, leads
+        task, tables, walk = (
+            views(frame, Task),
+            views(frame, Tables),
+            views(frame, Walk),
         )
+        tree, game = views(frame, TreeArrays), views(frame, Game)
+        known, path = views(frame, Known), views(frame, Path)
+        nodes = nodes_of(tree, game, known, path, rules)
+        groups, what = group_views(stores, Groups), (frame, own, stores, rules, plan)
+        return go_on(task, nodes, tables, walk, groups, plan, what, desk, leads)
 
     return iterate

@@ -1,23 +1,18 @@
-"""The sampled loop over compiled rules: walks that store nothing for a node.
+"""Games that compiled loops play: states, moves and information sets.
 
-The loop does what that of kernels/walk.py does, with the same pieces and the same
-draws at the same places, so it computes the same bits. Only where a node comes from is
-different. There a node is a row of an array. Here a walk carries a state, which rules
-move on, and finds the information set of a decision by its key in a hash table.
+Walks over compiled rules (walks.py), the expansion of a whole tree (store.py), plays
+(following.py) and passes over histories use these steps. No row is stored for a node.
+A loop carries a state, which the rules change, and finds the infoset of a decision by
+its key in a hash table.
 
-A walk that leaves children for later saves the state of their parent at a *level* of
-the path: 1 for the first such parent on the way from the root, and so on. On the stack
-a child is known by the level of its parent and its number, as `stacked` says. Nodes are
-taken from the stack depth first, so a saved state is needed no more when the next one
-is saved at the same level.
+A loop that visits some children later saves the state of their parent at a *level* of
+the path: 1 for the first such parent on the way from the root, and so on. A child is
+identified by the level of its parent and its index, see `stacked`. Children are visited
+depth first, so a saved state is no longer needed when its level is saved again. A walk
+that has to stop saves its state as a node without moves.
 
-A walk that cannot go on saves the state in which it stands, as a node with no move to
-be made. What the rules do wrong is found before anything is written, and the walk then
-stays where it is.
+Wrong rules are detected before anything is written, so the walk stays where it is.
 """
-
-# pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
 
 from typing import Annotated, Any, NamedTuple
 
@@ -33,16 +28,13 @@ from mccfr_spiel.arenas.rules.kernel import (
     LEGAL_ACTIONS,
     RETURNS,
     SEQUENCES,
-    SPELL,
     call,
 )
-from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
-from mccfr_spiel.kernels.frame import Entry, Layout
-from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.sampling import draw_action, push
-from mccfr_spiel.kernels.stored import STORED, nothing
+from mccfr_spiel.kernels.stack import Moves
 from mccfr_spiel.kernels.tables import (
     DONE,
     FLAG,
@@ -52,12 +44,8 @@ from mccfr_spiel.kernels.tables import (
     LONG,
     STACK_FULL,
     UNSIGNED,
-    Tables,
-    Task,
     TreeArrays,
-    Walk,
 )
-from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 
 KEY = np.dtype(np.uint16)
 
@@ -82,7 +70,7 @@ _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOA
 
 
 class Game(NamedTuple):
-    """What a game declares, and the policies that players follow, see `FACED`.
+    """The declaration of a game, and the policies of players who follow one.
 
     Attributes:
         settings: values of its parameters.
@@ -162,26 +150,45 @@ class Path(NamedTuple):
     branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]")]
 
 
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
-"""What a frame of these walks holds. Of the tree there are the infosets, with room to
-spare; the chance distribution and the returns are those of one node."""
+class RuleNodes(NamedTuple):
+    """The record of nodes of a walk over compiled rules, see `kernels.walk.Source`.
 
-frame_of = LAYOUT.frame_of
-views = LAYOUT.viewer()
+    Attributes:
+        infosets: as in TreeArrays, with spare room.
+        chance_probs: the chance distribution of the present node.
+        chance_cdf: its cumulative sums.
+        utilities: `[1, P]`, the returns of the present node.
+        game: the declaration.
+        known: the infosets met.
+        path: the present state.
+        rules: the addresses from `kernel.callable_rules`.
+    """
+
+    infosets: np.ndarray
+    chance_probs: np.ndarray
+    chance_cdf: np.ndarray
+    utilities: np.ndarray
+    game: Game
+    known: Known
+    path: Path
+    rules: Any
 
 
 @inlined
-def start_new(tree, game, known, path, rules, tables, walk, start_tables, task):
-    """Starts the tables of infosets that were added, see `make_start`."""
-    if known.counts[INFOSETS] > walk.known[0]:
-        met = TreeArrays(
-            nodes=tree.nodes,
-            infosets=tree.infosets[: known.counts[INFOSETS]],
-            chance_probs=tree.chance_probs,
-            chance_cdf=tree.chance_cdf,
-            utilities=tree.utilities,
-        )
-        start_tables(task, met, tables, walk.known)
+def nodes_of(
+    tree: TreeArrays, game: Game, known: Known, path: Path, rules: Any
+) -> RuleNodes:
+    """Assembles the record of nodes."""
+    return RuleNodes(
+        infosets=tree.infosets,
+        chance_probs=tree.chance_probs,
+        chance_cdf=tree.chance_cdf,
+        utilities=tree.utilities,
+        game=game,
+        known=known,
+        path=path,
+        rules=rules,
+    )
 
 
 @inlined
@@ -232,8 +239,8 @@ def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
 
 
 @inlined
-def go_to(tree: Any, game: Game, known: Any, path: Path, rules: Any, node: int) -> None:
-    """Puts the walk at a node of the stack."""
+def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
+    """Moves to a node of the stack."""
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
         path.state[k] = path.states[level, k]
@@ -286,19 +293,17 @@ def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
 
 
 @inlined
-def list_outcomes(
-    rules: Any, game: Game, path: Path, tree: TreeArrays, count: int
-) -> int:
-    """Writes the distribution of chance; returns DONE, or what is wrong."""
+def list_outcomes(nodes: RuleNodes, count: int) -> int:
+    """Writes the chance distribution; returns DONE or a status from BROKEN on."""
+    game, path, probs = nodes.game, nodes.path, nodes.chance_probs
     if not kernel.differ(path.moves, count, game.stops[1]):
         return BROKEN + kernel.BAD_ACTIONS
-    probs = tree.chance_probs
     for k in range(count):
         probs[k] = 1.0 / count
-    call(rules, CHANCE_PROBS, (game.settings, path.state, probs))
+    call(nodes.rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not kernel.sum_up(probs, count, tree.chance_cdf):
+    if not kernel.sum_up(probs, count, nodes.chance_cdf):
         return BROKEN + kernel.BAD_CHANCE
     return DONE
 
@@ -385,12 +390,12 @@ def find_infoset(
     if not has_room_for(infosets, known, 1, count, length):
         return GROW, -1
     new, moves = known.counts[INFOSETS], path.moves[:count]
-    enter(infosets, known, key, length, hashed, infoset, parent, moves)
+    add_infoset(infosets, known, key, length, hashed, infoset, parent, moves)
     return DONE, new
 
 
 @inlined
-def enter(
+def add_infoset(
     infosets: np.ndarray,
     known: Known,
     key: np.ndarray,
@@ -428,275 +433,64 @@ def enter(
 
 
 @inlined
-def look_around(
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    known: Known,
-    acting: int,
-    free: int,
-) -> tuple[Any, Any, Any, Any]:
-    """Learns of a node that a walk has come to what its infoset does not tell.
+def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any, Any]:
+    """Lists the moves at a node that is not terminal, and the key of its infoset.
 
     Args:
-        rules, game, path: tell what comes next.
-        tree: of which a distribution is written.
-        known: whose table will be asked for the infoset.
-        acting: the player who acts, if the game has not ended.
-        free: how many moves there is room for on the stack.
+        nodes: the record of nodes; `path` has the state, and a chance distribution is
+            written.
+        acting: the acting player.
+        room: largest number of moves.
 
     Returns:
-        DONE or why the walk cannot go on, the number of moves, and what `key_of` gives.
+        A status, the number of moves, and the two results of `key_of`.
     """
+    rules, game, path = nodes.rules, nodes.game, nodes.path
     length, hashed = np.int64(0), ROOT_PLACE
     if 0 <= acting < len(path.last):
-        length, hashed = key_of(rules, game, path, known, acting)
+        length, hashed = key_of(rules, game, path, nodes.known, acting)
     count = list_moves(rules, game, path, acting)
     status = np.int64(DONE)
     if count < 0:
         status = np.int64(BROKEN - 1 - count)
-    elif count > free:
+    elif count > room:
         status = np.int64(STACK_FULL)
     elif acting == CHANCE_NODE:
-        status = np.int64(list_outcomes(rules, game, path, tree, count))
+        status = np.int64(list_outcomes(nodes, count))
     return status, count, length, hashed
 
 
 @inlined
-def p_acting(tree, game, known, path, rules, node):
-    """Asks the rules who acts."""
-    return np.int64(who_acts(rules, game, path))
-
-
-@inlined
-def pay(tree, game, known, path, rules, node):
-    """Asks the rules for the returns, which `utilities` then has."""
-    return np.int64(end_game(rules, game, path, tree.utilities)), np.int64(0)
-
-
-@inlined
-def arrive(tree, game, known, path, rules, node, acting, free):
-    """Asks the rules for the moves, and finds the infoset or adds it."""
-    status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
+def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> Moves:
+    """The `Moves` at the present node."""
+    first = np.int64(stacked(free_level(path)) + 1)
+    return Moves(
+        np.int64(acting), np.int64(infoset), first, start, np.int64(count), start
     )
+
+
+@inlined
+def arrive(nodes, node, acting, room):
+    """Lists the moves, and finds the infoset or adds it; returns a status and `Moves`.
+
+    At a chance node `chance_probs` and `chance_cdf` have the distribution.
+    """
+    path = nodes.path
+    status, count, length, hashed = look_around(nodes, acting, room)
     start, infoset = np.int64(0), np.int64(-1)
     if status == DONE and acting != CHANCE_NODE:
         status, infoset = find_infoset(
-            game, path, tree.infosets, known, acting, count, length, hashed
+            nodes.game, path, nodes.infosets, nodes.known, acting, count, length, hashed
         )
         if status == DONE:
-            start = np.int64(tree.infosets[infoset]["first_sequence"])
-    first = np.int64(stacked(free_level(path)) + 1)
-    return np.int64(status), first, start, np.int64(count), np.int64(infoset)
+            start = np.int64(nodes.infosets[infoset]["first_sequence"])
+    return np.int64(status), moves_at(path, acting, infoset, start, count)
 
 
 @inlined
-def keep(tree, game, known, path, rules, acting, start, count):
+def keep(nodes, moves):
     """Saves the state, from which the children will be made."""
+    path = nodes.path
     level = free_level(path)
-    save(path, level, acting, start, count)
+    save(path, level, moves.acting, moves.start, moves.count)
     path.position[LEVEL] = level
-
-
-@inlined
-def descend(tree, game, known, path, rules, first, acting, start, chosen):
-    """Makes the move."""
-    if acting >= 0:
-        path.last[acting] = start + chosen
-    move_on(rules, game, path, path.moves[chosen])
-    return np.int64(0)
-
-
-@inlined
-def stop(
-    tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
-):
-    """Saves and stacks the node where the walk stands."""
-    keep(tree, game, known, path, rules, acting, 0, 0)
-    return push(walk, top, stacked(path.position[LEVEL]), sequence, weight, place)
-
-
-PLAYED: Source = STORED._replace(
-    enter=go_to,
-    acting_at=p_acting,
-    pay=pay,
-    arrive=arrive,
-    keep=keep,
-    descend=descend,
-    stop=stop,
-    start=start_new,
-    fetch=nothing,
-    grows=False,
-)
-"""`place_at` and `policy_at` are those of stored trees; children are not in memory, so
-there is nothing to fetch."""
-
-
-@for_rule
-def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
-    """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
-
-    `rules` are those of `kernel.callable_rules`. It runs whole iterations until the
-    job's limits and returns the statuses of `stored.make_iterate`'s loop. After GROW
-    there must be room for one more infoset. BROKEN + a status of rules/kernel.py says
-    that the game's rules are wrong where the path ends.
-
-    Args:
-        rule: the local rule.
-        sampled: what a walk samples; not nothing, nor by the balanced strategy.
-        source: PLAYED, or FACED where players follow policies.
-    """
-    go_on, start_tables = make_loop(sampled, rule, source), make_start(rule)
-
-    @jit(views_only=True)
-    def iterate(frame, rules):
-        tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        game, known = views(frame, Game), views(frame, Known)
-        path, walk = views(frame, Path), views(frame, Walk)
-        task = views(frame, Task)
-        start_new(tree, game, known, path, rules, tables, walk, start_tables, task)
-        size = known.counts[INFOSETS]
-        return go_on(task, tree, game, known, path, rules, tables, walk, size)
-
-    return iterate
-
-
-# --- walks in which players follow policies -------------------------------------------
-#
-# The move of a player who follows a policy is a move of chance there, with the
-# probabilities that the policy gives. So a walk for the one player who follows none
-# learns a response as it learns anything else, and where all follow policies each walk
-# from the root to an end is a play. `Game` has what the policies say.
-
-
-PLAY_LAYOUT = Layout(TreeArrays, Game, Known, Path)
-"""What a frame of `play` holds."""
-
-_play_views = PLAY_LAYOUT.viewer()
-
-
-@inlined
-def follow_acting(tree, game, known, path, rules, node):
-    """Who acts: chance for a player who follows a policy."""
-    acting = who_acts(rules, game, path)
-    follows = acting >= 0 and acting != game.player[0]
-    return np.int64(CHANCE_NODE if follows else acting)
-
-
-@inlined
-def ask_policy(
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    acting: int,
-    count: int,
-    length: int,
-    hashed: int,
-) -> bool:
-    """Writes as chance's distribution what the policy of the player who acts says. The
-    information key of that player has been written.
-
-    It is uniform at infosets that the policy does not know. The result is False where
-    the policy has other actions, or no distribution.
-    """
-    if length == 0:
-        return False
-    if len(game.text) > 0:
-        game.text[0] = acting
-        spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
-        hashed = kernel.row_hash(game.text, 1 + call(rules, SPELL, spelled))
-    number = np.int64(np.searchsorted(game.hashes, hashed))
-    is_known = number < len(game.hashes) and game.hashes[number] == hashed
-    if is_known and game.counts[number] != count:
-        return False
-    probs, first = tree.chance_probs, game.starts[number] if is_known else 0
-    for k in range(count):
-        probs[k] = game.probs[first + k] if is_known else 1.0 / count
-        if is_known and game.actions[first + k] != path.moves[k]:
-            return False
-    return kernel.sum_up(probs, count, tree.chance_cdf)
-
-
-@inlined
-def list_chances(
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    known: Known,
-    acting: int,
-    free: int,
-) -> tuple[Any, Any]:
-    """Writes the moves of chance, or of a player who follows a policy, and their
-    distribution; returns a status and how many they are."""
-    status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
-    )
-    asks = status == DONE and acting != CHANCE_NODE
-    if asks and not ask_policy(rules, game, path, tree, acting, count, length, hashed):
-        status = np.int64(BROKEN + kernel.OTHER_ACTIONS)
-    return status, count
-
-
-@inlined
-def follow_arrive(tree, game, known, path, rules, node, acting, free):
-    """As for any walk, unless chance acts or somebody who follows a policy."""
-    mover = who_acts(rules, game, path)
-    if mover == game.player[0]:
-        return arrive(tree, game, known, path, rules, node, acting, free)
-    status, count = list_chances(rules, game, path, tree, known, mover, free)
-    first = np.int64(stacked(free_level(path)) + 1)
-    return status, first, np.int64(0), count, np.int64(-1)
-
-
-FACED: Source = PLAYED._replace(acting_at=follow_acting, arrive=follow_arrive)
-
-
-@inlined
-def play_one(rules, game, path, tree, known, draws, at, returns):
-    """Makes one play by the draws from `at` on; returns a status and where the next
-    play's begin."""
-    go_to(tree, game, known, path, rules, stacked(0))
-    acting = who_acts(rules, game, path)
-    while acting != TERMINAL:
-        status, count = list_chances(
-            rules, game, path, tree, known, acting, MAX_CHILDREN
-        )
-        if status != DONE:
-            return status, at
-        chosen = draw_action(tree.chance_probs, 0, count, draws[at])
-        move_on(rules, game, path, path.moves[chosen])
-        at += 1
-        acting = who_acts(rules, game, path)
-    return np.int64(end_game(rules, game, path, returns)), at
-
-
-@jit(views_only=True)
-def play(frame, rules, draws, cursor, results):
-    """Plays until all plays are done or draws are short.
-
-    Args:
-        frame: of PLAY_LAYOUT, of a game in which all players follow policies.
-        rules: of `callable_rules`.
-        draws: numbers in [0, 1), one for each move.
-        cursor: `[2]` the plays done, and the draws used; changes.
-        results: `[plays, P]`, gets the returns.
-
-    Returns:
-        DONE, GROW if draws are short, or what is wrong.
-    """
-    tree, game = _play_views(frame, TreeArrays), _play_views(frame, Game)
-    known, path = _play_views(frame, Known), _play_views(frame, Path)
-    while cursor[0] < len(results):
-        if cursor[1] + len(path.history) > len(draws):
-            return np.int64(GROW)
-        returns = results[cursor[0] :]
-        status, at = play_one(rules, game, path, tree, known, draws, cursor[1], returns)
-        if status != DONE:
-            return status
-        cursor[0] += 1
-        cursor[1] = at
-    return np.int64(DONE)

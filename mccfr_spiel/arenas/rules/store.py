@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import description, kernel, played
+from mccfr_spiel.arenas.rules import description, following, kernel, played, walks
 from mccfr_spiel.arenas.rules.description import BoundRules, GameError
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
@@ -29,6 +29,7 @@ from mccfr_spiel.common.arrays import (
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import (
     DONE,
     FLOAT,
@@ -41,7 +42,6 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.walk import Sampled
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -286,9 +286,9 @@ class RuleStore:
     # --- walks ---------------------------------------------------------------
 
     def make_iterate(self, rule: str, sampled: Sampled) -> Any:
-        """The compiled loop over iterations, see `played.make_rule_iterate`."""
-        source = played.FACED if self.rules.faced else played.PLAYED
-        return played.make_rule_iterate(rule, sampled, source)
+        """The compiled loop over iterations, see `walks.make_rule_iterate`."""
+        source = following.FACED if self.rules.faced else walks.PLAYED
+        return walks.make_rule_iterate(rule, sampled, source)
 
     def frame_of(
         self,
@@ -306,7 +306,7 @@ class RuleStore:
             path: where the walk is.
         """
         tree = node._replace(infosets=self.infosets)
-        return played.frame_of(task, tree, tables, walk, self.game, self.known, path)
+        return walks.frame_of(task, tree, tables, walk, self.game, self.known, path)
 
     def new_path(self, *, is_counted: bool = True) -> played.Path:
         """A path that stands at the root.
@@ -509,6 +509,7 @@ def expand(frame, rules):
     tree, game = _views(frame, TreeArrays), _views(frame, played.Game)
     known, path = _views(frame, played.Known), _views(frame, played.Path)
     whole = _views(frame, Whole)
+    source = played.nodes_of(tree, game, known, path, rules)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
@@ -521,9 +522,8 @@ def expand(frame, rules):
                 start = _number_outcome(whole, tree.utilities[0])
         else:
             free = len(nodes) - first
-            status, _, start, count, infoset = played.arrive(
-                tree, game, known, path, rules, node, acting, free
-            )
+            status, moves = played.arrive(source, node, acting, free)
+            start, count, infoset = moves.start, moves.count, moves.infoset
             if status == DONE and infoset < 0:
                 probs, cdf = tree.chance_probs, tree.chance_cdf
                 start = _start_of_chances(whole, probs, cdf, count)
@@ -537,7 +537,7 @@ def expand(frame, rules):
         level = path.position[played.LEVEL]
         if count > 0:
             counts[_NODES] += count
-            played.keep(tree, game, known, path, rules, acting, start, count)
+            played.keep(source, played.moves_at(path, acting, infoset, start, count))
             level = path.position[played.LEVEL]
             trail[level, _FIRST], trail[level, _COUNT] = first, count
             trail[level, _NEXT] = 0
@@ -549,7 +549,7 @@ def expand(frame, rules):
         trail[level, _NEXT] = child + 1
         counts[_NODE] = trail[level, _FIRST] + child
         below = played.stacked(level) + 1 + child
-        played.go_to(tree, game, known, path, rules, below)
+        played.go_to(rules, game, path, below)
 
 
 def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion:

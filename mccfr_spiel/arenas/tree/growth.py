@@ -28,8 +28,9 @@ from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.iterations import begin_again
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
-from mccfr_spiel.kernels.walk import Sampled, begin_again
 
 _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after

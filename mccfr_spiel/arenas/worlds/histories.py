@@ -224,15 +224,15 @@ def meet(scene, player):
     how many moves there are, and the infoset, -1 for chance."""
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
-    tree, game, rules, free = scene.tree, scene.game, scene.rules, np.int64(1) << 40
-    status, _, _, count, infoset = played.arrive(
-        tree, game, known, path, rules, 0, player, free
-    )
+    room = np.int64(1) << 40
+    nodes = played.nodes_of(scene.tree, scene.game, known, path, scene.rules)
+    status, moves = played.arrive(nodes, 0, player, room)
+    infoset = moves.infoset
     if status == DONE and infoset == before and len(noted) > 0:
         noted[infoset, 0] = path.position[played.NUM_MOVES]
         for k in range(path.position[played.NUM_MOVES]):
             noted[infoset, 1 + k] = path.history[k]
-    return status, count, infoset
+    return status, moves.count, infoset
 
 
 @inlined
@@ -335,7 +335,7 @@ def _enter(scene, level):
         node, chance = played.stacked(above) + 1 + child, walk.chance[above]
         if path.branches[above, played.WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
-    played.go_to(None, game, None, path, rules, node)
+    played.go_to(rules, game, path, node)
     walk.chance[level] = chance
     acting, status = played.who_acts(rules, game, path), np.int64(DONE)
     count, infoset = np.int64(0), np.int64(-1)

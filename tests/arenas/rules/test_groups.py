@@ -8,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing
-from mccfr_spiel.arenas.rules import played, store
+from mccfr_spiel.arenas.rules import store, walks
 from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
@@ -111,14 +111,14 @@ def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
     monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
     one, other = (started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2))
     one.iterate(3)
-    frame_of, left = played.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
+    frame_of, left = walks.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
 
     def interrupted(task, *records):
         if task is sharing._NO_TASK and next(left, 0):
             raise KeyboardInterrupt
         return frame_of(task, *records)
 
-    monkeypatch.setattr(played, "frame_of", interrupted)
+    monkeypatch.setattr(walks, "frame_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         other.iterate(3)
     other.iterate(3 - other.num_iterations)

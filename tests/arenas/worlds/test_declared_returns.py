@@ -33,6 +33,7 @@ def long_key(settings, state, key):
 
 def test_correct_declaration_is_accepted():
     found = finding.find_worlds(dice(), BUDGET)
+    assert isinstance(found.worlds, finding.Leaves)
     returns = checking.uniform_returns(found.worlds, found.infosets, len(found.actions))
     assert returns.sum() == pytest.approx(0, abs=1e-12)
 
@@ -72,6 +73,7 @@ def test_entries_in_a_wrong_block_are_refused():
 
 def test_uniform_returns_are_openspiels():
     found = finding.find_worlds(dice(), BUDGET)
+    assert isinstance(found.worlds, finding.Leaves)
     returns = checking.uniform_returns(found.worlds, found.infosets, len(found.actions))
     game = pyspiel.load_game("liars_dice(dice_sides=3)")
     policy = pyspiel.UniformRandomPolicy(game)
