@@ -240,7 +240,10 @@ def _given_arena(arena: Any, needs: Needs, store: str) -> Arena:
 
 
 def _refusal(case: Case, failures: list[tuple[str, ValueError]]) -> ValueError:
-    """The error that lists why each candidate failed."""
+    """The error that lists why each candidate failed. What was said of the whole tree
+    stands for the growing one, which has the same arrays."""
+    if any(name == _WHOLE for name, _ in failures) and case.needs.all_infosets:
+        failures = [row for row in failures if row[0] != GrowingTree.name]
     too_large = [error for _, error in failures if isinstance(error, TreeFullError)]
     sentences = list(dict.fromkeys(str(error) for _, error in failures))
     in_memory = [one for one in too_large if isinstance(one, MemoryBudgetError)]
