@@ -18,47 +18,14 @@ kind is a class of its own:
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pyspiel
 
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
+from mccfr_spiel.arenas.tree.game_tree import small_whole_tree, whole_tree_of
 from mccfr_spiel.common.arrays import NODE
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels import tables as layout
-
-
-class Table(InfosetTable):
-    """The table of an arena.
-
-    Attributes:
-        budget: the bytes that the arena and everything made of it may take.
-        twin: whether the game's compiled twin may be used, see `GameTree`.
-        max_nodes: the most nodes that a tree of the game may have.
-        num_nodes: the nodes that are kept.
-    """
-
-    budget: Budget
-    twin: bool | None
-    max_nodes: int
-    num_nodes: int
-    maker = staticmethod(small_whole_tree)
-
-    def forget_nodes(self) -> None:
-        """Nothing, as no nodes are kept."""
-
-    def give_back(self) -> None:
-        """Nothing, as no nodes are kept."""
-
-    @property
-    def arrays(self) -> layout.TreeArrays:
-        """The records of the game that kernels read, with no nodes but a root."""
-        probs, returns = np.zeros(1), np.zeros((1, self.num_players))
-        return layout.TreeArrays(
-            nodes=np.zeros(1, NODE),
-            infosets=self.infosets,
-            chance_probs=probs,
-            chance_cdf=probs,
-            utilities=returns,
-        )
 
 
 class WalkSpec(NamedTuple):
@@ -150,6 +117,118 @@ class Engine:
             frame: of that kernel.
         """
         raise NotImplementedError
+
+
+class Arena:
+    """Where a solver plays. `choosing.py` chooses one that offers what it is asked for.
+
+    Attributes:
+        name: of the kind, for messages.
+        has_gradients: whether `passes` is offered, and every infoset is known.
+    """
+
+    name: str
+    has_gradients = False
+
+    @property
+    def table(self) -> Any:
+        """The information sets, which users hold as `solver.tree`."""
+        raise NotImplementedError
+
+    def room(self) -> tuple[int, int]:
+        """The numbers of infosets and sequences for which tables need rows now."""
+        return self.table.sizes()
+
+    def update(self) -> None:
+        """Takes over what walks have met, for a caller under the lock."""
+
+    def walks(self, spec: WalkSpec) -> Engine:
+        """The engine that runs walks."""
+        raise NotImplementedError
+
+    def passes(self, threads: int | None, *, updated: int | None = None) -> Any:
+        """The FullPass over all of the game, by as many threads as are useful.
+
+        Args:
+            threads: the most threads that share a pass; None for one for each core.
+            updated: the players whom each pass of a solver updates; None for single
+                passes, which are for all players.
+
+        Raises:
+            MemoryBudgetError: what the passes read does not fit `max_memory`.
+            ValueError: a tree is not complete, or `threads` is no number of threads.
+        """
+        raise NotImplementedError
+
+    def saved(
+        self, *, is_made_whole: bool
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a checkpoint records of the arena: entries of its header, and arrays.
+
+        Args:
+            is_made_whole: whether the solver that reads the checkpoint expands the
+                whole tree before it begins.
+        """
+        raise NotImplementedError
+
+
+class ArenaTable(InfosetTable, Arena):
+    """An arena without nodes, which is its own table.
+
+    Attributes:
+        budget: the bytes that the arena and everything made of it may take.
+        twin: whether the game's compiled twin may be used, see `GameTree`.
+        max_nodes: the most nodes that a tree of the game may have.
+    """
+
+    num_nodes, is_complete = 1, False
+    maker = staticmethod(small_whole_tree)
+
+    def __init__(
+        self,
+        source: pyspiel.Game,
+        budget: Budget,
+        *,
+        max_nodes: int,
+        twin: bool | None = None,
+    ) -> None:
+        """Knows the game; subclasses find its infosets.
+
+        Args:
+            source: the game as it was given.
+            budget: the bytes that the arena may take.
+            max_nodes: of trees that are made beside it.
+            twin: whether the twin may be used there.
+        """
+        super().__init__(source, turn_based(source))
+        self.budget, self.max_nodes, self.twin = budget, max_nodes, twin
+
+    @property
+    def table(self) -> Any:
+        """The arena itself."""
+        return self
+
+    def whole(self, max_nodes: int) -> InfosetTable | None:
+        """See InfosetTable."""
+        return whole_tree_of(self, max_nodes)
+
+    def forget_nodes(self) -> None:
+        """Nothing, as no nodes are kept."""
+
+    def give_back(self) -> None:
+        """Nothing, as no nodes are kept."""
+
+    @property
+    def arrays(self) -> layout.TreeArrays:
+        """The records of the game that kernels read, with no nodes but a root."""
+        probs, returns = np.zeros(1), np.zeros((1, self.num_players))
+        return layout.TreeArrays(
+            nodes=np.zeros(1, NODE),
+            infosets=self.infosets,
+            chance_probs=probs,
+            chance_cdf=probs,
+            utilities=returns,
+        )
 
 
 class NoGrowth:

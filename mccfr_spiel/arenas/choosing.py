@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyspiel
 
+from mccfr_spiel.arenas.arena import Arena, ArenaTable
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
@@ -20,7 +21,7 @@ from mccfr_spiel.arenas.rules.description import BoundRules, GameError
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
-from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, find_arena
+from mccfr_spiel.arenas.world_arenas import find_arena
 from mccfr_spiel.arenas.worlds import finding, public_tree
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import (
@@ -40,9 +41,6 @@ FEW_NODES_AHEAD = 1_000_000
 """The nodes that are expanded before the size of the tree is estimated."""
 
 _WHOLE = "whole tree"
-
-Arena = GrowingTree | RuleArena | ArenaWithoutNodes
-"""The arenas; a WholeTree is a GrowingTree, too."""
 
 Game = pyspiel.Game | str | InfosetTable
 """A game, its load string, or an arena of it, such as a GameTree."""
@@ -215,7 +213,7 @@ def _given_arena(arena: Any, needs: Needs, store: str) -> Arena:
     """The arena that a user gives in place of a game; raises ValueError if the
     algorithm cannot run in it."""
     reason = _why_nowhere(Case(arena, needs, store, True))
-    if not isinstance(arena, RuleArena | ArenaWithoutNodes):
+    if not isinstance(arena, ArenaTable):
         reason = f"game={arena!r} is no arena; give the game."
     elif reason:
         pass
@@ -242,7 +240,10 @@ def _given_arena(arena: Any, needs: Needs, store: str) -> Arena:
 
 
 def _refusal(case: Case, failures: list[tuple[str, ValueError]]) -> ValueError:
-    """The error that lists why each candidate failed."""
+    """The error that lists why each candidate failed. What was said of the whole tree
+    stands for the growing one, which has the same arrays."""
+    if any(name == _WHOLE for name, _ in failures) and case.needs.all_infosets:
+        failures = [row for row in failures if row[0] != GrowingTree.name]
     too_large = [error for _, error in failures if isinstance(error, TreeFullError)]
     sentences = list(dict.fromkeys(str(error) for _, error in failures))
     in_memory = [one for one in too_large if isinstance(one, MemoryBudgetError)]
@@ -523,5 +524,5 @@ def arena_of(table: Any) -> Arena:
         ValueError: the table is of something else.
     """
     if isinstance(table, GameTree):
-        return WholeTree(table) if table.is_complete else GrowingTree(table)
+        return WholeTree(table)
     return _given_arena(table, EVALUATION, "auto")

@@ -44,7 +44,7 @@ class HandArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Lists the hands; see ArenaWithoutNodes.
+        """Lists the hands; see ArenaTable.
 
         Raises:
             ValueError: the game is not taken by hands, see `read_public_tree`.

@@ -5,24 +5,21 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.arena import Engine, Table, WalkSpec
-from mccfr_spiel.arenas.full_pass import FullPass
+from mccfr_spiel.arenas.arena import ArenaTable, Engine, WalkSpec
 from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
 from mccfr_spiel.arenas.rules.description import BoundRules
 from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.sharing import GroupedWalks
-from mccfr_spiel.arenas.tree.game_tree import NewState, whole_tree_of
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.arenas.tree.game_tree import NewState
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 
-class RuleArena(Table):
+class RuleArena(ArenaTable):
     """Walks over the compiled rules of a game or of its twin.
 
     Attributes:
@@ -32,7 +29,6 @@ class RuleArena(Table):
     """
 
     name, store = "compiled rules", "none"
-    num_nodes, has_gradients, is_complete = 1, False, False
 
     def __init__(
         self,
@@ -59,18 +55,12 @@ class RuleArena(Table):
         Raises:
             MemoryBudgetError: not even a few infosets fit the budget.
         """
-        super().__init__(source, loading.turn_based(source))
-        self.rules, self.budget, self.twin = rules, budget, twin
-        self.max_nodes, self.walk_limit = max_nodes, walk_limit
+        super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
+        self.rules, self.walk_limit = rules, walk_limit
         self.new_state = new_state or self.game.new_initial_state
         self.known = RuleStore(rules, budget)
         self._updated: np.ndarray | None = None  # the records at the last update
         self.update()
-
-    @property
-    def table(self) -> "RuleArena":
-        """The arena itself."""
-        return self
 
     @property
     def longest_history(self) -> int:
@@ -98,31 +88,16 @@ class RuleArena(Table):
         self.actions = known.known.actions[:num_sequences]
         self._updated = known.infosets
 
-    def whole(self, max_nodes: int) -> InfosetTable | None:
-        """See InfosetTable."""
-        return whole_tree_of(self, max_nodes)
-
     # --- what solvers need ----------------------------------------------------
 
     def walks(self, spec: WalkSpec) -> Engine:
         """Runs walks over the rules."""
         return RuleWalks(self, spec)
 
-    def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Refuses: walks do not come everywhere.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            f"Walks over the compiled rules of {brief(self.source)} keep no nodes, so "
-            "there are no gradients. Give the game instead."
-        )
-
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a checkpoint records of the arena: entries of its header, and arrays.
+        """See Arena.
 
         Infosets are taken from the file and not met again, so the header has no hash.
         """

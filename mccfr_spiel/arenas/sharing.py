@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.arena import Table, WalkSpec
+from mccfr_spiel.arenas.arena import ArenaTable, WalkSpec
 from mccfr_spiel.arenas.rules import grouped, kernel
 from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.tree.game_tree import GameTree
@@ -254,7 +254,7 @@ class GroupedWalks:
             and list take.
     """
 
-    def __init__(self, table: Table, store: RuleStore, spec: WalkSpec) -> None:
+    def __init__(self, table: ArenaTable, store: RuleStore, spec: WalkSpec) -> None:
         """Makes nothing yet.
 
         Args:

@@ -4,59 +4,39 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.arena import Engine, WalkSpec
-from mccfr_spiel.arenas.full_pass import FullPass, TreePass
+from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
+from mccfr_spiel.arenas.full_pass import TreePass
 from mccfr_spiel.arenas.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common.checkpoint import pack_strings
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.stored import make_iterate
 
 
-class GrowingTree:
+class GrowingTree(Arena):
     """The nodes that walks have met."""
 
     name = "growing tree"
-    has_gradients = False
 
     def __init__(self, tree: GameTree) -> None:
         """A view of a tree."""
-        self.table = tree
+        self._tree = tree
 
-    def room(self) -> tuple[int, int]:
-        """The numbers of infosets and sequences for which tables need rows now."""
-        return self.table.sizes()
-
-    def update(self) -> None:
-        """Nothing: the tree notes what walks meet by itself."""
+    @property
+    def table(self) -> GameTree:
+        """The tree."""
+        return self._tree
 
     def walks(self, spec: WalkSpec) -> Engine:
         """Runs walks that grow the tree."""
         return TreeWalks(self.table, spec, None)
 
-    def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Refuses: only a complete tree has gradients.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            f"The tree of {brief(self.table.source)} was only grown where walks went; "
-            "call its expand_all() first."
-        )
-
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a checkpoint records of the arena: entries of its header, and arrays.
-
-        Args:
-            is_made_whole: whether the solver that reads the checkpoint expands the
-                whole tree before it begins.
-        """
+        """See Arena."""
         tree, arrays = self.table, dict[str, np.ndarray]()
         if not is_made_whole and not tree.is_repeatable:
             arrays = pack_strings(tree.info_states)
@@ -80,17 +60,7 @@ class WholeTree(GrowingTree):
         return TreeWalks(tree, spec, shared)
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> TreePass:
-        """Passes over the leaves, by as many threads as are useful.
-
-        Args:
-            threads: the most threads that share a pass; None for one for each core.
-            updated: the players whom each pass of a solver updates; None for single
-                passes, which are for all players.
-
-        Raises:
-            MemoryBudgetError: the list of the leaves does not fit `max_memory`.
-            ValueError: the tree is not complete, or `threads` is no number of threads.
-        """
+        """Passes over the leaves."""
         threads, leaves = whole.checked_threads(threads), self.table.list_leaves()
         least_work = whole.LEAST_WORK_AT_ONCE if updated is None else whole.LEAST_WORK
         useful = whole.useful_threads(threads, leaves, least_work)

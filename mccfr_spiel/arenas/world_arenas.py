@@ -6,24 +6,20 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.arena import Engine, GradientPass, Table, WalkSpec
+from mccfr_spiel.arenas.arena import ArenaTable, Engine, GradientPass
 from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
-from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.rules.description import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.arenas.tree.game_tree import whole_tree_of
 from mccfr_spiel.arenas.worlds import finding
 from mccfr_spiel.arenas.worlds.passes import GRADIENTS, LAYOUTS, make_world_iterate
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, num_cores
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 
 
-class ArenaWithoutNodes(Table):
+class ArenaWithoutNodes(ArenaTable):
     """An arena that knows all infosets, keeps no nodes and offers gradients.
 
     Attributes:
@@ -31,33 +27,9 @@ class ArenaWithoutNodes(Table):
         utilities: `[U, P]` the different vectors of returns.
     """
 
-    num_nodes, has_gradients, is_complete = 1, True, False
+    has_gradients = True
     worlds: Any
     utilities: np.ndarray
-
-    def __init__(
-        self,
-        source: pyspiel.Game,
-        budget: Budget,
-        *,
-        max_nodes: int,
-        twin: bool | None = None,
-    ) -> None:
-        """Knows the game; subclasses find its infosets.
-
-        Args:
-            source: the game as it was given.
-            budget: the bytes that the arena may take.
-            max_nodes: of trees that are made beside it.
-            twin: whether the twin may be used there.
-        """
-        super().__init__(source, loading.turn_based(source))
-        self.budget, self.max_nodes, self.twin = budget, max_nodes, twin
-
-    @property
-    def table(self) -> InfosetTable:
-        """The arena itself."""
-        return self
 
     @property
     def knows_all_infosets(self) -> bool:
@@ -67,42 +39,10 @@ class ArenaWithoutNodes(Table):
     def _kept_in_words(self) -> str:
         return f"{self.worlds.num_worlds:,} worlds"
 
-    def whole(self, max_nodes: int) -> InfosetTable | None:
-        """See InfosetTable."""
-        return whole_tree_of(self, max_nodes)
-
-    def room(self) -> tuple[int, int]:
-        """The numbers of infosets and sequences, which stay."""
-        return self.sizes()
-
-    def update(self) -> None:
-        """Nothing: all infosets are known."""
-
-    def walks(self, spec: WalkSpec) -> Engine:
-        """Refuses: walks need nodes or rules.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            f"This arena of {brief(self.source)} keeps worlds or infosets only, which "
-            "algorithms that sample cannot walk. Give the solver the game instead."
-        )
-
-    def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes over all of the game, by as many threads as are useful.
-
-        Args:
-            threads: the most threads that share a pass; None for one for each core.
-            updated: the players whom each pass of a solver updates; None for single
-                passes, which are for all players.
-        """
-        raise NotImplementedError
-
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a checkpoint records of the arena: entries of its header, and arrays."""
+        """See Arena."""
         return {"rules": self.digest(), "store": self.store}, {}
 
 
@@ -125,7 +65,7 @@ class WorldArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Takes over what `known_worlds` found by the rules; see ArenaWithoutNodes."""
+        """Takes over what `known_worlds` found by the rules; see ArenaTable."""
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -194,7 +134,7 @@ def find_arena(
         source: the game as it was given.
         budget: the bytes that the arena may take.
         has_worlds: whether to find worlds.
-        settings: see `ArenaWithoutNodes`.
+        settings: see `ArenaTable`.
 
     Raises:
         MemoryBudgetError: they do not fit the budget.

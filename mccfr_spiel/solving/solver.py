@@ -191,7 +191,7 @@ class Solver:
         )
         limits = Limits(max_nodes, max_memory, twin)
         self.arena = choose_arena(game, needs, store, limits)
-        self.tree: Any = self.arena.table
+        self.tree = self.arena.table
         self.lock = self.tree.lock
         self.state = SolverState(
             self.arena,

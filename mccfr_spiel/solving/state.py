@@ -7,7 +7,7 @@ the tree. Everything here runs under the tree's lock.
 import functools
 import hashlib
 import operator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from mccfr_spiel.algorithms import (
     OwnEstimator,
     OwnRule,
 )
-from mccfr_spiel.arenas.arena import Engine, WalkSpec
-from mccfr_spiel.arenas.choosing import Arena
+from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
 from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
@@ -144,7 +143,7 @@ class SolverState:
         locked: Locks | None = None,
     ) -> None:
         """Makes tables for the infosets of the arena; policies are uniform."""
-        self.arena, self.tree = arena, cast(Any, arena.table)
+        self.arena, self.tree = arena, arena.table
         self.algorithm, self.seed = algorithm, seed
         self.lock = self.tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer

@@ -2,7 +2,7 @@
 into which passes over a complete tree are cut for several threads.
 
 The leaves of a complete tree are listed for each sequence that leads to them. A whole
-pass (tree/full_pass.py) reads this list from beginning to end in place of
+pass (arenas/full_pass.py) reads this list from beginning to end in place of
 walking the tree, which is several times faster.
 
 *Ceilings* are the most that is paid below each node of a complete tree of two players.
@@ -279,16 +279,6 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
 def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     """The bytes of the blocks, and of what is needed to find them."""
     return 64 * num_infosets + 4 * num_sequences
-
-
-STORES = "auto", "tree", "none", "worlds"
-"""What `store` may be."""
-
-
-def check_store(store: Any) -> None:
-    """Raises ValueError unless a value is one of STORES."""
-    if store not in STORES:
-        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
 
 
 def checked_threads(threads: Any) -> int | None:
