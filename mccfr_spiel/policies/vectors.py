@@ -18,6 +18,7 @@ from mccfr_spiel.policies.policy import (
     SequencePolicy,
     check_one_for_each,
     is_one_for_each,
+    policy_of,
     row_in,
 )
 from mccfr_spiel.policies.table import moved, without_turn
@@ -43,6 +44,7 @@ def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
         ValueError: the policy was made for another game, or it lacks a state or gives
             no distribution there; or a list has too many or too few.
     """
+    policy = policy_of(policy)
     if not is_one_for_each(policy):
         return _vector(tree, policy, None)
     check_one_for_each(policy, tree.source)
@@ -59,6 +61,7 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     If a player is given, a policy that has to be asked is asked at that player's states
     only, and the vector is uniform at all others.
     """
+    policy = policy_of(policy)
     if isinstance(policy, np.ndarray):
         return checked_vector(tree, policy)
     if isinstance(policy, dict):
@@ -247,6 +250,7 @@ def read_policy(
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
     check_store(store)
+    policy = policy_of(policy)
     each = policy if is_one_for_each(policy) else [policy]
     trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
     grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
