@@ -26,8 +26,8 @@ def _read(
     the game and the policy."""
     if policy is None:
         raise ValueError(
-            f"The policy is missing: expected a game and a policy, found {game!r}. "
-            "For a solver give solver.tree and solver.average_policy()."
+            f"policy=None with {game!r}: expected a game and a policy. For a solver "
+            "give solver.tree and solver.average_policy()."
         )
     return read_policy(game, policy, max_memory, twin, store)
 
