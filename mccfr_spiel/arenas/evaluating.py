@@ -16,7 +16,7 @@ from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
+from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each, policy_of
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """Bytes that reading a policy takes for each: numpy's vectors, and Python's objects."""
@@ -136,6 +136,7 @@ def read_policy(
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
+    policy = policy_of(policy)
     each = policy if is_one_for_each(policy) else [policy]
     tables = [one.tree for one in each if isinstance(one, SequencePolicy)]
     grown = next(filter(is_arena, tables), None)

@@ -202,13 +202,17 @@ class FullPass:
         return best, got, best
 
     def nash_conv(self, policy: np.ndarray) -> float:
-        """The sum of what each player would gain by a best response.
+        """The sum of all players' gains from a best response."""
+        return float(self.gains(policy).sum())
 
-        A best response gets at least what the policy gets, so a gain below 0 can only
-        come from rounding two equal sums, and counts as 0.
+    def gains(self, policy: np.ndarray) -> np.ndarray:
+        """`[P]` each player's gain from a best response.
+
+        A best response gets at least what the policy gets. A negative gain can only
+        come from rounding two equal sums, so it counts as 0.
         """
         on_policy, best = self.values(policy)
-        return float(np.maximum(best - on_policy, 0.0).sum())
+        return np.maximum(best - on_policy, 0.0)
 
 
 def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:

@@ -19,6 +19,7 @@ from mccfr_spiel.policies.policy import (
     SequencePolicy,
     check_one_for_each,
     is_one_for_each,
+    policy_of,
     row_in,
 )
 from mccfr_spiel.policies.table import moved, without_turn
@@ -39,6 +40,7 @@ def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
         ValueError: the policy was made for another game, or it lacks a state or gives
             no distribution there; or a list has too many or too few.
     """
+    policy = policy_of(policy)
     if not is_one_for_each(policy):
         return _vector(tree, policy, None)
     check_one_for_each(policy, tree.source)
@@ -55,6 +57,7 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
     If a player is given, a policy that has to be asked is asked at that player's states
     only, and the vector is uniform at all others.
     """
+    policy = policy_of(policy)
     if isinstance(policy, np.ndarray):
         return checked_vector(tree, policy)
     if isinstance(policy, dict):

@@ -15,7 +15,10 @@ import numpy as np
 RECALL_WAY_OUT = (
     "Use information states that remember all that the player did and saw, or give "
     "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same."
+    "abstraction=pyspiel.State.information_state_string to try it all the same. "
+    "OpenSpiel evaluates the policy while the game is small: "
+    "open_spiel.python.algorithms.exploitability.nash_conv(policy.turn_based_game, "
+    "policy)."
 )
 """What helps where a game has imperfect recall."""
 

@@ -1,6 +1,6 @@
 """How good a policy is, computed exactly; equal to OpenSpiel's routines to 1e-12."""
 
-from typing import Any
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pyspiel
@@ -14,9 +14,26 @@ from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy
 
 
-def expected_returns(
+def _read(
     game: Game,
     policy: Any,
+    max_memory: MaxMemory,
+    twin: bool | None,
+    store: str,
+) -> tuple[Any, np.ndarray]:
+    """Reads a policy by `read_policy`; raises ValueError if a solver stands for both
+    the game and the policy."""
+    if policy is None:
+        raise ValueError(
+            f"policy=None with {game!r}: expected a game and a policy. For a solver "
+            "give solver.tree and solver.average_policy()."
+        )
+    return read_policy(game, policy, max_memory, twin, store)
+
+
+def expected_returns(
+    game: Game,
+    policy: Any = None,
     *,
     max_memory: MaxMemory = None,
     threads: int | None = 1,
@@ -53,31 +70,84 @@ def expected_returns(
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin, store)
+    tree, vector = _read(game, policy, max_memory, twin, store)
     return full_pass(tree, threads).values(vector)[0]
 
 
+class NashConvReturn(NamedTuple):
+    """The fields of the named tuple that OpenSpiel's `nash_conv` returns.
+
+    Attributes:
+        nash_conv: sum of the players' gains.
+        player_improvements: `[P]` gain of each player from a best response.
+    """
+
+    nash_conv: float
+    player_improvements: np.ndarray
+
+
+@overload
 def nash_conv(
     game: Game,
-    policy: Any,
+    policy: Any = None,
+    return_only_nash_conv: Literal[True] = True,
+    use_cpp_br: bool = False,
     *,
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,
     store: str = "auto",
-) -> float:
-    """NashConv: the sum over players of what each would gain by a best response.
+) -> float: ...
+@overload
+def nash_conv(
+    game: Game,
+    policy: Any,
+    return_only_nash_conv: Literal[False],
+    use_cpp_br: bool = False,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
+    store: str = "auto",
+) -> NashConvReturn: ...
+def nash_conv(
+    game: Game,
+    policy: Any = None,
+    return_only_nash_conv: bool = True,
+    use_cpp_br: bool = False,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
+    store: str = "auto",
+) -> float | NashConvReturn:
+    """NashConv: the sum over players of each one's gain from a best response.
 
     In a two-player zero-sum game this is the saddle-point gap and twice
-    `exploitability`. Arguments and errors are those of `expected_returns`.
+    `exploitability`. The other arguments, and the errors, are those of
+    `expected_returns`.
+
+        gains = ms.nash_conv(game, policy, return_only_nash_conv=False)
+        gains.player_improvements  # [gain of player 0, gain of player 1]
+
+    Args:
+        game: a game, its load string, or its tree.
+        policy: one policy for all players, or a list `[P]` with one for each.
+        return_only_nash_conv: False returns a `NashConvReturn`, which also has the gain
+            of each player.
+        use_cpp_br: accepted because OpenSpiel's function has it, and ignored: best
+            responses are always compiled.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin, store)
-    return full_pass(tree, threads).nash_conv(vector)
+    only_sum = refusals.flag(return_only_nash_conv, "return_only_nash_conv")
+    refusals.flag(use_cpp_br, "use_cpp_br")
+    tree, vector = _read(game, policy, max_memory, twin, store)
+    gains = full_pass(tree, threads).gains(vector)
+    return float(gains.sum()) if only_sum else NashConvReturn(float(gains.sum()), gains)
 
 
 def exploitability(
     game: Game,
-    policy: Any,
+    policy: Any = None,
     *,
     max_memory: MaxMemory = None,
     threads: int | None = 1,
@@ -91,7 +161,7 @@ def exploitability(
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin, store)
+    tree, vector = _read(game, policy, max_memory, twin, store)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{brief(tree.source)} is not a two-player constant-sum game, for which "
@@ -126,7 +196,7 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin, store)
+    tree, vector = _read(game, policy, max_memory, twin, store)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)

@@ -544,6 +544,7 @@ class Answers:
         """
         if isinstance(policy, Answers):
             policy = policy.policy
+        policy = policy_of(policy)
         if is_of_file(policy):
             policy = SequencePolicy(*from_json(policy, game))
         elif isinstance(policy, dict):
@@ -623,6 +624,12 @@ def row_in(
     raise ValueError(f"The policy lacks the state {names[0]!r}.")
 
 
+def policy_of(solution: Any) -> Any:
+    """The policy of a solution, such as `solve_lp` returns; other values unchanged."""
+    policy = getattr(solution, "policy", None)
+    return policy if isinstance(policy, SequencePolicy) else solution
+
+
 def is_one_for_each(policies: Any) -> bool:
     """Whether a value is a list of policies, not a single policy."""
     return isinstance(policies, list | tuple)
@@ -648,6 +655,7 @@ def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
     Raises:
         ValueError: there are too many or too few, or one is no policy.
     """
+    policies = policy_of(policies)
     if not is_one_for_each(policies):
         return [Answers(policies)] * game.num_players()
     check_one_for_each(policies, game)

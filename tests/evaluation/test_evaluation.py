@@ -65,6 +65,58 @@ def test_nash_conv_is_openspiels(game):
         assert ms.nash_conv(tree, policy) == ms.nash_conv(game, policy)
 
 
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3, GOOFSPIEL])
+def test_each_players_gain_is_openspiels(game):
+    game = turn_based(named(game))
+    policy = random_policy(game, seed=1)
+    theirs: Any = openspiel.nash_conv(game, as_python(game, policy), False, True)
+    ours = ms.nash_conv(game, policy, return_only_nash_conv=False, use_cpp_br=True)
+    assert ours._fields == theirs._fields
+    assert ours.nash_conv == pytest.approx(theirs.nash_conv, abs=1e-12)
+    assert ours.player_improvements == pytest.approx(
+        theirs.player_improvements, abs=1e-12
+    )
+    assert ms.nash_conv(game, policy, True, False) == ours.nash_conv
+    with pytest.raises(ValueError, match="use_cpp_br=2 is not True or False"):
+        ms.nash_conv(game, policy, use_cpp_br=2)  # pyright: ignore
+
+
+def test_a_solution_is_taken_for_its_policy():
+    solution = ms.solve_lp("kuhn_poker")
+    assert ms.nash_conv("kuhn_poker", solution) == pytest.approx(0, abs=1e-9)
+    for policy in (solution, [solution, solution.policy]):
+        value = ms.expected_returns("kuhn_poker", policy)[0]
+        assert value == pytest.approx(-1 / 18, abs=1e-9)
+        played = ms.sampled_returns("kuhn_poker", policy, plays=100)
+        assert played == ms.sampled_returns("kuhn_poker", solution.policy, plays=100)
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    state.apply_action(2)
+    state.apply_action(1)
+    assert ms.bot(solution, 0).get_policy(state)
+
+
+def test_a_call_with_a_solver_alone_asks_for_game_and_policy():
+    solver = Solver("kuhn_poker", ms.CFR)
+    for function in (ms.nash_conv, ms.exploitability, ms.expected_returns):
+        with pytest.raises(
+            ValueError, match=r"give solver\.tree and solver\.average_pol"
+        ):
+            function(solver)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.compiled
+def test_openspiel_evaluates_what_forgets_as_the_refusal_says():
+    game = "goofspiel(num_cards=4)"
+    solver = Solver(game, ms.CFR_PLUS, abstraction=ms.completed_rounds)
+    solver.iterate(300)
+    policy = solver.average_policy()
+    words = r"exploitability\.nash_conv\(policy\.turn_based_game, policy\)"
+    with pytest.raises(ValueError, match=words):
+        ms.nash_conv(game, policy)
+    value: Any = openspiel.nash_conv(policy.turn_based_game, policy)
+    assert 0 <= value < 2e-3
+
+
 @pytest.mark.parametrize("game", MARKED)
 def test_expected_returns_are_openspiels(game):
     game = turn_based(named(game))

@@ -381,7 +381,9 @@ def test_handshakes_of_websockets_leave_no_line_on_the_terminal(capfd):
         "Sec-WebSocket-Version: 13",
     ]
     with ms.explore(solved("kuhn_poker")) as page:
-        host, path = re.fullmatch(r"http://([^/]+)(/.*)", page.url).groups()
+        match = re.fullmatch(r"http://([^/]+)(/.*)", page.url)
+        assert match is not None
+        host, path = match.groups()
         port = int(host.split(":")[1])
         for _ in range(5):
             request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}", *lines])

@@ -390,7 +390,7 @@ def test_what_cannot_work_is_refused_in_words():
             Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
     with pytest.raises(ValueError, match="batch=2"):
         Solver("kuhn_poker", PRUNED._replace(batch=2))
-    with pytest.raises(ValueError, match=r"has 3 players; use ms\.PRUNED_CFR"):
+    with pytest.raises(ValueError, match=r"has 3 players; use ms\.algorithms\.PRUNED"):
         Solver("kuhn_poker(players=3)", PRUNED)
 
     def told(state, player):
