@@ -23,6 +23,7 @@ from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import find_arena
 from mccfr_spiel.arenas.worlds import finding, public_tree
+from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import (
     Budget,
@@ -36,6 +37,9 @@ STORES = "auto", "tree", "none", "worlds"
 
 MOST_NODES_AHEAD = 20_000_000
 """The most nodes that compiled rules expand in advance, which takes a few seconds."""
+
+MOST_HISTORY_NODES = 10**11
+"""The most nodes of a game that passes over histories visit, in about an hour."""
 
 FEW_NODES_AHEAD = 1_000_000
 """The nodes that are expanded before the size of the tree is estimated."""
@@ -489,6 +493,13 @@ def _find_worlds(case: Case) -> Arena:
 
 
 def _find_histories(case: Case) -> Arena:
+    estimate = case.tree.forecast(MOST_HISTORY_NODES)
+    if limits.exceeds(estimate.nodes, MOST_HISTORY_NODES):
+        raise TreeFullError(
+            f"{brief(case.tree.source)} has {estimate.in_words()}. store='none' visits "
+            f"all of them in each pass, and more than {MOST_HISTORY_NODES:.0e} would "
+            "take hours. Use external or outcome sampling."
+        )
     parts = _rules(case), case.tree.source, case.new_budget()
     return find_arena(*parts, has_worlds=False, **case.settings)
 

@@ -95,13 +95,20 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
         else:
             names = [where, without_turn(where)] if is_simultaneous else [where]
             found = row_in(table, names, acting)
+        legal = actions[start : start + count]
         try:
-            for s, action in enumerate(actions[start : start + count], start):
+            for s, action in enumerate(legal, start):
                 vector[s] = found.get(action, 0.0)
+            extra = [action for action in found.keys() - {*legal} if found[action] != 0]
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"The policy has {found!r} at {where}, and not action -> probability."
             ) from error
+        if extra:
+            raise ValueError(
+                f"The policy has the actions {sorted(found)} at {where}, but the legal "
+                f"actions are {legal}. Remove {sorted(extra)}."
+            )
     return checked_vector(tree, vector)
 
 

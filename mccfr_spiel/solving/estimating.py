@@ -50,11 +50,15 @@ def _checked(
     where = f"{estimator.name} for player {player}"
     try:
         given, nodes = returned
-        gradient = np.asarray(given, np.float64)
+        gradient = np.asarray(np.real(given), np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{where} returned {returned!r}, not a gradient and a number of nodes."
         ) from None
+    if np.iscomplexobj(given):
+        raise ValueError(
+            f"{where} returned complex numbers, expected a gradient of real ones."
+        )
     if gradient.shape != (table.num_sequences,):
         raise ValueError(
             f"{where} returned a gradient of the shape {gradient.shape}, not "

@@ -1,5 +1,7 @@
 """Policies that a user gives at some infosets, where a solver keeps them fixed."""
 
+import difflib
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +14,9 @@ from mccfr_spiel.kernels.tables import Tables
 Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
 """For information-state strings the probabilities of legal actions: in their order, or
 by OpenSpiel's actions, of which those left out have 0."""
+
+_MOST_NAMES, _FEW_NAMES = 200_000, 10_000
+"""Names that are searched for the same characters, and for a similar spelling."""
 
 _SUM = 1e-6
 """How far the sum of given probabilities may be from 1."""
@@ -39,15 +44,26 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
         owned = [table.find(info_state, player) for player in players]
         infosets = [infoset for infoset in owned if infoset >= 0]
         if len(infosets) != 1:
-            who = "no player has" if not infosets else "several players have"
+            who = "several players have" if infosets else "no player has"
+            hint = "" if infosets else _nearest(info_state, table)
             raise ValueError(
-                f"locked: {who} the information state {info_state!r} in {table.source}."
+                f"locked: {who} the information state {info_state!r} in "
+                f"{table.source}.{hint}"
             )
         _, start, _, count, _ = table.infosets[infosets[0]].item()
         row = slice(start, start + count)
         tables.policy[row] = _row(info_state, given, table.actions[row].tolist())
         is_locked[infosets[0]] = 1
     return tables._replace(locked=is_locked)
+
+
+def _nearest(info_state: str, table: InfosetTable) -> str:
+    """A hint at the information state that the user may have meant."""
+    names = list(itertools.islice(table.infoset_names, _MOST_NAMES))
+    characters = sorted(info_state)
+    match = [name for name in names if sorted(name) == characters][:1]
+    match = match or difflib.get_close_matches(info_state, names[:_FEW_NAMES], 1)
+    return f" Did you mean {match[0]!r}?" if match else ""
 
 
 def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:

@@ -99,6 +99,16 @@ def _optional_tables(algorithm: Algorithm, *, walks: bool) -> tuple[str, ...]:
     return names
 
 
+_NOT_NEGATIVE = "policy", "average", "paid", "plan", "balance"
+"""Tables without negative numbers. Regrets and predictions may be negative."""
+
+_ROUNDING = 1e-6
+"""How far a probability may exceed 1."""
+
+MOST_COUNTED = 2**50
+"""The largest plausible count of iterations or nodes in a file: years of work."""
+
+
 class SolverState:
     """What a solver has learned, and where it is.
 
@@ -457,6 +467,17 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
+            if name in _NOT_NEGATIVE and (table < 0).any():
+                raise DamagedError(
+                    f"The checkpoint's table {name!r} has numbers below 0."
+                )
+        if (self.tables.policy > 1 + _ROUNDING).any():
+            raise DamagedError("The checkpoint's policy has probabilities above 1.")
+        if (walk.cursor > MOST_COUNTED).any():
+            raise DamagedError(
+                f"The checkpoint's counters {walk.cursor.tolist()} are above "
+                f"{MOST_COUNTED}."
+            )
         player = walk.cursor[layout.PLAYER]
         most = self.tree.num_players if self.algorithm.alternating else 1
         if (walk.cursor < 0).any() or player >= most:

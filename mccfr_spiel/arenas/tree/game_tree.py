@@ -266,8 +266,10 @@ class GameTree(InfosetTable):
 
     @property
     def nodes(self) -> np.ndarray:
-        """`[N]` of dtype NODE."""
-        return self.node_store.used()
+        """`[N]` of dtype NODE, read-only."""
+        view = self.node_store.used().view()
+        view.flags.writeable = False
+        return view
 
     @property
     def chance_probs(self) -> np.ndarray:
@@ -297,7 +299,7 @@ class GameTree(InfosetTable):
     def arrays(self) -> TreeArrays:
         """What kernels read of the tree, as it is now."""
         return TreeArrays(
-            nodes=self.nodes,
+            nodes=self.node_store.used(),
             infosets=self.met.used(),
             chance_probs=self.chance_probs,
             chance_cdf=self.chance_cdf,
