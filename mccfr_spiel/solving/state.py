@@ -473,6 +473,10 @@ class SolverState:
                 )
         if (self.tables.policy > 1 + _ROUNDING).any():
             raise DamagedError("The checkpoint's policy has probabilities above 1.")
+        if self.walks and not self._forgets and self._has_negative_debts():
+            raise DamagedError(
+                "The checkpoint's tables 'average' and 'paid' contradict each other."
+            )
         if (walk.cursor > MOST_COUNTED).any():
             raise DamagedError(
                 f"The checkpoint's counters {walk.cursor.tolist()} are above "
@@ -486,6 +490,12 @@ class SolverState:
                 "solver between two updates."
             )
         walk.marks[layout.WALKER] = player
+
+    def _has_negative_debts(self) -> bool:
+        """Whether an infoset was paid more than its parent sequence has received."""
+        infosets, tables = self.tree.infosets, self.tables
+        received = tables.average[infosets["parent"]]
+        return bool((tables.paid[: len(infosets)] > received * (1 + _ROUNDING)).any())
 
     @functools.cached_property
     def leaves_digest(self) -> str | None:
