@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.checkpoint import CheckpointError, Contents
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards=9,imp_info=True,"
@@ -78,7 +78,7 @@ def test_forged_checkpoints_are_refused_or_play_by_probabilities():
                 values = (-1, 2**30, 5, np.iinfo(array.dtype).max // 2)
             array.flat[rng.integers(array.size)] = values[rng.integers(4)]
         try:
-            loaded = ms.Solver.from_contents((header, arrays))
+            loaded = ms.Solver.from_contents(Contents(header, arrays))
             loaded.iterate(3)
             vectors = loaded.current_vector(), loaded.average_vector()
         except (CheckpointError, ValueError):
