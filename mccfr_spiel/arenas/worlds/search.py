@@ -199,7 +199,8 @@ def _stand_at_deal(scene, level, player, entry):
     count = played.list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
         return played.BROKEN - 1 - count, np.int64(0)
-    return played.list_outcomes(rules, game, path, scene.tree, count), count
+    nodes = played.nodes_of(scene.tree, game, scene.known, path, rules)
+    return played.list_outcomes(nodes, count), count
 
 
 @inlined

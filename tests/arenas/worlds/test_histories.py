@@ -125,7 +125,7 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="has no compiled rules"):
-        ms.nash_conv("tic_tac_toe", None, store="none")
+        ms.nash_conv("tic_tac_toe", {}, store="none")
     with pytest.raises(ValueError, match="store='none' keeps no tree"):
         ms.Solver(GAMES[2], ms.algorithms.PRUNED_CFR, store="none")
     tree = complete_table(GAMES[3], store="none")
