@@ -41,12 +41,20 @@ def has_interpreted_files_only(arguments: Sequence[str]) -> bool:
     paths = [pathlib.Path(argument.partition("::")[0]) for argument in arguments]
     files = [path.resolve() for path in paths if path.suffix == ".py" or path.is_dir()]
     return bool(files) and all(
-        file.is_relative_to(tests)
-        and f"{file.relative_to(tests).as_posix()}/".startswith(
-            tuple(name if name.endswith("/") else f"{name}/" for name in INTERPRETED)
-        )
-        for file in files
+        file.is_relative_to(tests) and is_interpreted(file, tests) for file in files
     )
+
+
+def is_interpreted(file: pathlib.Path, tests: pathlib.Path) -> bool:
+    """Whether the tests of a file or folder run without the JIT, unless one is marked
+    otherwise."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    for mark, answer in (("interpreted", True), ("compiled", False), ("both", False)):
+        if f"\npytestmark = pytest.mark.{mark}\n" in text:
+            return answer
+    path = f"{file.relative_to(tests).as_posix()}/"
+    names = (name if name.endswith("/") else f"{name}/" for name in INTERPRETED)
+    return path.startswith(tuple(names))
 
 
 if has_interpreted_files_only(sys.argv[1:]) and "NUMBA_BOUNDSCHECK" not in os.environ:
@@ -86,19 +94,24 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Marks the tests that run without the JIT, and keeps those of the present mode."""
     tests = pathlib.Path(__file__).parent
-    is_interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+    is_jit_off = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
     kept, dropped = [], []
     for item in items:
         file = item.path.relative_to(tests).as_posix()
         has_mode = any(map(item.get_closest_marker, ("compiled", "both")))
         if file.startswith(INTERPRETED) and not has_mode:
             item.add_marker(pytest.mark.interpreted)
-        is_of_mode = (item.get_closest_marker("interpreted") is not None) == (
-            is_interpreted
-        )
+        is_marked = item.get_closest_marker("interpreted") is not None
+        is_of_mode = is_marked == is_jit_off
         runs = is_of_mode or item.get_closest_marker("both") is not None
         (kept if runs else dropped).append(item)
     if not config.option.markexpr and "NUMBA_BOUNDSCHECK" not in os.environ:
+        if dropped and not kept:
+            mode = "0" if is_jit_off else "1"
+            raise pytest.UsageError(
+                "All of these tests run in the other mode. Set the environment "
+                f"variable NUMBA_DISABLE_JIT={mode}."
+            )
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
 

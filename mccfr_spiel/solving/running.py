@@ -193,9 +193,16 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _takes_one(function: Any) -> bool:
-    """Whether a function can be called with one argument, such as a solver."""
+    """Whether a function can be called with a solver as its only argument.
+
+    Functions of a game and a policy, such as `ms.nash_conv`, are refused by the name of
+    their first parameter.
+    """
     try:
-        inspect.signature(function).bind(None)
+        signature = inspect.signature(function)
+        if next(iter(signature.parameters), "") == "game":
+            return False
+        signature.bind(None)
     except ValueError:  # it is built in, and does not say
         return True
     except TypeError:  # or it is no function

@@ -236,7 +236,7 @@ def test_a_bad_parameter_is_named(game, message):
 
 def _write_example(folder: pathlib.Path) -> pathlib.Path:
     page = (_ROOT / "docs" / "own_game.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
     file = folder / "cups.py"
     file.write_text(code)
     return file

@@ -148,4 +148,4 @@ def test_a_huge_walk_is_refused_within_seconds_at_any_max_memory(algorithm):
         with pytest.raises(WalkTooLargeError, match="surely"):
             solver.iterate(1)
         assert time.process_time() - began < 10
-        assert solver.tree.rule_store.bytes_used() < 2**28
+        assert solver.tree.known.bytes_used() < 2**28
