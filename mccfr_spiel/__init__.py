@@ -18,7 +18,7 @@ attributes of this package:
 
 import lazy_loader
 
-from mccfr_spiel.common.folders import games_of_checkout
+from mccfr_spiel.common.checkout import games_of_checkout
 
 __version__ = "0.2.0"
 

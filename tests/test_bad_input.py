@@ -1,5 +1,7 @@
 """Refusals of policies, locks, checkpoints, estimators and games that are too large."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -19,7 +21,11 @@ def test_policy_with_an_illegal_action_is_refused():
     tree = ms.GameTree("kuhn_poker").expand_all()
     table = {name: {0: 0.5, 1: 0.5} for name in tree.info_states}
     assert ms.nash_conv("kuhn_poker", table) == pytest.approx(11 / 12)
-    for extra in ({0: 0.5, 1: 0.5, 7: 0.25}, {3: 0.5, 4: 0.5}):
+    for extra in (
+        {0: 0.5, 1: 0.5, 7: 0.25},
+        {3: 0.5, 4: 0.5},
+        {0: 0.5, 1: 0.5, None: 0.25},
+    ):
         with pytest.raises(ValueError, match=r"legal actions are \[0, 1\]. Remove"):
             ms.nash_conv("kuhn_poker", table | {"0": extra})
     harmless = {0: 0.5, 1: 0.5, 7: 0.0}
@@ -120,3 +126,31 @@ def test_hopeless_passes_over_histories_are_refused_soon():
         with pytest.raises(ms.TreeFullError, match="visits all of them in each pass"):
             ms.Solver(GOOFSPIEL, ms.CFR, store="none", max_memory=max_memory)
         assert attempt == 0 or time.process_time() - began < 10  # the first compiles
+
+
+INTERRUPTED = """
+import signal, sys, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mccfr_spiel.command_line.entry import main
+assert "numpy" not in sys.modules, "numpy is imported before Ctrl-C is handled"
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == NAME:
+            dead = set()
+            reference = weakref.ref(dead, lambda _: signal.raise_signal(signal.SIGINT))
+            del dead
+
+sys.meta_path.insert(0, Finder())
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["mccfr_spiel.command_line.main", "numpy", "numba"])
+def test_interrupt_during_import_ends_the_program_without_a_traceback(module):
+    # In a callback a KeyboardInterrupt is printed and lost, and the program continues.
+    program = INTERRUPTED.replace("NAME", repr(module))
+    words = [sys.executable, "-c", program, "solve", "kuhn_poker", "--iterations=1"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert ended.stderr == ""
+    assert ended.returncode == 130

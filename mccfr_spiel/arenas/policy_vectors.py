@@ -99,15 +99,15 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
         try:
             for s, action in enumerate(legal, start):
                 vector[s] = found.get(action, 0.0)
-            extra = [action for action in found.keys() - {*legal} if found[action] != 0]
+            extra = [a for a, p in found.items() if p != 0 and a not in legal]
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"The policy has {found!r} at {where}, and not action -> probability."
             ) from error
         if extra:
             raise ValueError(
-                f"The policy has the actions {sorted(found)} at {where}, but the legal "
-                f"actions are {legal}. Remove {sorted(extra)}."
+                f"The policy has the actions {[*found]} at {where}, but the legal "
+                f"actions are {legal}. Remove {extra}."
             )
     return checked_vector(tree, vector)
 

@@ -4,6 +4,7 @@ arrays.py          how nodes, infosets and sequences are numbered, and their rec
 refusals.py        checks of arguments that public functions share
 limits.py          the budget of bytes, and forecasts of what a task needs
 display.py         how objects look: a line, a table of text, a table in a notebook
+checkout.py        the folder of games in a clone
 folders.py         atomic writes, locks, rows, the names of the files of a run
 checkpoint.py      the format of saved objects
 """

@@ -56,22 +56,6 @@ class CompileCacheWarning(UserWarning):
     """Compiled code cannot be kept, so every process will compile it again."""
 
 
-_PACKAGE = pathlib.Path(__file__).parents[1]
-
-
-def games_of_checkout() -> pathlib.Path | None:
-    """The folder that is `mccfr_spiel.games` in a clone of the repository.
-
-    There it stands beside the package, as it does for an editable installation. A wheel
-    has it inside the package, and then this is None.
-    """
-    root = _PACKAGE.parent
-    if (_PACKAGE / "games").is_dir() or not (root / "pyproject.toml").is_file():
-        return None
-    folder = root / "games"
-    return folder if (folder / "__init__.py").is_file() else None
-
-
 def user_cache_folder() -> pathlib.Path:
     """The user's own cache folder for this package (absolute, not created).
 

@@ -44,9 +44,9 @@ from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
+from mccfr_spiel.common.checkout import games_of_checkout
 from mccfr_spiel.common.folders import (
     CompileCacheWarning,
-    games_of_checkout,
     make_private,
     user_cache_folder,
     write_file,
