@@ -31,7 +31,7 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.teams import FINISHED, HELPED, new_desk
+from mccfr_spiel.kernels.tickets import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",
@@ -96,7 +96,7 @@ def cut_everything() -> None:
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
         },
-        "kernels.apply": {"NODES_OF_GROUP": (1, 2**18)},
+        "kernels.batches": {"NODES_OF_GROUP": (1, 2**18)},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")

@@ -7,7 +7,8 @@ have a dilated entropy: FTRL, online mirror descent, and their relatives.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_spiel.algorithms.parts import Minimizer, Ranges, checked_horizon
+from mccfr_spiel.algorithms.minimizer import Minimizer, Ranges
+from mccfr_spiel.algorithms.part import checked_horizon
 
 # --- rules that play by regrets -------------------------------------------------------
 

@@ -14,7 +14,7 @@ from mccfr_spiel.arenas.arena import Engine, GradientPass, NoGrowth
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import INFOSET
-from mccfr_spiel.kernels import passes, regret_pruning, teams
+from mccfr_spiel.kernels import passes, plans, regret_pruning, teams, traversal
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
@@ -142,7 +142,7 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        passes.fill_plan(self.table.infosets, policy, plan)
+        plans.fill_plan(self.table.infosets, policy, plan)
         return plan
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
@@ -250,13 +250,13 @@ class TreePass(FullPass):
         gradient = np.zeros_like(plan)
         for player in players:
             infosets = self.table.infosets
-            passes.fill_gradient(infosets, self.arrays, player, plan, gradient)
+            plans.fill_gradient(infosets, self.arrays, player, plan, gradient)
         return Gradient(gradient, len(players) * self.table.num_nodes)
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """As in FullPass."""
         reaches = np.zeros(self.table.num_infosets)
-        passes.add_reaches(self.table.arrays, plan, reaches)
+        traversal.add_reaches(self.table.arrays, plan, reaches)
         return reaches
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

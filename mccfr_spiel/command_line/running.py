@@ -46,7 +46,7 @@ from mccfr_spiel.experiments.settings import (
     measure,
     named_settings,
 )
-from mccfr_spiel.kernels.jit import seconds_compiled
+from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.solving.reading import write_policy

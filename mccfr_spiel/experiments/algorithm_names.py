@@ -34,11 +34,12 @@ from mccfr_spiel.algorithms import (
     OwnPart,
     Part,
     Sampling,
+    averages,
     check_algorithm,
     full,
     near_algorithms,
-    parts,
     polynomial,
+    samplings,
     schedule_of,
     value_in,
 )
@@ -224,7 +225,9 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Sampling)
+    name.lower(): one
+    for name, one in vars(samplings).items()
+    if isinstance(one, Sampling)
 }
 SAMPLINGS["pruned"] = full(prune=True)
 SAMPLINGS["pruned_by_regret"] = full(prune="regret")
@@ -238,7 +241,9 @@ MINIMIZERS: dict[str, Minimizer] = {
 """The local rules with their default parameters; the step size is 1."""
 
 AVERAGINGS = {
-    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Averaging)
+    name.lower(): one
+    for name, one in vars(averages).items()
+    if isinstance(one, Averaging)
 }
 """The averages, as settings call them."""
 

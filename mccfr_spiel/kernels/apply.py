@@ -27,169 +27,14 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.jit import inlined, jit, pasted
+from mccfr_spiel.kernels.batches import GROWING, present_batch, walks_at
+from mccfr_spiel.kernels.discounts import advance, rates_since
+from mccfr_spiel.kernels.jit import inlined, pasted
+from mccfr_spiel.kernels.lazy_average import average_weight, pay_debt, pay_met
 from mccfr_spiel.kernels.minimizers import Rule
-from mccfr_spiel.kernels.regret_rules import advance, match_kept, rates_since, scheduled
+from mccfr_spiel.kernels.regret_rules import match_kept
 from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.kernels.tables import Tables, Task, Walk
-
-# --- the average of all plans, kept without touching infosets that no walk meets ------
-
-
-@inlined
-def average_weight(iteration: int, settings: np.ndarray, before: float) -> float:
-    """The weight of an iteration's plans in the average.
-
-    It is iteration ** gamma. If gamma changes, to gamma(t) in iteration t, then before
-    iteration t all that is in the average is multiplied by ((t - 1) / t) ** gamma(t).
-    The weights here grow by the inverse instead, which is the same average. If it is a
-    user's own, the weight stands behind the settings.
-
-    Args:
-        iteration: its number, from 1 on.
-        settings: see `tables.NUM_SETTINGS`.
-        before: the weight of the iteration before.
-    """
-    gamma, change = settings[layout.GAMMA], settings[layout.GAMMA_CHANGE]
-    first = np.int64(settings[layout.WEIGHTS_FROM])
-    if first > 0:
-        return settings[layout.NUM_SETTINGS + iteration - first]
-    if change == 0.0:
-        if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
-            return 1.0 * iteration if gamma == 1.0 else 1.0
-        return iteration**gamma
-    if iteration == 1:
-        return 1.0
-    gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
-    return before * (iteration / (iteration - 1)) ** gamma
-
-
-@pasted
-def pay_debt(
-    tables: Tables, infoset: int, settled: float, start: int, stop: int
-) -> None:
-    """Adds to the average what an infoset owes it since it was last met.
-
-    Args:
-        tables: of which `average` and `paid` change.
-        infoset: whose debt is paid.
-        settled: what the average has at the player's sequence before the infoset.
-        start: the infoset's first sequence.
-        stop: the end of its sequences.
-    """
-    debt = settled - tables.paid[infoset]
-    for s in range(start, stop):
-        tables.average[s] += tables.policy[s] * debt
-    tables.paid[infoset] = settled
-
-
-@jit
-def settle_average(
-    infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
-) -> None:
-    """Adds to `average` what every infoset owes it, so that it holds whole sums.
-
-    Ancestors come first, so an infoset's parent has been paid when its turn comes.
-    """
-    for infoset in range(len(infosets)):
-        start = infosets[infoset]["first_sequence"]
-        debt = average[infosets[infoset]["parent"]] - paid[infoset]
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            average[s] += policy[s] * debt
-
-
-@jit
-def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
-    """Turns sums of plans into a policy, uniform where the player never plays to.
-
-    Equal sums become 1 / count to the bit, as at infosets that a tree has not met.
-    """
-    for infoset in range(len(infosets)):
-        start = infosets[infoset]["first_sequence"]
-        stop = start + infosets[infoset]["num_actions"]
-        total = 0.0
-        are_equal = True
-        for s in range(start, stop):
-            total += average[s]
-            are_equal = are_equal and average[s] == average[start]
-        for s in range(start, stop):
-            average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
-
-
-# --- batches: several walks for a player against the same policies, then one update ---
-
-
-GROWING = 0
-"""Stands for the number of walks in an iteration where that grows with the
-iterations."""
-
-ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
-"""A growing batch has one walk for every 64 iterations so far, rounded down to a power
-of two, and at most the second number. The policies of 1.6 % of the run are then
-as if a walk had not yet been made when the next one begins, which costs next to nothing
-(docs/scaling.md)."""
-
-
-def plain_walks_at(given: int, iteration: int) -> tuple[int, int]:
-    """How many walks for a player come before an iteration, and how many it has.
-
-    Draws go by the number of a walk among all of them, from 1 on, so that those of
-    batches of one are as they always were, and no two walks share a stream.
-
-    Args:
-        given: the walks for a player in an iteration, or GROWING.
-        iteration: from 1 on.
-    """
-    if given != GROWING:
-        return (iteration - 1) * given, given
-    # One pass counts the walks of the iterations from `first` on that have one batch.
-    walks, first, batch = 0, 1, 1
-    while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
-        walks += (2 * ITERATIONS_A_WALK * batch - first) * batch
-        first = 2 * ITERATIONS_A_WALK * batch
-        batch *= 2
-    return walks + (iteration - first) * batch, batch
-
-
-walks_at = inlined(plain_walks_at)
-
-NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
-"""The groups into which a batch of walks over rules is cut, and the least and the most
-nodes of a group. A batch has more groups only where they would exceed the most."""
-
-
-@pasted
-def present_iteration(walk: Walk) -> Any:
-    """The number of the iteration to which the walks for the next update belong."""
-    return walk.cursor[layout.ITERATION] + (walk.cursor[layout.PLAYER] == 0)
-
-
-@pasted
-def present_batch(task: Task, walk: Walk) -> Any:
-    """The walks for each player in that iteration."""
-    return walks_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))[1]
-
-
-@inlined
-def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
-    """How many walks of the present batch make a group; 0 if they are not left to
-    groups.
-
-    It follows from how long walks have been so far, the same for any number of threads.
-    """
-    given, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
-    (before, batch), (least, most) = walks_at(given, iteration), NODES_OF_GROUP
-    num_walks = num_players * before + walk.cursor[layout.PLAYER] * batch
-    touched = walk.cursor[layout.NODES_TOUCHED]
-    is_known = num_walks > 0 and touched > 0
-    if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not is_known:
-        return np.int64(0)
-    mean = touched / num_walks
-    groups = min(np.int64(mean * batch / least), NUM_GROUPS, batch)
-    if groups < 2 or mean > most:
-        return np.int64(0)
-    return min(-(-batch // groups), max(np.int64(most / mean), 1))
-
 
 # --- the update after some walks: the only writer of what a solver has learned --------
 
@@ -278,19 +123,6 @@ def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None
     marks[layout.WALKER] = cursor[layout.PLAYER]
     marks[layout.NUM_MET] = marks[layout.TOUCHED] = 0
     marks[layout.NOTED] = marks[layout.PASSED] = 0
-
-
-@inlined
-def pay_met(
-    infosets: np.ndarray, tables: Tables, met: np.ndarray, first: int, stop: int
-) -> None:
-    """Has the infosets `met[first:stop]` pay their debts to the average."""
-    for visit in range(first, stop):
-        infoset = np.int64(met[visit])
-        start = np.int64(infosets[infoset]["first_sequence"])
-        end = start + infosets[infoset]["num_actions"]
-        settled = tables.average[infosets[infoset]["parent"]]
-        pay_debt(tables, infoset, settled, start, end)
 
 
 def make_apply(

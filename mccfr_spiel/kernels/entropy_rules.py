@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
+from mccfr_spiel.kernels.discounts import Rates
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.regret_rules import Rates
 from mccfr_spiel.kernels.tables import Tables
 
 

@@ -19,10 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.kernels import passes
+from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, THE_TOP
 from mccfr_spiel.kernels.jit import inlined, jit
+from mccfr_spiel.kernels.passes import DOWNWARD, WAY, go_down, go_up
+from mccfr_spiel.kernels.plans import add_rows, fill_plan_at
 from mccfr_spiel.kernels.tables import DONE, Blocks, Passes
-from mccfr_spiel.kernels.teams import take_pieces
+from mccfr_spiel.kernels.tickets import take_pieces
 
 
 class Evaluation(NamedTuple):
@@ -63,25 +65,25 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
         return DONE
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
-    passes.go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     _read_leaves(work, 0, num_players)
-    passes.go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
 
 
 @jit(nogil=True)
 def evaluate_piece(work, desk, piece):
     """Goes the leader's way through a block, or through the top."""
-    blocks, is_top = work.blocks, piece == passes.THE_TOP
+    blocks, is_top = work.blocks, piece == THE_TOP
     is_cut = not is_top and len(blocks.kinds) > 0
     begin, end = np.int64(0), np.int64(len(blocks.top))
     if not is_top:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
-    if desk[passes.WAY] == passes.DOWNWARD:
+    if desk[WAY] == DOWNWARD:
         for visit in range(begin, end):
             infoset = np.int64(blocks.top[visit]) if is_top else visit
-            if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == passes.IN_TOP):
-                passes.fill_plan_at(work.infosets, work.policy, work.plan, infoset)
+            if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == IN_TOP):
+                fill_plan_at(work.infosets, work.policy, work.plan, infoset)
         return
     # Leaves are read forward, as they lie in memory. Those after sequences of the top
     # lie among them.
@@ -97,9 +99,9 @@ def evaluate_piece(work, desk, piece):
             work.got[parent] += work.got[start]
             work.best[parent] += work.best[start]
             continue
-        kind = blocks.kinds[infoset] if is_cut else np.uint8(passes.INNER)
-        if kind != passes.IN_TOP:
-            _respond(work, infoset, kind == passes.ROOT)
+        kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
+        if kind != IN_TOP:
+            _respond(work, infoset, kind == ROOT)
 
 
 @inlined
@@ -107,7 +109,7 @@ def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
     """Writes what the leaves right after the sequences `start .. stop - 1` pay."""
     num_others = work.passes.others.shape[1]
     for s in range(start, stop):
-        paid = passes.add_rows(work.passes, work.plan, s, num_others, 0.0)
+        paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
         work.got[s] = work.best[s] = paid
 
 

@@ -26,13 +26,12 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import carray, from_dtype
 
-from mccfr_spiel.kernels.jit import PASTED
+from mccfr_spiel.kernels.drafts import PASTED
 
 _WIDTH = 3
 """The numbers in a slot, one slot for each array: address, rows, columns."""
@@ -217,36 +216,3 @@ def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) ->
         meminfo=None,  # the view owns no memory, so that references are never counted
     )
     return view._getvalue()
-
-
-# --- asking the processor for memory before it is needed ------------------------------
-
-
-def prefetch(array, index):
-    """Starts to load an entry of an array into the caches, and does nothing else."""
-
-
-def _emit(context: Any, array: Any, index: Any) -> Any:
-    integer = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
-    to_read, to_be_kept, data = 0, 3, 1
-
-    def generate(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        entry = builder.gep(view.data, [arguments[1]])
-        function = cgutils.get_or_insert_function(
-            builder.module, kind, "llvm.prefetch.p0i8"
-        )
-        hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
-        builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
-_prefetch: Any = intrinsic(_emit)
-
-
-@overload(prefetch, jit_options=PASTED)
-def _compiled_prefetch(array, index):
-    return lambda array, index: _prefetch(array, index)

@@ -37,16 +37,10 @@ from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from mccfr_spiel.kernels import entropy_rules, regret_rules
-from mccfr_spiel.kernels.jit import (
-    IS_COMPILED,
-    inlined,
-    jit,
-    made_with,
-    uncached,
-    why_not,
-)
-from mccfr_spiel.kernels.regret_rules import AHEAD, Rates
+from mccfr_spiel.kernels import discounts, entropy_rules, regret_rules
+from mccfr_spiel.kernels.discounts import AHEAD, Rates
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, uncached, why_not
+from mccfr_spiel.kernels.sources import made_with
 from mccfr_spiel.kernels.tables import SEED
 
 _Others = ParamSpec("_Others")
@@ -71,7 +65,7 @@ class Rule(NamedTuple):
 
     update: Callable[..., float]
     start: Callable[..., None] = start_uniform
-    rates: Callable[..., Rates] = regret_rules.constant
+    rates: Callable[..., Rates] = discounts.constant
     discounts: bool = False
     looks_ahead: bool = False
 
@@ -82,10 +76,10 @@ RULES = {
         regret_rules.match_regrets_plus, regret_rules.start_regrets
     ),
     "discounted_regret_matching": Rule(
-        regret_rules.discount_regrets, rates=regret_rules.of_two_powers, discounts=True
+        regret_rules.discount_regrets, rates=discounts.of_two_powers, discounts=True
     ),
     "predictive_regret_matching_plus": Rule(
-        regret_rules.predict_regrets, rates=regret_rules.of_one_power, discounts=True
+        regret_rules.predict_regrets, rates=discounts.of_one_power, discounts=True
     ),
     "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
     "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),

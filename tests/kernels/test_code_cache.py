@@ -14,14 +14,9 @@ import pytest
 
 import mccfr_spiel
 from mccfr_spiel.common.folders import CompileCacheWarning
-from mccfr_spiel.kernels import jit as made
-from mccfr_spiel.kernels.jit import (
-    config,
-    jit,
-    seconds_compiled,
-    uncached,
-    working_clock,
-)
+from mccfr_spiel.kernels import code_cache
+from mccfr_spiel.kernels.compile_time import seconds_compiled, working_clock
+from mccfr_spiel.kernels.jit import config, jit, uncached
 
 OLD = time.time() - 40 * 24 * 3600
 
@@ -36,8 +31,8 @@ needs_modes = pytest.mark.skipif(
 def base(tmp_path, monkeypatch):
     """A folder where code is kept that is made during a test."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(made, "_given_up", set())
-    made._is_made.cache_clear()
+    monkeypatch.setattr(code_cache, "_given_up", set())
+    code_cache._is_made.cache_clear()
     return tmp_path
 
 
@@ -114,7 +109,7 @@ def test_code_below_a_folder_that_others_may_write_to_is_not_run(
     assert jit(double)(3) == 6
     (folder,) = inner.iterdir()
     (folder / shared).resolve().chmod(0o777)
-    made._is_made.cache_clear()
+    code_cache._is_made.cache_clear()
     with pytest.warns(CompileCacheWarning, match="others may write to"):
         assert jit(double)(3) == 6
     with warnings.catch_warnings():

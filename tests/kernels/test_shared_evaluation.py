@@ -23,7 +23,7 @@ GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 def share_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets, and no stack be
     high enough at first."""
-    monkeypatch.setattr("mccfr_spiel.kernels.passes.HEIGHT", 2)
+    monkeypatch.setattr("mccfr_spiel.kernels.traversal.HEIGHT", 2)
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.atomics import load
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.kernels.teams import (
+from mccfr_spiel.kernels.tickets import (
     CLAIMED,
     FAILED,
     FINISHED,
     add_one,
-    load,
     next_ticket,
     open_tickets,
 )

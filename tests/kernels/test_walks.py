@@ -16,7 +16,7 @@ from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
 from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
+from mccfr_spiel.kernels.batches import GROWING, plain_walks_at
 from mccfr_spiel.kernels.regret_rules import SKIPPED
 from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.solving import state

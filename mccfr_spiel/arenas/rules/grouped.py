@@ -32,8 +32,9 @@ from mccfr_spiel.arenas.rules.played import (
 )
 from mccfr_spiel.arenas.rules.walks import PLAYED, start_new, views
 from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
-from mccfr_spiel.kernels import apply
-from mccfr_spiel.kernels.apply import NUM_GROUPS
+from mccfr_spiel.kernels import apply, batches
+from mccfr_spiel.kernels.atomics import load
+from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
@@ -60,7 +61,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
+from mccfr_spiel.kernels.tickets import FAILED, NOTES, add_one, share, take_pieces
 from mccfr_spiel.kernels.walk import LARGE, Source, make_walk
 
 NUM_EVENTS, NODES, STATUS = range(3)
@@ -424,7 +425,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
         """Makes the walks of a group, and packs their results."""
         tree, tables, path, stack = mine
-        batch = apply.present_batch(task, walk)
+        batch = batches.present_batch(task, walk)
         own = own_of(groups, row, path.uniform, plan)
         own.known.counts[INFOSETS] = own.known.counts[SEQUENCES] = 0
         own.known.rows[0]["start"] = 0
@@ -472,13 +473,13 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         # the end of the job or when the status is not DONE.
         while True:
             if plan[MERGED] == plan[WALKED]:
-                size = apply.walks_of_group(task, walk, num_players)
+                size = batches.walks_of_group(task, walk, num_players)
                 if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
                     if apply.is_at_end(task, walk):
                         return np.int64(DONE)
                     if size == 0:
                         return np.int64(NEEDS_ONE_THREAD)
-                left, desk[SIZE] = apply.present_batch(task, walk) - marks[WALK], size
+                left, desk[SIZE] = batches.present_batch(task, walk) - marks[WALK], size
                 plan[NUM_KNOWN] = known.counts[INFOSETS]
                 plan[FIRST_OWN] = known.counts[SEQUENCES]
                 plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
@@ -488,7 +489,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             status = merge(start_tables, task, nodes, tables, walk, groups, plan)
             if status != DONE:
                 return status
-            walks = plan[WALKED] * apply.walks_of_group(task, walk, num_players)
+            walks = plan[WALKED] * batches.walks_of_group(task, walk, num_players)
             plan[MERGED] = plan[WALKED] = 0
             status = apply.after_stretch(task, walk, walks, num_players)
             if status == DONE:

@@ -44,8 +44,9 @@ from mccfr_spiel.arenas.rules.description import (
 from mccfr_spiel.common.arrays import MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT
-from mccfr_spiel.kernels.frame import prefetch
-from mccfr_spiel.kernels.jit import IS_COMPILED, PASTED, inlined, jit, why_not
+from mccfr_spiel.kernels.drafts import PASTED
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, why_not
+from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
 
 DONE = 0

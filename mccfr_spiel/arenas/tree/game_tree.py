@@ -42,7 +42,7 @@ from mccfr_spiel.common import display, limits, refusals
 from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.display import brief, counted, never_raises, title
 from mccfr_spiel.common.limits import MaxMemory, TreeFullError
-from mccfr_spiel.kernels import passes
+from mccfr_spiel.kernels import plans, traversal
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
@@ -373,8 +373,8 @@ class GameTree(InfosetTable):
         if self.abstraction is not None or not self.is_complete:
             return None
         plan, reaches = np.ones_like(policy), np.zeros(self.num_infosets)
-        passes.fill_plan(self.infosets, policy, plan)
-        passes.add_reaches(self.arrays, plan, reaches)
+        plans.fill_plan(self.infosets, policy, plan)
+        traversal.add_reaches(self.arrays, plan, reaches)
         return reaches * plan[self.infosets["parent"]]
 
     # --- how large it may become -------------------------------------------

@@ -21,20 +21,19 @@ import numpy as np
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.limits import num_cores
-from mccfr_spiel.kernels.passes import (
+from mccfr_spiel.kernels.blocks import (
     INNER,
     MOST_BLOCKS,
     ROOT,
     find_blocks,
     find_cuts,
-    leaves_walk,
     mark_kinds,
-    walk_whole,
 )
 from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import WORK_OF_SEQUENCE, Blocks, Passes, TreeArrays
+from mccfr_spiel.kernels.traversal import leaves_walk, walk_whole
 
 MOST_SEARCHED = 2_000_000
 """The number of open nodes at which a search gives up."""

@@ -23,7 +23,7 @@ from mccfr_spiel.arenas.worlds.passes import (
 )
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.kernels.plans import fill_plan
 
 _TOLERANCE = 1e-9
 """Largest accepted error of a sum of returns, relative to the largest payoff."""

@@ -9,7 +9,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing
 from mccfr_spiel.arenas.rules import store, walks
-from mccfr_spiel.kernels import apply, teams
+from mccfr_spiel.kernels import batches, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
 from tests.arenas.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
@@ -28,7 +28,7 @@ def calls(monkeypatch) -> list[tuple[int, int]]:
         The number of threads and the status of each call for groups.
     """
     if not IS_COMPILED:
-        monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, 2**18))
+        monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2**18))
     found, run = [], teams.run
 
     def noted(work, num_threads, *arguments, **more):
