@@ -1,25 +1,15 @@
-"""The update after some walks: the only writer of what a solver has learned.
+"""The update after the walks of an iteration, the only writer of learned state.
 
-Walks leave a gradient that is 0 except at the sequences of the infosets that they met,
-and the list of these infosets, ancestors first. An update takes the infosets from the
-last one up. Each pays its debt to the average, then a rule moves its policy, clears the
-gradient that it has used, and passes a value up to the parent's gradient. A walk alone
-has carried along what the average has before each infoset. Otherwise all debts are paid
-first, ancestors first, while no policy has moved yet.
+Walks leave a gradient, and a list of the infosets that they met, ancestors first. An
+update processes this list bottom-up. At each infoset it adds the debt to the average
+(lazy_average.py), moves the policy by the local rule, clears the gradient, and adds the
+value of the infoset to the gradient of the parent sequence.
 
-**The average policy** is that of the weighted sum of the realization plans of all
-iterations. Adding a plan to the sum in every iteration would visit every sequence.
-Instead the sums are lazy, and exact nonetheless. While a policy does not move, what is
-added at an infoset is the policy times what is added at its parent sequence. So it is
-enough to add, when a walk next meets the infoset and before its policy moves, the
-policy times all that has come to the parent since. `Tables.average[s]` is the sum at
-sequence s up to then, and `Tables.paid[i]` the sum that infoset i's parent had then;
-the difference to what the parent has now is the infoset's debt.
+All debts of an update must be paid with the old policies. A walk that runs alone has
+stored the average at each parent sequence in `Walk.settled`, so each infoset can pay
+right before its policy moves. Otherwise all infosets of the list pay first.
 
-**Players who forget** have an update of their own, see visits.py.
-
-**Batches.** Several walks for a player against the same policies are followed by one
-update. They draw from different streams and add to one gradient.
+visits.py has the update for players who forget.
 """
 
 from typing import Any
@@ -36,17 +26,13 @@ from mccfr_spiel.kernels.regret_rules import match_kept
 from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.kernels.tables import Tables, Task, Walk
 
-# --- the update after some walks: the only writer of what a solver has learned --------
-
-
 UNCHANGED = (1.0, 1.0, 1.0)
-"""The rates of rules that do not discount."""
+"""Rates of rules without discounts."""
 
 
 @pasted
 def is_at_end(task: Task, walk: Walk) -> bool:
-    """Whether no walk for the next update may begin, because it would be the first of
-    an iteration beyond the limits of the job."""
+    """Whether the next update would begin an iteration beyond the limits of the job."""
     job, cursor = task.job, walk.cursor
     is_last = cursor[layout.ITERATION] == np.int64(job[layout.LAST_ITERATION])
     is_enough = cursor[layout.NODES_TOUCHED] >= np.int64(job[layout.NODE_LIMIT])
@@ -55,10 +41,10 @@ def is_at_end(task: Task, walk: Walk) -> bool:
 
 @pasted
 def weight_of(task: Task, weight: float, iteration: int) -> float:
-    """What an iteration adds to each updated player's empty sequence in the average.
+    """Returns the increment of the average at each updated player's empty sequence.
 
-    Where batches grow, its weight is taken times the walks, as the gradient has a term
-    for each walk.
+    It is the weight of the iteration. With growing batches it is also multiplied by the
+    number of walks, because the gradient has one term per walk.
     """
     given = np.int64(task.job[layout.BATCH])
     return weight * walks_at(given, iteration)[1] if given == GROWING else weight
@@ -66,10 +52,9 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
 
 @pasted
 def is_due(task: Task, walk: Walk, num_players: int) -> bool:
-    """Whether the update is due when a player's last walk has ended.
+    """Whether the update is due when all walks for a player are complete.
 
-    With simultaneous updates, the walks for the next player come first, if there is
-    one.
+    With simultaneous updates the walks for the next player come first.
     """
     marks = walk.marks
     marks[layout.WALK] = 0
@@ -81,8 +66,12 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
 
 @inlined
 def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> Any:
-    """Counts walks of a batch that is walked in stretches; returns DONE if the update
-    is due, PAUSED if signals should be heard before more walks, else GROW."""
+    """Counts walks of a batch that threads make in several stretches.
+
+    Returns:
+        DONE if the update is due, PAUSED if Python should handle signals before the
+        next walks, else GROW.
+    """
     marks, batch = walk.marks, present_batch(task, walk)
     marks[layout.WALK] = min(marks[layout.WALK] + num_walks, batch)
     if marks[layout.WALK] == batch:
@@ -96,8 +85,15 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
 def begin_update(
     task: Task, tables: Tables, walk: Walk, rates: Any, discounts: bool
 ) -> None:
-    """Begins the iteration if it is the first update of one, and adds it to the average
-    of the players whose walks have ended; `rates` and `discounts` are the rule's."""
+    """Begins an iteration if this is its first update, and adds it to the average.
+
+    Args:
+        task: the job and the settings.
+        tables: the tables; `average` changes at the updated players' empty sequences.
+        walk: the walk; `cursor` and `clock` change.
+        rates: the function `rates` of the rule.
+        discounts: whether the rule discounts memories.
+    """
     cursor, clock = walk.cursor, walk.clock
     if cursor[layout.PLAYER] == 0:
         cursor[layout.ITERATION] += 1
@@ -106,15 +102,16 @@ def begin_update(
         if discounts:
             advance(clock, rates(task.parameters, iteration))
     weight = weight_of(task, clock[layout.AVERAGE_WEIGHT], cursor[layout.ITERATION])
+    # WALKER is the last player with walks: PLAYER itself if players alternate.
     for p in range(cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1):
         tables.average[p] += weight
 
 
 @pasted
 def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
-    """Counts the nodes, and says whose turn it is."""
+    """Counts the touched nodes, selects the next player and resets the marks."""
     cursor, marks = walk.cursor, walk.marks
-    for p in range(num_players):
+    for p in range(num_players):  # values of the roots, at the empty sequences
         tables.gradient[p] = 0.0
     cursor[layout.NODES_TOUCHED] += marks[layout.TOUCHED]
     if task.job[layout.ALTERNATING] != 0:
@@ -133,23 +130,23 @@ def make_apply(
     skips: bool = False,
     part: int = layout.ALONE,
 ) -> Any:
-    """Makes `apply(task, tree, tables, walk, met, first, stop, home)`, the update
-    described above, of the infosets `met[first:stop]`.
+    """Makes `apply(task, tree, tables, walk, met, first, stop, home)`.
 
-    At each it moves the policy, clears the gradient, and adds the value to the gradient
-    of the parent. Where threads share a batch (shared_walks.py), the root of a block's
-    subtree leaves its value in its own first sequence, from which the top takes it. The
-    top's debts must be paid before.
+    It updates the infosets `met[first:stop]` as described above. Where threads share a
+    batch (shared_walks.py), the root of a block leaves its value in its own first
+    sequence, and the top adds it to the parent later. The debts of the top must be paid
+    before.
 
     Args:
         rule: the local rule.
-        met_once: whether no walk comes to an infoset a second time, so that `is_met` is
-            not used.
-        carried: whether `Walk.settled` says what the average has before each infoset.
-            Then each pays right before it moves, which is quicker. Paying by what its
-            parent has paid just now means to wait for that at each level.
-        skips: whether walks leave out actions of very negative regret.
-        part: of a walk. `home` is that of a Log, and None for a walk alone.
+        met_once: whether walks meet each infoset at most once, so that `is_met` is
+            unused.
+        carried: whether `Walk.settled` has the average at each parent sequence. Reading
+            the parent's entry of the average instead would wait for the parent's
+            payment at each level of the tree.
+        skips: whether walks skip actions of very negative regret.
+        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is that of a `Log`;
+            otherwise it is None.
     """
     update, discounts = rule.update, rule.discounts
     in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
@@ -170,6 +167,8 @@ def make_apply(
         infosets, gradient = tree.infosets, tables.gradient
         if pays:
             pay_met(infosets, tables, met, first, stop)
+        # Bottom-up: all infosets below this one have already added their values to its
+        # gradient. `gradient[start:end]` is zero after the pass.
         for visit in range(stop - 1, first - 1, -1):
             infoset = np.int64(met[visit])
             start = np.int64(infosets[infoset]["first_sequence"])
@@ -179,11 +178,15 @@ def make_apply(
                 pay_debt(tables, infoset, walk.settled[visit], start, end)
             if not met_once:
                 tables.is_met[infoset] = 0
+            # In the top, an entry of `home` marks the root of a block. The block has
+            # already updated the root and left the value in its first sequence.
             if in_top and home[start] >= 0:
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
             value = move(task, tables, walk.clock, infoset, parent, start, end)
+            # Odd entries mark roots. Their parents belong to the top, which other
+            # blocks write to as well, so the value stays in the block.
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value

@@ -1,4 +1,15 @@
-"""The average policy, stored as lazily updated sums of plans."""
+"""The average policy, stored as a lazily updated sum of realization plans.
+
+The average policy is the policy of the weighted sum of all iterations' plans. Adding
+each plan eagerly would visit every sequence in every iteration. But as long as the
+policy of an infoset does not move, its sequences receive the policy times the increase
+at the parent sequence. So it suffices to add this product when a walk next meets the
+infoset, before its policy moves. The sums stay exact.
+
+`Tables.average[s]` is the sum at sequence s at the last payment of its infoset.
+`Tables.paid[i]` is the sum at the parent sequence of infoset i at that time. The
+difference to the current sum at the parent is the *debt* of the infoset.
+"""
 
 import numpy as np
 
@@ -10,24 +21,25 @@ from mccfr_spiel.kernels.tables import Tables
 
 @inlined
 def average_weight(iteration: int, settings: np.ndarray, before: float) -> float:
-    """The weight of an iteration's plans in the average.
+    """Returns the weight of an iteration's plans in the average.
 
-    It is iteration ** gamma. If gamma changes, to gamma(t) in iteration t, then before
-    iteration t all that is in the average is multiplied by ((t - 1) / t) ** gamma(t).
-    The weights here grow by the inverse instead, which is the same average. If it is a
-    user's own, the weight stands behind the settings.
+    The weight is iteration ** gamma. If gamma changes over time, the definition is that
+    the average is multiplied by ((t - 1) / t) ** gamma(t) before iteration t is added
+    (Zhang, McAleer, Sandholm 2024). Instead, the weights here grow by the inverse
+    factor, which results in the same average. Weights of a user's function are stored
+    behind the settings.
 
     Args:
-        iteration: its number, from 1 on.
-        settings: see `tables.NUM_SETTINGS`.
-        before: the weight of the iteration before.
+        iteration: index of the iteration, from 1 on.
+        settings: the settings, see `tables.EPSILON`.
+        before: weight of the previous iteration.
     """
     gamma, change = settings[layout.GAMMA], settings[layout.GAMMA_CHANGE]
     first = np.int64(settings[layout.WEIGHTS_FROM])
     if first > 0:
         return settings[layout.NUM_SETTINGS + iteration - first]
     if change == 0.0:
-        if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
+        if gamma == 0.0 or gamma == 1.0:  # avoids a slow power
             return 1.0 * iteration if gamma == 1.0 else 1.0
         return iteration**gamma
     if iteration == 1:
@@ -40,15 +52,17 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
 def pay_debt(
     tables: Tables, infoset: int, settled: float, start: int, stop: int
 ) -> None:
-    """Adds to the average what an infoset owes it since it was last met.
+    """Pays the debt of an infoset to the average.
 
     Args:
-        tables: of which `average` and `paid` change.
-        infoset: whose debt is paid.
-        settled: what the average has at the player's sequence before the infoset.
-        start: the infoset's first sequence.
-        stop: the end of its sequences.
+        tables: the tables; `average` and `paid` change.
+        infoset: the infoset.
+        settled: sum at the parent sequence.
+        start: first sequence of the infoset.
+        stop: end of its sequences.
     """
+    # The policy has not moved since the last payment, so one product pays for all
+    # iterations in between.
     debt = settled - tables.paid[infoset]
     for s in range(start, stop):
         tables.average[s] += tables.policy[s] * debt
@@ -59,9 +73,10 @@ def pay_debt(
 def settle_average(
     infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
 ) -> None:
-    """Adds to `average` what every infoset owes it, so that it holds whole sums.
+    """Pays the debts of all infosets into `average`, which may be a copy.
 
-    Ancestors come first, so an infoset's parent has been paid when its turn comes.
+    Infosets are in topological order, so the sum at a parent sequence is complete when
+    it is read. `paid` does not change.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]
@@ -72,9 +87,9 @@ def settle_average(
 
 @jit
 def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
-    """Turns sums of plans into a policy, uniform where the player never plays to.
+    """Turns sums of plans into a policy, uniform where the player never arrives.
 
-    Equal sums become 1 / count to the bit, as at infosets that a tree has not met.
+    Equal sums result in exactly 1 / count, as at infosets that were never met.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]
@@ -84,6 +99,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
         for s in range(start, stop):
             total += average[s]
             are_equal = are_equal and average[s] == average[start]
+        # x / (x + x + x) may differ from 1 / 3 in the last bit.
         for s in range(start, stop):
             average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
 
@@ -92,7 +108,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
 def pay_met(
     infosets: np.ndarray, tables: Tables, met: np.ndarray, first: int, stop: int
 ) -> None:
-    """Has the infosets `met[first:stop]` pay their debts to the average."""
+    """Pays the debts of the infosets `met[first:stop]`."""
     for visit in range(first, stop):
         infoset = np.int64(met[visit])
         start = np.int64(infosets[infoset]["first_sequence"])

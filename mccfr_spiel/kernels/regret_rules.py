@@ -1,16 +1,15 @@
-"""The rules that play in proportion to cumulative regrets; see minimizers.py.
+"""The compiled rules that play in proportion to positive regrets; see minimizers.py.
 
-Below, r(a) = G(a) - <b, G> are an infoset's instantaneous regrets in this iteration and
-[x]+ is max(x, 0).
+Notation: r(a) = G(a) - <b, G> are the instantaneous regrets of an infoset, [x]+ is
+max(x, 0).
 
-Discounted rules multiply all that an infoset remembers by a factor in each iteration. A
-pass visits every infoset in every iteration, so it can simply do that. A sampled walk
-does not meet most infosets. When it meets one at last, their memory is multiplied by
-the product of all factors since it was last met. That is exact, because a factor
-depends on the iteration and on the sign of the memory only, and what is not met keeps
-its sign. The product is a difference of logarithms: `Walk.clock` has the sum of all
-logarithms so far, and `Tables.log_positive` and `log_negative` have what that sum was
-when the infoset was last met.
+| function | rule | paper |
+|---|---|---|
+| match_regrets | regret matching | Hart, Mas-Colell 2000 |
+| match_regrets_plus | regret matching+ | Tammelin 2014 |
+| discount_regrets | discounted regret matching | Brown, Sandholm 2019 |
+| predict_regrets | predictive regret matching+ | Farina, Kroer, Sandholm 2021 |
+| match_kept | regret matching with skipped actions | Brown, Sandholm 2019 (Pluribus) |
 """
 
 import numpy as np
@@ -33,19 +32,18 @@ def value_of(
     skips: bool,
     capped: bool,
 ) -> float:
-    """<b, G>, where rounding must not exceed the best G of an action that is played.
-
-    Where regrets fade, a rounding error in the value could outweigh the small regrets
-    that are left, and the policy would become uniform. The cap prevents this. In exact
-    arithmetic it changes nothing.
+    """Returns <b, G>, at most the largest G among actions with positive probability.
 
     Args:
         policy: the policies b.
         gradient: the gradients G.
-        start: the first sequence.
-        stop: the end of the sequences.
+        start: first sequence.
+        stop: end of the sequences.
         skips: whether actions whose gradient is SKIPPED are left out.
-        capped: whether regrets fade.
+        capped: whether the value is limited as described. Discounted rules need this:
+            their regrets may become so small that a rounding error of the value
+            outweighs them, and the policy would become uniform. In exact arithmetic the
+            limit has no effect.
     """
     value, best = 0.0, -np.inf
     for s in range(start, stop):
@@ -60,17 +58,17 @@ def value_of(
 def play_positive(
     policy: np.ndarray, sums: np.ndarray, start: int, stop: int, total: float
 ) -> None:
-    """Regret matching (Hart, Mas-Colell 2000): plays in proportion to positive sums.
+    """Sets a policy in proportion to positive sums (Hart, Mas-Colell 2000).
 
-    Every compiled rule based on regrets computes its policy here. The plain version for
-    bots is `policies.online_bot.match_regrets`.
+    All compiled rules based on regrets compute their policies here. The plain version
+    for bots is `policies.online_bot.match_regrets`.
 
     Args:
         policy: the policies; entries `start .. stop - 1` change.
-        sums: the sums of regrets.
-        start: the first sequence.
-        stop: the end of the sequences.
-        total: the sum of the positive sums. If it is 0 the policy is uniform.
+        sums: sums of regrets.
+        start: first sequence.
+        stop: end of the sequences.
+        total: total of the positive sums. If it is 0 the policy is uniform.
     """
     for s in range(start, stop):
         if total > 0.0:
@@ -81,12 +79,12 @@ def play_positive(
 
 @inlined
 def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
-    """Sets the policy of an infoset by its sums of regrets, which are in `memory`.
+    """Sets the policy of an infoset from the sums of regrets in `memory`.
 
     Args:
-        tables: the tables.
-        start: the first sequence.
-        stop: the end of the sequences.
+        tables: the tables; `policy` changes, and `memory` if `floored`.
+        start: first sequence.
+        stop: end of the sequences.
         floored: whether negative sums become 0 first.
     """
     memory, total = tables.memory, 0.0
@@ -100,14 +98,16 @@ def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
 
 @pasted
 def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
-    """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
+    """Regret matching. `memory` holds the cumulative regrets. Returns <b, G>."""
     return add_regrets(tables, start, stop, -np.inf, False, False, 1.0, 1.0)
 
 
 @pasted
 def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
-    """Regret matching+ (Tammelin 2014); `memory` holds the regrets, never below 0;
-    returns <b, G>."""
+    """Regret matching+ (Tammelin 2014). `memory` holds the nonnegative regrets.
+
+    Returns <b, G>.
+    """
     return add_regrets(tables, start, stop, 0.0, False, False, 1.0, 1.0)
 
 
@@ -117,9 +117,9 @@ def match_kept(tables: Tables, start: int, stop: int, floor: float) -> float:
 
     Args:
         tables: the tables.
-        start: the first sequence.
-        stop: the end of the sequences.
-        floor: the smallest cumulative regret.
+        start: first sequence.
+        stop: end of the sequences.
+        floor: lower bound of cumulative regrets.
     """
     return add_regrets(tables, start, stop, floor, True, False, 1.0, 1.0)
 
@@ -139,13 +139,13 @@ def add_regrets(
 
     Args:
         tables: the tables.
-        start: the first sequence.
-        stop: the end of the sequences.
-        floor: the smallest sum of regrets: 0 for regret matching+, else -inf.
+        start: first sequence.
+        stop: end of the sequences.
+        floor: lower bound of the sums: 0 for regret matching+, -inf for no bound.
         skips: whether actions whose gradient is SKIPPED keep their sums. Their
             probability is 0.
-        discounted: whether sums are discounted. It is a constant, because rules without
-            discounts must round as before.
+        discounted: whether sums are discounted. Must be a compile-time constant,
+            because the two branches round differently.
         positive: discount of positive sums.
         negative: discount of other sums.
 
@@ -174,7 +174,7 @@ def add_regrets(
 
 @inlined
 def start_regrets(tables, infoset, start, stop, parameters, place, seed):
-    """Starts regrets at random in [0, parameters[0]), and the policy with them."""
+    """Draws initial regrets from [0, parameters[0]) and sets the policy accordingly."""
     if parameters[0] == 0.0:  # nothing is drawn, and the place may not be known
         return
     policy, memory = tables.policy, tables.memory
@@ -189,10 +189,10 @@ def start_regrets(tables, infoset, start, stop, parameters, place, seed):
 
 @pasted
 def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
-    """Discounted regret matching; `memory` holds the regrets; returns <b, G>.
+    """Discounted regret matching (Brown, Sandholm 2019). `memory` holds the regrets.
 
-    R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
-    b ~ [R]+.
+    R = R rates[POSITIVE] + r where R > 0, R rates[NEGATIVE] + r elsewhere; b ~ [R]+.
+    Returns <b, G>.
     """
     positive, negative = rates[POSITIVE], rates[NEGATIVE]
     return add_regrets(tables, start, stop, -np.inf, False, True, positive, negative)
@@ -200,10 +200,11 @@ def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
 
 @pasted
 def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
-    """Predictive regret matching+; `memory` holds the regrets; returns <b, G>.
+    """Predictive regret matching+ (Farina, Kroer, Sandholm 2021).
 
-    R = [R * rates[POSITIVE] + r]+; b ~ [R * rates[AHEAD] + prediction * r]+. The first
-    parameter is the weight of the prediction, which is that the same r comes again.
+    R = [R rates[POSITIVE] + r]+; b ~ [R rates[AHEAD] + prediction r]+. The first
+    parameter is the weight of the prediction that the same r occurs again. `memory`
+    holds R. Returns <b, G>.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     prediction = parameters[0]
