@@ -1,4 +1,25 @@
-"""Blocks of infosets: how threads share passes and batches of walks."""
+"""Blocks of infosets, by which threads share passes and batches of walks.
+
+**Passes.** A *block* is a range of infosets with consecutive numbers, so a thread reads
+leaves, infosets and policies in memory order. The infosets of one player in a block are
+a *piece*. Each infoset has a kind:
+
+| kind | meaning | processed by |
+|---|---|---|
+| IN_TOP | some infoset below it is in another block | one thread |
+| ROOT | not in the top, and no parent or the parent is in the top | its block |
+| INNER | all others | its block |
+
+Upward, all pieces run in parallel: no infoset of a piece is above or below an infoset
+of another piece. A root must not add its value to the parent sequence, which belongs to
+the top. It leaves the value in its own first sequence, which nobody reads any more.
+Then one thread processes the top and moves each root's value at its turn. So every sum
+has the same terms in the same order as with a single block, and results are equal to
+the bit. Downward, the top comes first, then all pieces in parallel. The cut depends on
+the tree only, never on the number of threads.
+
+**Batches of walks** need blocks of whole subtrees of one player, see `find_blocks`.
+"""
 
 import numpy as np
 
@@ -8,32 +29,36 @@ INNER, ROOT, IN_TOP = range(3)
 """The kinds of infosets."""
 
 THE_TOP = -1
-"""The piece that is the top."""
+"""Index that stands for the top in place of a piece."""
 
 MOST_BLOCKS = 32
-"""The most blocks there should be. The more blocks, the more infosets are in the top or
-are roots, whose values one thread passes on."""
+"""Maximum number of blocks.
+
+With more blocks, more infosets are in the top or are roots, which one thread processes.
+"""
 
 _WINDOW = 0.25
-"""How far a cut may be from where it should be, in lengths of an average block."""
+"""Maximum distance of a cut from its ideal position, in mean block lengths."""
 
 
 def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
     """Cuts a list of items, such as infosets, into blocks.
 
-    The first blocks have three times the work of the last ones, so that all threads end
-    at about the same time. Each cut is moved to where the fewest items behind it come
-    from an item before it.
+    The first blocks have three times the work of the last ones, so that all threads
+    finish at about the same time. Within a window, each cut is placed where the fewest
+    items behind it have their parent before it.
 
     Args:
-        above: `[N]` the earlier item from which each comes, -1 for none.
-        work: `[N]` of each item and all before it.
-        most: the most blocks.
+        above: `[N]` index of each item's parent, an earlier item; -1 for none.
+        work: `[N]` cumulative work of the items.
+        most: maximum number of blocks.
 
     Returns:
         `[B + 1]` the first item of each block, and N.
     """
     count, total = len(above), int(work[-1]) if len(work) else 0
+    # After the cumulative sum, jumps[k] counts the items from k on whose parent is
+    # before k: the number of roots that a cut at k would add.
     jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
     jumps[1:] -= above >= 0
     jumps = np.cumsum(jumps)
@@ -51,16 +76,16 @@ def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
 def mark_kinds(
     infosets: np.ndarray, owner: np.ndarray, ends: np.ndarray, kinds: np.ndarray
 ) -> None:
-    """Finds which infosets are in the top, and which are roots.
+    """Determines the kind of each infoset.
 
     Args:
-        infosets: of a whole tree.
-        owner: `[S]` the infoset of each sequence, -1 for the empty ones.
-        ends: see `Blocks`.
-        kinds: `[I]` zeros; see `Blocks`.
+        infosets: infosets of a complete tree.
+        owner: `[S]` infoset of each sequence, -1 for empty sequences.
+        ends: boundaries of the blocks, as in `Blocks`.
+        kinds: `[I]` output; zeros at first.
     """
-    # Upward: when an infoset's turn comes, all below it have told it whether they are
-    # in the top or in another block.
+    # Bottom-up: when an infoset is reached, all infosets right below it have set its
+    # kind to IN_TOP if they are in the top or in another block.
     for block in range(len(ends) - 2, -1, -1):
         for infoset in range(ends[block + 1] - 1, ends[block] - 1, -1):
             above = owner[infosets[infoset]["parent"]]
@@ -84,25 +109,30 @@ def find_blocks(
     is_root: np.ndarray,
     player_ends: np.ndarray,
 ) -> None:
-    """Finds blocks of whole subtrees, of one player each, for batches of walks.
+    """Finds blocks of whole subtrees for batches of walks, each of one player.
 
-    Where a subtree has little work it goes into a block as a whole, with its neighbours
-    until the block has enough work. What has more work lies in the player's top.
+    A subtree with little work is put into a block as a whole, together with
+    neighbouring subtrees until the block is full. Infosets with more work are in the
+    player's top.
 
-    What is found is not returned, since a signal's exception would end as a SystemError
-    if it came while numba makes objects of Python of the arrays.
+    Results are written into arguments. A returned array would become a Python object,
+    and a KeyboardInterrupt at that moment would turn into a SystemError.
 
     Args:
-        infosets: of a whole tree.
-        members, member_ends: see `Passes`.
-        work: `[I]` of an infoset and all below it.
-        most: subtrees of more work are cut.
-        owner: `[S]` the infoset of each sequence, -1 for the empty ones.
-        block_of: `[I]` int32; gets the block, -1 for the top.
-        is_root: `[I]` bool, false at first; true where a block's subtree begins.
-        player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
-            next one.
+        infosets: infosets of a complete tree.
+        members: as in `Passes`.
+        member_ends: as in `Passes`.
+        work: `[I]` work of an infoset and all infosets below it.
+        most: maximum work of a subtree that is not cut.
+        owner: `[S]` infoset of each sequence, -1 for empty sequences.
+        block_of: `[I]` int32 output, the block of each infoset, -1 for the top.
+        is_root: `[I]` bool output, true where the subtree of a block begins; false at
+            first.
+        player_ends: `[P + 1]` output; the blocks of player p are
+            `player_ends[p] .. player_ends[p + 1] - 1`.
     """
+    # Infosets come top-down, so the block of the parent is known. `room` is the work
+    # that still fits into the last block of the player.
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):

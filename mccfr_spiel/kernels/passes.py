@@ -1,32 +1,17 @@
-"""Passes over a complete tree: the loop for algorithms that sample nothing.
+"""Passes over a complete tree: the loop for algorithms that do not sample.
 
-Where nothing is sampled no node is walked to. The leaves are listed once, by
-`leaves_walk`, as rows grouped by the sequence that led a player there. Then
-a player's gradient is a sum over rows: what a leaf pays, times the probability that the
-others and chance play to it. The plans of all players, which say that, are kept from
-one update to the next.
+A pass visits no nodes. The leaves are listed once, as rows grouped by the last sequence
+of a player (`tables.Passes`). The gradient of a player at a sequence is a sum over its
+rows: the payoff of the leaf times the probability that chance and the other players
+reach it. The plans of all players, which contain these probabilities, are kept from one
+update to the next.
 
-An update goes up through a player's infosets, where policies move, and down, where
-plans follow. Threads share both ways (`go_up` and `go_down`) by taking tickets, see
-teams.py, for pieces into which the infosets are cut as follows.
+An update makes two passes over the infosets of a player. The pass upward moves the
+policies, bottom-up. The pass downward recomputes the plans, top-down, and adds the old
+plans to the average.
 
-A *block* has infosets of neighbouring numbers, so that a thread reads the leaves, the
-infosets and the policy in the order in which they lie in memory. Of these infosets, a
-player's are the *piece* of a pass that is about this player. An infoset that has an
-infoset of another block anywhere below it is in the *top*, which one thread does. A
-*root* is an infoset below the top, or below nothing, that is not in the top itself. The
-cut follows the tree's shape alone, never the number of threads.
-
-A pass goes up through all pieces at once, since no infoset of a piece is above or below
-one of another piece. A root does not add its value to its parent sequence, which
-belongs to the top, but leaves it in its own first sequence, of which nobody needs to
-know anything more. Then one thread goes up through the top, and adds the roots' values
-where their turn comes. So every sum has the same terms in the same order as in a pass
-over a single block, and the same bits. Downward it goes through the top first, then
-through all pieces at once.
-
-Batches of walks are cut in another way, see `find_blocks`. What a pass cannot read from
-the list of leaves, a depth-first walk over the tree finds (`walk_whole`).
+Threads share both passes by tickets (tickets.py) for pieces. blocks.py describes how
+infosets are cut into pieces and a top, and why the cut never changes a result.
 """
 
 from typing import Any
@@ -44,21 +29,20 @@ from mccfr_spiel.kernels.plans import add_rows, move_plans
 from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 
-# --- passes over a complete tree: the loop for algorithms that sample nothing ---------
-
-
 WAY, NUM_NOTES = NOTES, 1
-"""The leader's one note: the way of the pass."""
+"""The leader's only note: the direction of the pass. NUM_NOTES counts the notes."""
 
 UPWARD, DOWNWARD = range(2)
-"""The ways."""
+"""The directions of a pass."""
 
 
 @pasted
 def go_up(
     do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
-    """Has the pieces `first .. end - 1` done from the last infoset up, then the top."""
+    """Processes the pieces `first .. end - 1` bottom-up, then the top."""
+    # The note is written before the tickets open, so every thread that claims one
+    # reads the right direction.
     desk[WAY] = UPWARD
     share(do, what, desk, first, end)
     if len(blocks.top) > 0:
@@ -69,7 +53,7 @@ def go_up(
 def go_down(
     do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
 ) -> None:
-    """Has the top done from the first infoset down, then pieces `first .. end - 1`."""
+    """Processes the top, then the pieces `first .. end - 1` top-down."""
     desk[WAY] = DOWNWARD
     if len(blocks.top) > 0:
         do(what, desk, np.int64(THE_TOP))
@@ -80,7 +64,7 @@ def go_down(
 def take_value(
     tree: layout.TreeArrays, tables: Tables, root: int, looks_ahead: bool
 ) -> None:
-    """Adds the value that a block's root has left to its parent sequence's."""
+    """Moves the value of a root from its first sequence to its parent sequence."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
     tables.gradient[parent] += tables.gradient[start]
     tables.gradient[start] = 0.0
@@ -90,22 +74,29 @@ def take_value(
 
 
 def make_piece(rule: Rule, *, has_rows: bool) -> Any:
-    """Compiles `do_piece(frame, desk, piece)`, which goes the leader's way through a
-    piece, or through the top.
+    """Compiles `do_piece(frame, desk, piece)`, which processes a piece or the top.
 
-    If there are no rows of leaves, their payoffs must be in the gradient already; and
-    in `Tables.ahead` if the rule looks ahead.
+    The direction is the leader's note WAY.
+
+    Args:
+        rule: the local rule.
+        has_rows: whether payoffs are read from the rows of leaves. Otherwise they must
+            be in `Tables.gradient`, and in `Tables.ahead` if the rule looks ahead.
     """
     looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
 
     @inlined
     def update_infoset(task, tree, tables, passes, infoset, parent, rates):
-        """Adds the leaves' payoffs to an infoset's gradient and moves its policy; adds
-        its value at `parent`, the sequence before it."""
+        """Completes the gradient of an infoset by its leaves, and moves the policy.
+
+        It adds the value of the infoset to the gradient of `parent`.
+        """
         infosets, gradient, plan = tree.infosets, tables.gradient, tables.plan
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         if has_rows:
+            # `gradient` already has the values of infosets below. The prediction needs
+            # the payoffs of the leaves alone, added to its own values from below.
             for s in range(start, stop):
                 below = gradient[s]
                 gradient[s] = add_rows(passes, plan, s, passes.others.shape[1], below)
@@ -113,12 +104,12 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                     tables.ahead[s] += gradient[s] - below
         value = 0.0
         if len(tables.locked) > 0 and tables.locked[infoset] != 0:
-            for s in range(start, stop):  # the policy stays
+            # A locked policy does not move, but its value still counts above.
+            for s in range(start, stop):
                 value += tables.policy[s] * gradient[s]
                 gradient[s] = 0.0
         else:
-            numbers = task.parameters
-            value = update(tables, infoset, parent, start, stop, numbers, rates)
+            value = update(tables, infoset, parent, start, stop, task.parameters, rates)
         gradient[parent] += value
 
     @jit(nogil=True, views_only=True)
@@ -128,6 +119,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         passes, blocks = views(frame, Passes), views(frame, layout.Blocks)
         walk, infosets = views(frame, Walk), tree.infosets
         if piece == THE_TOP:
+            # The top of all updated players, with the roots of their blocks.
             order, is_cut = blocks.top, False
             begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
             end = blocks.top_ends[walk.marks[layout.WALKER] + 1]
@@ -136,20 +128,25 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
             begin, end = blocks.starts[piece], blocks.starts[piece + 1]
         if desk[WAY] == UPWARD:
             rates = rates_at(task.parameters, walk.cursor[layout.ITERATION])
+            # Bottom-up: the gradient of an infoset has the values of all infosets below
+            # it when its policy moves.
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
-                if infoset < 0:  # a root, seen from the top
+                if infoset < 0:  # a root that its block has processed
                     take_value(tree, tables, ~infoset, looks_ahead)
                     continue
                 kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
                 if kind == IN_TOP:
                     continue
                 parent = infosets[infoset]["parent"]
+                # The parent sequence of a root belongs to the top, so the value stays
+                # in the first sequence until the top moves it.
                 if kind == ROOT:
                     parent = infosets[infoset]["first_sequence"]
                 update_infoset(task, tree, tables, passes, infoset, parent, rates)
         else:
             weight = walk.clock[layout.AVERAGE_WEIGHT]
+            # Top-down: the plan of a parent sequence is new when it is read.
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
@@ -160,25 +157,25 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
 
 
 def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
-    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
+    """Makes `iterate(frame, desk, leads)`, the loop over iterations without sampling.
 
-    It starts the tables of infosets that are new, then runs whole iterations until the
-    job's limits. What the frame holds is said in tables.py. `teams.run` calls it in
-    some threads, with NUM_NOTES notes; the leader returns DONE.
+    It initializes the tables of new infosets, then runs whole iterations until the
+    limits of the job. `teams.run` calls it in several threads, with NUM_NOTES notes.
+    The leader returns DONE.
 
     Args:
         rule: the local rule.
         do_piece: see `make_piece`.
-        deliver: `deliver(frame, desk, tables, first, end)` may write into the gradient,
-            before an update of the players `first .. end - 1`, what the leaves pay
-            them; returns how many nodes it touches.
+        deliver: `deliver(frame, desk, tables, first, end)` returns the number of nodes
+            touched. It may write the payoffs of leaves into the gradient before an
+            update of the players `first .. end - 1`.
         once: whether a call makes at most one update.
     """
     rates, looks_ahead, start_tables = rule.rates, rule.looks_ahead, make_start(rule)
 
     @inlined
     def begin(task, tables, walk, num_players):
-        """Begins the next update; returns whether the job allows one."""
+        """Begins the next update; returns False if the limits of the job forbid it."""
         if is_at_end(task, walk):
             return False
         first, is_alone = walk.cursor[layout.PLAYER], task.job[layout.ALTERNATING] != 0
@@ -195,16 +192,17 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
         num_players = tree.utilities.shape[1]
         start_tables(task, tree.infosets, tables, walk.known)
 
-        # One pass of this loop is the update of one player, or of all players at once.
-        # Before and after it, all plans are those of the policies, and the gradient is
-        # 0.
+        # Each pass of this loop updates one player, or all players at once. Before and
+        # after it, `plan` holds the plans of the current policies, and the gradient is
+        # zero. The loop ends at the limits of the job.
         while begin(task, tables, walk, num_players):
             first, end = cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1
             walk.marks[layout.TOUCHED] += deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            if load(desk, FAILED) != 0:  # which raises in the thread's stead
+            # A piece may be missing then. `teams.run` raises the thread's exception.
+            if load(desk, FAILED) != 0:
                 break
             end_update(task, tables, walk, num_players)
             if looks_ahead:
@@ -226,15 +224,17 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
 
 @for_rule
 def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
-    """Makes the loop of `make_loop` for passes over the rows of leaves.
+    """Makes the loop of `make_loop` for the rows of leaves of a complete tree.
 
-    If the gradients are `estimated`, a call makes one update, before which they have
-    been written into the tables, and counts no nodes.
+    Args:
+        rule: the local rule; callers pass its name.
+        estimated: whether a user's estimator writes the gradients into the tables. Then
+            a call makes one update and counts no nodes.
     """
 
     @inlined
     def count_nodes(frame, desk, tables, first, end):
-        """Delivers nothing, since pieces read the rows of leaves."""
+        """Returns the number of nodes; pieces read the rows, so it writes nothing."""
         if estimated:
             return 0
         return (end - first) * np.int64(views(frame, Task).job[layout.NUM_NODES])
@@ -244,9 +244,9 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
 
 
 def compile_for_threads(kernel: Any) -> None:
-    """Compiles a kernel for passes before threads meet in it.
+    """Compiles a loop for passes before threads call it.
 
-    The seconds of the first iteration hold no compiler then.
+    So the time of the first iteration does not include compilation.
     """
     if IS_COMPILED:
         kernel.compile((types.int64[::1], types.int64[::1], types.boolean))

@@ -1,4 +1,8 @@
-"""Realization plans and gradients on the leaf list of a complete tree."""
+"""Realization plans, and gradients from the leaf list of a complete tree.
+
+The plan of a sequence is the product of the player's own probabilities on the way to
+it: plan[s] = plan[parent] policy[s], and 1 at empty sequences.
+"""
 
 import numpy as np
 
@@ -10,18 +14,17 @@ from mccfr_spiel.kernels.tables import Passes, Tables
 def add_rows(
     passes: Passes, plan: np.ndarray, sequence: int, num_others: int, value: float
 ) -> float:
-    """`value` plus what the leaves after a sequence pay, given the other players'
-    plans.
+    """Returns `value` plus the payoffs of the leaves right after a sequence.
 
-    The rows are added to `value` one by one. Their sum, made apart, would be rounded
-    differently.
+    Each payoff is multiplied by the plans of the other players. Rows are added to
+    `value` one by one, because a separate sum of the rows would round differently.
     """
     ends, others, payoffs = passes.ends, passes.others, passes.payoffs
-    # An unsigned index is used as it is. Of a signed one each use asks whether it is
-    # negative and counts from the end, which takes a third of the time here.
-    place = np.uint64(sequence)
-    row, stop = np.uint64(ends[place]), np.uint64(ends[place + np.uint64(1)])
-    if num_others == 1:  # the same as below, without the inner loop's cost
+    # Numba tests signed indices for negative values, which count from the end. Unsigned
+    # indices avoid the test, a third of the time of this loop.
+    group = np.uint64(sequence)
+    row, stop = np.uint64(ends[group]), np.uint64(ends[group + np.uint64(1)])
+    if num_others == 1:  # two players: same result without the inner loop
         while row < stop:
             value += payoffs[row] * plan[np.uint64(others[row, 0])]
             row += np.uint64(1)
@@ -39,7 +42,7 @@ def add_rows(
 def move_plans(
     infosets: np.ndarray, tables: Tables, infoset: int, weight: float
 ) -> None:
-    """Adds an infoset's old plan to the average, and makes that of its new policy."""
+    """Adds the old plan at an infoset to the average and computes the new plan."""
     start, plan = infosets[infoset]["first_sequence"], tables.plan
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):
@@ -55,7 +58,15 @@ def fill_gradient(
     plan: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
-    """Writes a player's utility gradient at the leaves, given all plans `[S]`."""
+    """Computes a player's utility gradient, without the values of infosets below.
+
+    Args:
+        infosets: infosets of a complete tree.
+        passes: the leaves.
+        player: the player.
+        plan: `[S]` plans of all players.
+        gradient: `[S]` output, at the player's sequences.
+    """
     num_others = passes.others.shape[1]
     gradient[player] = add_rows(passes, plan, player, num_others, 0.0)
     for m in range(passes.member_ends[player], passes.member_ends[player + 1]):
@@ -66,7 +77,11 @@ def fill_gradient(
 
 @jit(nogil=True)
 def fill_plan(infosets, policy, plan):
-    """Writes the plans of all players from their policies."""
+    """Computes the plans `[S]` of policies `[S]` of all players.
+
+    `plan` must be 1 at the empty sequences.
+    """
+    # Infosets are in topological order, so parents come first.
     for infoset in range(len(infosets)):
         fill_plan_at(infosets, policy, plan, infoset)
 
@@ -75,7 +90,7 @@ def fill_plan(infosets, policy, plan):
 def fill_plan_at(
     infosets: np.ndarray, policy: np.ndarray, plan: np.ndarray, infoset: int
 ) -> None:
-    """Writes the plan at an infoset whose parent has one."""
+    """Computes the plan at an infoset from the plan of its parent sequence."""
     start = infosets[infoset]["first_sequence"]
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):

@@ -45,6 +45,7 @@ def value_of(
             outweighs them, and the policy would become uniform. In exact arithmetic the
             limit has no effect.
     """
+    # The weighted mean of G cannot exceed its maximum, except by rounding.
     value, best = 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
@@ -157,6 +158,7 @@ def add_regrets(
     total = 0.0
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
+            # The order of the additions decides the last bits of all results.
             rate = positive if memory[s] > 0.0 else negative
             if discounted:
                 regret = faded(memory[s], rate) + (gradient[s] - value)
@@ -175,7 +177,8 @@ def add_regrets(
 @inlined
 def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     """Draws initial regrets from [0, parameters[0]) and sets the policy accordingly."""
-    if parameters[0] == 0.0:  # nothing is drawn, and the place may not be known
+    # Then the place may be unknown, and no draw is needed.
+    if parameters[0] == 0.0:
         return
     policy, memory = tables.policy, tables.memory
     stream = stream_key(seed, 0, 0, 1)
@@ -211,6 +214,7 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     value = value_of(policy, gradient, start, stop, False, rates[POSITIVE] < 1.0)
     total = 0.0
     for s in range(start, stop):
+        # The prediction enters the policy only, not the memory.
         now = gradient[s] - value
         gradient[s] = 0.0
         regret = max(faded(memory[s], rates[POSITIVE]) + now, 0.0)

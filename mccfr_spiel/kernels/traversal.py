@@ -1,4 +1,8 @@
-"""Depth-first traversals of a complete tree."""
+"""Depth-first traversals of a complete tree, whose memory does not depend on its size.
+
+`leaves_walk` lists the leaves for passes (`tables.Passes`). `reaches_walk` adds up the
+reach probabilities of infosets.
+"""
 
 # pyright: reportPossiblyUnboundVariable=false
 
@@ -12,17 +16,16 @@ from mccfr_spiel.kernels.jit import jit
 
 
 def _make_walk(of_leaves: bool) -> Any:
-    """Compiles `walk(tree, notes, stack)`, which does its work where it meets a node;
-    returns whether the stack was high enough.
+    """Compiles `walk(tree, notes, stack)`; it returns False if the stack is too small.
 
-    The work at a node stands in the loop, since a call that hands over the arrays of
-    the stack would count references and take as long as the rest.
+    The work at a node is part of the loop. A call with the arrays of the stack would
+    count references, which takes as long as the rest.
 
     Args:
-        of_leaves: whether the work is done at leaves, which are counted or, with
-            `fill`, written: the notes are then `[S]` the count of each sequence's rows
-            or where its next one goes, `others` and `payoffs` of `Passes`, and `fill`.
-            Otherwise the notes are those of `add_reaches`.
+        of_leaves: whether the work is done at leaves. Then the notes are: `[S]` the
+            number of rows of each sequence, or the position of the next one; `others`
+            and `payoffs` of `Passes`; and `fill`, whether rows are written rather than
+            counted. Otherwise the notes are `reach` and `plan` of `add_reaches`.
     """
 
     @jit(nogil=True)
@@ -41,10 +44,11 @@ def _make_walk(of_leaves: bool) -> Any:
         for player in range(num_players):
             stack_sequences[0, player] = player
         top = 1
-        # One pass takes a node off the stack, works on it, and puts its children on.
-        # `prob` is the probability of chance before the node. `mine` has each player's
-        # last sequence there, whose plan says how the player plays to it. It is copied
-        # one by one: rows that do not fit would have numba compile a message, for 1 s.
+        # Each pass pops a node, works on it, and pushes its children, the first on top.
+        # `prob` is the probability of chance before the node, and `mine` the last
+        # sequence of each player. `mine` is copied element by element: for assignments
+        # of rows numba compiles an error message about shapes, which takes 1 s. The
+        # loop ends when the stack is empty, or returns False if it overflows.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
@@ -93,13 +97,20 @@ leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=Fal
 
 
 HEIGHT = 1024
-"""The height of the stack at first."""
+"""Initial height of the stack."""
 
 
 def walk_whole(
     walk: Any, tree: layout.TreeArrays, changed: np.ndarray, *notes: Any
 ) -> None:
-    """Walks a tree with notes, of which the first one counts or adds up."""
+    """Traverses a tree, and repeats that with a larger stack if necessary.
+
+    Args:
+        walk: one of the functions above.
+        tree: arrays of a complete tree.
+        changed: first note, an array of sums, which is restored before a repetition.
+        notes: the other notes.
+    """
     height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
     while True:
         sequences = np.empty((height + 1, num_players), np.int32)
@@ -111,14 +122,14 @@ def walk_whole(
 
 
 def add_reaches(tree: layout.TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
-    """Adds up over the nodes of each infoset how the others and chance play to them.
+    """Adds the probability that chance and the other players reach each infoset.
 
-    Times the player's own plan at the infoset's parent, that is the probability that a
-    play reaches the infoset.
+    It is a sum over the nodes of the infoset. Times the player's own plan at the parent
+    sequence, it is the probability that a play reaches the infoset.
 
     Args:
-        tree: the arrays of a complete tree.
-        plan: `[S]` all players' realization plans.
-        reach: `[I]` to which the reaches are added.
+        tree: arrays of a complete tree.
+        plan: `[S]` realization plans of all players.
+        reach: `[I]` sums, to which the probabilities are added.
     """
     walk_whole(reaches_walk, tree, reach, plan)
