@@ -1,4 +1,9 @@
-"""Atomic reads and writes of integers that threads share."""
+"""Atomic operations on integers that threads share.
+
+Compiled code that runs in several threads has released Python's lock and must not wait
+for it. So the threads communicate through an array of integers, by operations that no
+other thread can interrupt. With the JIT off, the same operations use a lock.
+"""
 
 import os
 import sys
@@ -15,7 +20,8 @@ from mccfr_spiel.kernels.drafts import PASTED
 
 _LOCK = threading.RLock()
 
-if hasattr(os, "register_at_fork"):  # a forked child must find the lock free
+# A forked child must find the lock free. Windows has no fork.
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_LOCK.acquire,
         after_in_child=_LOCK.release,
@@ -24,13 +30,15 @@ if hasattr(os, "register_at_fork"):  # a forked child must find the lock free
 
 
 def load(desk: np.ndarray, place: int) -> int:
-    """The number at a place, as it is now."""
+    """Reads an integer atomically."""
     return int(desk[place])
 
 
 def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
-    """Sets a number that is still `old` to `new`; returns whether it was. Who reads the
-    new one sees all that was written before."""
+    """Replaces an integer by `new` if it still is `old`; returns whether it was.
+
+    A thread that reads the new value also sees everything written before.
+    """
     with _LOCK:
         if desk[place] != old:
             return False
@@ -39,12 +47,12 @@ def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
 
 
 def give_way() -> None:
-    """Lets other threads have the processor for a moment."""
+    """Yields the processor to other threads."""
     time.sleep(0)
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emits the address of a place on a desk, the first two arguments."""
+    """Emits the address of an entry of a desk, the first two arguments."""
     desk, place = signature.args[:2]
     data = context.make_array(desk)(context, builder, arguments[0]).data
     at = context.cast(builder, arguments[1], place, types.intp)
@@ -92,7 +100,7 @@ _yield: Any = types.ExternalFunction(_YIELD, types.int32())
 
 @overload(give_way, jit_options=PASTED)
 def _compiled_give_way():
-    if not _is_known:  # then threads that wait are busy until their turn ends
+    if not _is_known:  # waiting threads then use up their time slices
         return lambda: None
 
     def call():

@@ -1,4 +1,14 @@
-"""A disk cache of compiled functions."""
+"""A disk cache of compiled functions.
+
+Numba invalidates a cached function only when the function's *own* file changes, so it
+would still run the old version of a callee that was edited in another file. In this
+cache the folder is named by a digest of all sources of the package, and each file by a
+digest of all other inputs of the compiler.
+
+Processes that compile at the same time write the same files, each atomically. Files
+that cannot be read are ignored, and the function is compiled again. If nothing can be
+written, a `CompileCacheWarning` appears once.
+"""
 
 import contextlib
 import functools
@@ -38,19 +48,19 @@ _OPTIONS = (
     "OPT",
     "SLP_VECTORIZE",
 )
-"""Settings of numba that change machine code, though numba's own cache ignores them."""
+"""Numba settings that change machine code, although numba's own cache ignores them."""
 
 
 class CodeCache(FunctionCache):
-    """The cached versions of one function, each in a file of its own."""
+    """The cached versions of one function, each in a file."""
 
     def __init__(self, function: Callable[..., Any], folder: str, made_of: str) -> None:
-        """Reads and writes nothing yet; numba's own cache would make its folder here.
+        """Stores the names only; numba's own constructor would create a folder.
 
         Args:
             function: the Python function.
-            folder: the name of the folder, which stands for the package's sources.
-            made_of: stands for everything outside the package that the code is made of.
+            folder: name of the folder, which contains the digest of the sources.
+            made_of: digest of all other inputs outside the package.
         """
         base: str = getattr(numba_config, "CACHE_DIR", "")
         self._base = pathlib.Path(base).absolute() if base else user_cache_folder()
@@ -59,7 +69,7 @@ class CodeCache(FunctionCache):
         self.enable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Loads the function compiled for a signature; None if that is not possible."""
+        """Loads the version for a signature; returns None if that is not possible."""
         target_context.refresh()
         path = self._path(sig, target_context.codegen())
         if not _is_made(self._base, path.parent):
@@ -73,19 +83,20 @@ class CodeCache(FunctionCache):
                 target_context, *pickle.loads(content)
             )
             _touch(path)
-        except Exception:  # none, or made by other versions of the libraries
+        # The file is missing or damaged, or unpickling fails in any way.
+        except Exception:
             return None
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keeps a function compiled for a signature, or warns that it cannot."""
+        """Stores the version for a signature, or warns that it cannot."""
         path = self._path(sig, data.codegen)
         if self._base in _given_up or not _is_made(self._base, path.parent):
             return
         if data.library.has_dynamic_globals or not all(
             lifted.can_cache for lifted in data.lifted
         ):
-            return  # it holds addresses of this process
+            return  # the code contains addresses of this process
         try:
             content = serialize.dumps(data._reduce())
             write_file(path, _digest(content) + content)
@@ -94,7 +105,7 @@ class CodeCache(FunctionCache):
                 _give_up(self._base, error)
 
     def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
-        """The file for a signature, named by what determines its machine code."""
+        """Returns the file for a signature, named by all inputs of the compiler."""
         cells = serialize.dumps(_cells(self._py_func))
         parts = (
             *(numba.__version__, llvmlite.__version__, np.__version__, sys.version),
@@ -108,17 +119,18 @@ class CodeCache(FunctionCache):
 
 
 def _name(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Tells a function from all others of the same sources."""
+    """Returns what distinguishes a function from all others in the same sources."""
     code = function.__code__
     return code.co_filename, code.co_firstlineno, function.__qualname__
 
 
 def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """The values of a function's variables that belong to the function around it.
+    """Returns the values of a function's closure.
 
-    A function among them, compiled or not, is told by its name and its own such values.
-    Its pickle would differ from process to process.
+    Functions among them are represented by their names and closures, because their
+    pickles would differ from process to process.
     """
+    # Closures select between versions of a kernel, such as the rule it is compiled for.
     cells = (cell.cell_contents for cell in function.__closure__ or ())
     values = (getattr(cell, "py_func", cell) for cell in cells)
     return tuple(
@@ -134,12 +146,15 @@ def _digest(content: bytes) -> bytes:
 
 
 _given_up: set[pathlib.Path] = set()
-"""The base folders in which something could not be written."""
+"""Base folders in which writing has failed."""
 
 
 @functools.cache
 def _is_made(base: pathlib.Path, folder: pathlib.Path) -> bool:
-    """Makes a folder that others cannot write to, since what is in it will be run."""
+    """Creates a folder that only this user can write to; returns whether it exists.
+
+    The files in it will be executed.
+    """
     try:
         if not folder.is_dir():
             _remove_old(make_private(base))
@@ -151,15 +166,16 @@ def _is_made(base: pathlib.Path, folder: pathlib.Path) -> bool:
 
 
 def _give_up(base: pathlib.Path, error: Exception) -> None:
-    """Keeps nothing more below a base folder, and warns of it the first time."""
+    """Stops using a base folder, and warns the first time."""
     if base in _given_up:
         return
     _given_up.add(base)
-    first = "NUMBA_CACHE_DIR"  # it comes before the other
-    variable = first if os.environ.get(first) else "MCCFR_SPIEL_CACHE"
+    # NUMBA_CACHE_DIR takes precedence if both variables are set.
+    numbas = "NUMBA_CACHE_DIR"
+    variable = numbas if os.environ.get(numbas) else "MCCFR_SPIEL_CACHE"
     warnings.warn(
-        f"Compiled code cannot be kept in {base}, so every process compiles it again, "
-        f"which takes seconds: {error}. Set the environment variable {variable} to a "
+        f"Cannot write compiled code to {base}: {error}. Every process will compile it "
+        f"again, which takes seconds. Set the environment variable {variable} to a "
         "folder that only you can write to.",
         CompileCacheWarning,
         stacklevel=3,
@@ -167,17 +183,18 @@ def _give_up(base: pathlib.Path, error: Exception) -> None:
 
 
 def _remove_old(base: pathlib.Path) -> None:
-    """Removes code that nobody has used for a month, such as of earlier versions."""
+    """Removes code that was not used for a month, such as that of earlier versions."""
     for path in base.glob("code-*/*.code*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:
                 path.unlink()
-                # Not just any empty folder: another process may have made it just now.
+                # Only after deleting a file: an empty folder may be one that another
+                # process has just created. Fails while the folder has files.
                 path.parent.rmdir()
 
 
 def _touch(path: pathlib.Path) -> None:
-    """Notes that a file is in use, at most once a day."""
-    with contextlib.suppress(OSError):  # some folders can only be read
+    """Updates the time of last use of a file, at most once a day."""
+    with contextlib.suppress(OSError):  # the folder may be read-only
         if time.time() - path.stat().st_mtime > _DAY:
             os.utime(path)

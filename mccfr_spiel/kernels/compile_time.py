@@ -1,4 +1,4 @@
-"""Clocks that measure or exclude compilation."""
+"""Clocks that measure compilation, or exclude it from measurements."""
 
 import contextlib
 import gc
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 
 class _Compiling(threading.local):
-    """How long a thread has compiled.
+    """The compile time of a thread.
 
     Attributes:
-        seconds: in all.
-        began: when it began with what it compiles now; None if it compiles nothing.
+        seconds: total time.
+        began: start of the current compilation, None outside of compilations.
     """
 
     seconds: float = 0.0
@@ -24,11 +24,10 @@ _compiling = _Compiling()
 
 @contextlib.contextmanager
 def timed() -> Iterator[None]:
-    """Adds to the thread's seconds; what one function compiles for another counts
-    once.
+    """Adds the time of a block to the thread's compile time; nested blocks count once.
 
-    Numba makes millions of objects, of which few are garbage, so the garbage collector
-    pauses meanwhile: that takes a seventh off the time.
+    The garbage collector is off meanwhile, which saves a seventh of the time, because
+    numba creates millions of objects of which few are garbage.
     """
     if _compiling.began is not None:
         yield
@@ -41,16 +40,16 @@ def timed() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-            gc.collect(0)  # it would come with the next object that is made
+            gc.collect(0)  # would otherwise happen during the next allocation
         _compiling.seconds += time.perf_counter() - _compiling.began
         _compiling.began = None
 
 
 def seconds_compiled() -> float:
-    """The seconds that this thread has spent on compiling, or loading compiled code."""
+    """Returns the seconds that this thread has spent on compiling and loading code."""
     return _compiling.seconds
 
 
 def working_clock() -> float:
-    """`time.perf_counter()`, which stands still while this thread compiles."""
+    """Returns `time.perf_counter()` minus the compile time of this thread."""
     return time.perf_counter() - _compiling.seconds

@@ -1,19 +1,13 @@
-"""numba.njit with a disk cache of its own and with helpers that compile quickly.
+"""Decorators around numba.njit, with a disk cache and faster compilation of helpers.
 
-**The cache.** Numba compiles a cached function again only if its *own* file has
-changed, so a caller would keep running the old version of a function that was edited in
-another file. Here the folder is named by a hash of all sources of the package, and each
-file by everything else that determines its machine code. Processes that compile at the
-same time write the same files, and the last one replaces them as a whole. Code whose
-file cannot be read is compiled again. If nothing can be written, a warning says so
-once.
+| decorator | for | callers |
+|---|---|---|
+| jit | kernels; cached on disk (code_cache.py) | Python and compiled code |
+| inlined | steps of kernels; inlined by LLVM (drafts.py) | compiled code |
+| pasted | small loops over actions; inlined by numba before LLVM | compiled code |
+| uncached | functions without a source file | Python and compiled code |
 
-**Helpers.** Numba makes every compiled function ready to run: it optimizes the function
-together with all that it calls, and makes machine code. A helper that is pasted into a
-loop is never run by itself, yet this took a third of the time that the loop takes to
-compile. So a helper is only drafted: its code is linked and optimized as a part of the
-loop. This overrides private steps of numba. If a version of numba has no step of that
-name, helpers are compiled in numba's own way, which is slower and otherwise the same.
+With NUMBA_DISABLE_JIT=1 all of them return Python functions.
 """
 
 import dis
@@ -35,22 +29,19 @@ from mccfr_spiel.kernels.drafts import PASTED
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.sources import package_digest, stamp_of, users_stamps
 
-# --- numba.njit with a disk cache that forgets everything when the package changes ----
-
-
-config: Any = numba_config  # its attributes are made at run time
+config: Any = numba_config  # attributes are created at run time
 
 IS_COMPILED = not config.DISABLE_JIT
-"""Whether `jit` compiles; with NUMBA_DISABLE_JIT kernels run as plain Python."""
+"""Whether `jit` compiles. With NUMBA_DISABLE_JIT=1 kernels run as Python code."""
 
 
-_Numbas: Any = CPUDispatcher  # its base classes are made at run time
+_Numbas: Any = CPUDispatcher  # base classes are created at run time
 
 
 class _Dispatcher(_Numbas):
-    """Numba's compiled function, whose compilation Ctrl-C does not interrupt.
+    """Numba's dispatcher, with compilations that Ctrl-C does not interrupt.
 
-    Calls of versions that are compiled or loaded already do not come through here.
+    Calls of versions that are already compiled or loaded bypass these methods.
     """
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
@@ -62,16 +53,16 @@ class _Dispatcher(_Numbas):
             return super().compile(sig)
 
     def keep(self, cache: CodeCache) -> None:
-        """Sets where compiled versions are kept."""
+        """Sets the disk cache."""
         self._cache: Any = cache
 
 
 class _Helper(_Dispatcher):
-    """A compiled function that is meant for compiled callers.
+    """A compiled function for compiled callers.
 
-    For them it is compiled without the two functions by which numba lets Python and C
-    call it. They take a third of the time in which a loop is compiled with its helpers.
-    For calls from Python the function is compiled once more.
+    It is compiled without the wrappers for calls from Python and C, which take a third
+    of the compile time of a loop with its helpers. A call from Python compiles the
+    function once more.
     """
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
@@ -88,23 +79,24 @@ def jit(
     nogil: bool = False,
     views_only: bool | None = None,
 ) -> Any:
-    """`numba.njit` with the cache described above; usable with or without arguments.
+    """Compiles a function with a disk cache; usable with or without arguments.
 
-    Where NUMBA_DISABLE_JIT turns it off, integers still wrap around without a warning.
-    NUMBA_CACHE_DIR moves the cache; where nothing can be kept, a `CompileCacheWarning`
-    says so at the first compilation. The code of a function outside the package is kept
-    until its file changes, and one that comes from no file is compiled in each process.
+    NUMBA_CACHE_DIR sets the folder of the cache. If nothing can be written, a
+    `CompileCacheWarning` appears at the first compilation. Code of a function outside
+    the package is kept until its file changes. A function without a file is compiled in
+    each process. With NUMBA_DISABLE_JIT=1 the result is the Python function, in which
+    integers wrap around without a warning.
 
     Args:
         function: the function to compile.
-        nogil: whether calls from Python let other threads run meanwhile.
-        views_only: whether no array in it owns memory, as those of frame.py, and none
-            is made. References are then not counted, neither here nor in what is
-            compiled for this function; that would be an eighth of a loop's compilation.
-            Other callers share those helpers, so no helper returns an array that owns
-            memory. False: it makes arrays, though its callers may have views only.
-            Inside of `made_with` references are counted, since a user's function may
-            make arrays.
+        nogil: whether other Python threads run during a call.
+        views_only: True if the function and its helpers only use arrays that own no
+            memory, such as views of a frame, and allocate none. Then numba generates no
+            reference counts, which saves an eighth of the compile time of a loop.
+            Helpers are shared with other callers, so no helper may return an array that
+            owns memory. False if the function allocates arrays although its callers may
+            use views only. The argument has no effect inside `made_with`, because a
+            user's function may allocate arrays.
     """
     if function is None:
         return functools.partial(jit, nogil=nogil, views_only=views_only)
@@ -114,46 +106,45 @@ def jit(
     if nogil:
         options["nogil"] = True
     if views_only is not None and not users_stamps():
+        # numba's runtime (NRT) counts references.
         options["_nrt"] = not views_only
-    made = _dispatcher(function, options)
-    # The files are read now, since they might be edited before the first call.
+    dispatcher = _dispatcher(function, options)
+    # Files are read now, because they may be edited before the first call.
     sources = [package_digest(), stamp_of(function), *users_stamps()]
     if None not in sources:
         folder, *others = map(str, sources)
-        made.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
-    return made
+        dispatcher.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
+    return dispatcher
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compiles a helper whose code is pasted into every compiled function that calls
-    it.
+    """Compiles a helper that LLVM inlines into every compiled caller.
 
-    A loop can then be written in short named steps at no cost: LLVM sees one function,
-    drops the branches that a caller's constants rule out, and keeps what the steps hand
-    to one another in registers. That holds as long as the arrays handed over own no
-    memory, as the views of frame.py; for others, each call would count references.
-    A helper of this package neither prints nor raises; see `_Draft`.
+    So a loop can be written in short named steps at no cost: LLVM sees one function,
+    drops branches that constants rule out, and keeps values in registers. This holds if
+    the arrays own no memory, such as views of a frame. Otherwise each call counts
+    references. Helpers of this package must neither print nor raise, see drafts.py.
     """
     if config.DISABLE_JIT:
         return function
     options = {"error_model": "numpy", **PASTED}
-    if stamp_of(function) != "":  # a function of the user's, which may print
+    if stamp_of(function) != "":  # a user's function, which may print
         options["pipeline_class"] = Compiler
     return _dispatcher(function, options, _Helper)
 
 
 def pasted(function: Callable[..., Any]) -> Any:
-    """Like `inlined`, but numba pastes the code before LLVM sees it.
+    """Compiles a helper that numba inlines before LLVM optimizes it.
 
-    It is meant for small functions that loop over the two or three actions of an
-    infoset. Where numba optimizes an inlined helper by itself, for loops of any length,
-    before the caller is (see above), that costs a tenth of all instructions of a
-    walk. Numba compiles pasted code more slowly.
+    It is for small functions that loop over the few actions of an infoset. LLVM
+    optimizes an `inlined` helper before its caller, for loops of any length, which
+    costs a tenth of the instructions of a walk. Numba compiles pasted code more slowly.
 
-    Into a function that makes records itself, such as by `frame.Layout.viewer`, nothing
-    may be pasted: numba then looks for dead code, and takes `record.array[i] = x` for
-    dead, since it does not see that others hold that array. Where the record is an
-    argument it does. So a loop calls an `inlined` step, and pasted code goes there.
+    A function that builds records, for example by `frame.Layout.viewer`, must not call
+    pasted helpers. There numba's dead code elimination removes `record.array[i] = x`,
+    because it does not see that other variables refer to the same array. It is correct
+    if the record is an argument. So such a function calls an `inlined` step, which
+    calls pasted helpers.
     """
     if config.DISABLE_JIT:
         return function
@@ -161,7 +152,7 @@ def pasted(function: Callable[..., Any]) -> Any:
 
 
 def uncached(function: Callable[..., Any]) -> Any:
-    """`numba.njit` without a cache, for functions that come from no file."""
+    """Compiles a function without a cache, for functions that have no source file."""
     return function if config.DISABLE_JIT else _dispatcher(function, {})
 
 
@@ -170,25 +161,26 @@ def _dispatcher(
     options: dict[str, Any],
     kind: type[_Dispatcher] = _Dispatcher,
 ) -> _Dispatcher:
-    """Makes a dispatcher of our own class, as `numba.njit` makes one of its own."""
+    """Makes a dispatcher of one of the classes above, as `numba.njit` makes its own."""
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
     return kind(function, {}, options, pipeline)
 
 
 def why_not(error: NumbaError, function: Callable[..., Any]) -> str:
-    """What numba found wrong, and in which function, file and line, if it says so."""
+    """Returns the reason of a numba error, and the function, file and line if known."""
     text = re.sub(r"\x1b\[\d+m", "", str(error))
     lines = [line.strip() for line in text.splitlines()]
-    reason = next(one for one in lines if one and not one.startswith("Failed in"))
+    reason = next(line for line in lines if line and not line.startswith("Failed in"))
     if reason.endswith("signature:"):
-        reason += next(one for one in lines if one.startswith(">>>"))[3:]
-    place = re.search(r'File "([^"]+)", line (\d+):\s*def (\w+)', text)
-    if place is not None:
-        return f"{reason.rstrip(':.')} ({place[3]}, {place[1]}, line {place[2]})"
-    code, words = function.__code__, {*re.findall(r"'(\w+)'", reason)}
+        reason += next(line for line in lines if line.startswith(">>>"))[3:]
+    source = re.search(r'File "([^"]+)", line (\d+):\s*def (\w+)', text)
+    if source is not None:
+        return f"{reason.rstrip(':.')} ({source[3]}, {source[1]}, line {source[2]})"
+    # Without a location, look for the first instruction that uses a quoted name.
+    code, quoted = function.__code__, {*re.findall(r"'(\w+)'", reason)}
     where = f"{code.co_name}, {pathlib.Path(code.co_filename).name}"
     for step in dis.get_instructions(code):
-        if step.argval in words and step.positions is not None:
+        if step.argval in quoted and step.positions is not None:
             return f"{reason.rstrip(':.')} ({where}, line {step.positions.lineno})"
     return f"{reason.rstrip(':.')} ({where})"

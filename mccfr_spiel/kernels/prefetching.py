@@ -1,4 +1,9 @@
-"""Memory prefetches from compiled code."""
+"""Memory prefetches from compiled code.
+
+The draw at a node decides which node a walk visits next. In a tree much larger than the
+processor's caches, the walk would wait for memory at each step. So it requests all
+children before it draws, and they arrive meanwhile.
+"""
 
 from typing import Any
 
@@ -10,7 +15,7 @@ from mccfr_spiel.kernels.drafts import PASTED
 
 
 def prefetch(array, index):
-    """Starts to load an entry of an array into the caches, and does nothing else."""
+    """Requests an entry of an array from memory, without any other effect."""
 
 
 def _emit(context: Any, array: Any, index: Any) -> Any:

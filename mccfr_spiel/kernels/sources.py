@@ -1,4 +1,4 @@
-"""Digests of source files, which identify compiled code on disk."""
+"""Digests of source files, which identify compiled code and trees on disk."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def sources_digest(files: Iterable[pathlib.Path]) -> str:
-    """A short hexadecimal hash of the names and contents of some source files."""
+    """Returns a short hexadecimal digest of the names and contents of source files."""
     digest = hashlib.blake2b(digest_size=12)
     for file in sorted(files):
         data = file.read_bytes()
@@ -24,11 +24,12 @@ def sources_digest(files: Iterable[pathlib.Path]) -> str:
 
 @functools.cache
 def package_digest() -> str | None:
-    """A hash of all sources of this package; None if they are not files.
+    """Returns a digest of all sources of this package; None if they are not files.
 
-    Compiled code and trees on disk are kept by it. Hashing everything is the rule that
-    nobody can forget to extend when code moves or is added. A package in an archive, or
-    without its sources, keeps neither, since a change of its code could not be seen.
+    It identifies compiled code and trees on disk. It covers all files, so that nobody
+    has to update a list when code moves. A package in an archive, or without sources,
+    has no digest and keeps nothing on disk, because changes of its code would go
+    unnoticed.
     """
     files = list(_PACKAGE.rglob("*.py"))
     games = games_of_checkout()
@@ -38,9 +39,10 @@ def package_digest() -> str | None:
 
 
 def stamp_of(function: Callable[..., Any]) -> str | None:
-    """Stands for a function's source file, as it is now, if that is not the package's.
+    """Returns a digest of the source file of a function outside this package.
 
-    None if there is no file whose changes could be seen.
+    It is "" for functions of this package, whose changes `package_digest` covers. It is
+    None if the function has no source file.
     """
     source = pathlib.Path(function.__code__.co_filename)
     if _PACKAGE in source.parents:
@@ -52,21 +54,25 @@ def stamp_of(function: Callable[..., Any]) -> str | None:
 
 
 _users_stamps: list[str | None] = []
-"""What stands for the user's function inside of `made_with`; None for no cache."""
+"""Stamps of the users' functions called by the code under construction, innermost last.
+
+None means that the code must not be cached.
+"""
 
 
 def users_stamps() -> list[str | None]:
-    """The stamp of the innermost function of `made_with`; empty outside of it."""
+    """Returns the stamp of the innermost `made_with` as a list, empty outside of it."""
     return _users_stamps[-1:]
 
 
 @contextlib.contextmanager
 def made_with(function: Callable[..., Any]) -> Iterator[None]:
-    """Says that code which is made in the block calls a user's function.
+    """Declares that code compiled in the block calls a user's function.
 
-    Such code is kept by the function's source file and name. A function without a file,
-    or one with variables of another function, may be another one next time, so code
-    that calls it is not kept. Changes of other files that it uses go unnoticed.
+    The cache then identifies the code by the source file and the name of the function.
+    Code is not cached if the function has no source file, or has variables of an
+    enclosing function, because these may change. Changes of other files that the
+    function uses go unnoticed.
     """
     stamp = stamp_of(function) if function.__closure__ is None else None
     place = f"{function.__qualname__} {function.__code__.co_firstlineno}"

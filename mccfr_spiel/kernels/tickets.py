@@ -1,4 +1,11 @@
-"""Tickets by which threads share pieces of work."""
+"""Tickets, by which threads claim pieces of work.
+
+Threads share a *desk*, a few integers that they change atomically. Pieces of work are
+numbered by tickets 0, 1, 2, ... One thread, the leader, opens tickets. Any thread
+claims the next open ticket, does the work, and counts it as finished. The leader opens
+more tickets only when all open ones are finished. No thread waits for another one to
+start: a thread that is late finds less work, or none.
+"""
 
 from typing import Any
 
@@ -8,40 +15,49 @@ from mccfr_spiel.kernels.atomics import give_way, load, replace
 from mccfr_spiel.kernels.jit import inlined, pasted
 
 _APART = 8
-"""Numbers that different threads change lie in different lines of the cache."""
+"""Distance of integers that different threads change, so that no two share a cache
+line.
+"""
 
 OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
     0, 8 * _APART, _APART
 )
-"""The places on a desk: the tickets opened, claimed and finished so far; those that
-helpers have claimed; whether no more will be opened; whether a thread has failed, so
-that its ticket is never finished; and what to add to an open ticket's number to get the
-piece of work that it stands for."""
+"""The entries of a desk.
+
+OPENED: number of tickets opened so far.
+CLAIMED: number of tickets claimed so far.
+FINISHED: number of tickets finished so far.
+HELPED: number of tickets claimed by threads other than the leader.
+CLOSED: 1 if no more tickets will be opened.
+FAILED: 1 if a thread has failed, so that its ticket will not be finished.
+FIRST: offset from tickets to pieces, for the open tickets.
+"""
 
 NOTES = _FREE
-"""The first of the places where a leader may note what the open tickets are about."""
+"""First of the entries where a leader describes the work of the open tickets."""
 
 
 def new_desk(num_notes: int = 0) -> np.ndarray:
-    """`[NOTES + num_notes]` int64, a desk without tickets."""
+    """Returns a desk without tickets, `[NOTES + num_notes]`, int64."""
     return np.zeros(NOTES + num_notes, np.int64)
 
 
 @inlined
 def add_one(desk: np.ndarray, place: int) -> Any:
-    """Adds 1 to a number; returns what it was."""
+    """Increments an entry of a desk atomically; returns the old value."""
+    # Repeats if another thread has changed the entry between the two steps.
     while True:
-        number = load(desk, place)
-        if replace(desk, place, number, number + 1):
-            return np.int64(number)
+        count = load(desk, place)
+        if replace(desk, place, count, count + 1):
+            return np.int64(count)
 
 
 @inlined
 def claim(desk: np.ndarray) -> Any:
-    """Takes the next open ticket; -1 if there is none now.
+    """Claims the next open ticket; returns -1 if no ticket is open.
 
-    A ticket is only claimed while it is open, and the leader waits for those that are
-    claimed. So whatever the leader noted when it opened the ticket still stands.
+    The leader waits for all claimed tickets before it opens others. So its notes stay
+    valid while a ticket is processed.
     """
     while True:
         ticket = load(desk, CLAIMED)
@@ -53,9 +69,13 @@ def claim(desk: np.ndarray) -> Any:
 
 @inlined
 def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
-    """Opens a ticket for each of the pieces `first .. end - 1`; all earlier tickets are
-    finished. A piece's number is its ticket's plus what is noted at FIRST."""
+    """Opens a ticket for each of the pieces `first .. end - 1`.
+
+    All earlier tickets must be finished.
+    """
     opened = load(desk, OPENED)
+    # No ticket is open now, so no thread reads FIRST. The atomic step afterwards makes
+    # the new value visible to every thread that sees the tickets.
     desk[FIRST] = first - opened
     replace(desk, OPENED, opened, opened + end - first)
 
@@ -65,8 +85,9 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
     """Waits for an open ticket and claims it.
 
     Returns:
-        -1 when there is none to wait for: for a leader, when all that were opened are
-        finished, for the others, when the desk is closed; for all, when one failed.
+        The ticket, or -1 if there is no more work: for a leader when all open tickets
+        are finished, for other threads when the desk is closed, for all when one has
+        failed.
     """
     while load(desk, CLOSED) == 0 and load(desk, FAILED) == 0:
         ticket = claim(desk)
@@ -80,16 +101,16 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
     return np.int64(-1)
 
 
-# What these call by its argument `do` is long. They are pasted, since LLVM optimizes it
-# once more for each inlined helper that calls it.
+# The argument `do` of the following functions is a large function. They are pasted,
+# because LLVM would optimize `do` once more for each `inlined` function that calls it.
 
 
 @pasted
 def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
-    """Does pieces of work by `do(what, desk, piece)` for as long as there are any.
+    """Processes pieces by `do(what, desk, piece)` while there are tickets.
 
-    A leader returns when all that are open are finished, or one has failed; the others
-    when the desk is closed.
+    It returns for a leader when all open tickets are finished, for other threads when
+    the desk is closed, and for all when a thread has failed.
     """
     while True:
         ticket = next_ticket(desk, leads)
@@ -101,11 +122,11 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
 
 @pasted
 def share(do: Any, what: Any, desk: np.ndarray, first: int, end: int) -> None:
-    """Has the pieces `first .. end - 1` done, by all threads that come to help.
+    """Processes the pieces `first .. end - 1` in parallel; only a leader may call it.
 
-    Only a leader calls it. The pieces may be done in any order, or at once.
+    The pieces must not depend on their order.
     """
-    if end - first == 1:  # not worth a ticket
+    if end - first == 1:  # a ticket would cost more than it saves
         do(what, desk, np.int64(first))
     else:
         open_tickets(desk, first, end)
