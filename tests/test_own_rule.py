@@ -94,9 +94,11 @@ def test_a_file_needs_the_function_again(tmp_path):
 def test_what_an_own_rule_cannot_do_is_refused_in_words():
     with pytest.raises(ValueError, match="own_rule is only for players who forget"):
         Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE), abstraction=jack_or_queen)
-    with pytest.raises(ValueError, match="takes 2 arguments, not the 5 policy"):
+    with pytest.raises(
+        ValueError, match=r"must take 5 arguments \(policy, .*\), not 2"
+    ):
         algorithms.own_rule(lambda policy, memory: 0.0)
-    with pytest.raises(ValueError, match="update=3 is not a function"):
+    with pytest.raises(ValueError, match="update=3 must be a function"):
         algorithms.own_rule(3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="parameters=nan"):
         algorithms.own_rule(hedge, (math.nan,))
@@ -277,7 +279,7 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
     nothing: Any = [lambda policy, memory, gradient, p, t: None]
-    with pytest.raises(ValueError, match="returns none, which is no number"):
+    with pytest.raises(ValueError, match="must return a number, not none"):
         check_rule(algorithms.own_rule(*nothing))
 
 
@@ -316,7 +318,7 @@ def test_weights_that_are_none_are_refused():
         solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
         with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* is not a number in"):
             solver.iterate(1)
-    with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
+    with pytest.raises(ValueError, match=r"must take 1 arguments \(t\), not 2"):
         ms.algorithms.own_averaging(lambda t, power: t**power)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""An algorithm as a value of three parts, and the algorithms that have names."""
+"""The class Algorithm, and the named algorithms."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -13,7 +13,7 @@ AUTO = "auto"
 """A batch that grows with the iterations."""
 
 MOST_BATCH = 2**31
-"""That many walks take minutes."""
+"""Maximum batch. So many walks take minutes."""
 
 
 class _Parts(NamedTuple):
@@ -25,35 +25,35 @@ class _Parts(NamedTuple):
 
 
 class Algorithm(_Parts):
-    """A solver's three parts, whether players move one after the other, and the batch.
+    """What a solver runs: sampling, local rule, average, and order of updates.
 
     Attributes:
         sampling: the gradient estimator.
         minimizer: the local rule.
-        averaging: the weights of the average.
-        alternating: each player is updated against the others' newest policies; else
-            all are updated at once from the same ones.
-        batch: the walks for each player in an iteration, if anything is sampled. All of
-            them meet the same policies; what they estimate is added up before the one
-            update. The iteration enters the average once, whatever its batch. "auto"
-            has a batch grow with the iterations: to the largest power of two that is at
-            most 1/64 of their number, and 4096. An iteration then enters the average as
-            often as it has walks, besides the weight that averaging gives it.
+        averaging: weights of the iterations in the average.
+        alternating: True updates players in turns, each against the newest policies of
+            the others. False updates all players at once, against the same policies.
+        batch: walks per player and iteration, if anything is sampled. All walks sample
+            against the same policies, and one update uses the sum of their estimates.
+            An iteration has the same weight in the average for any fixed batch. "auto":
+            the batch grows to the largest power of two that is at most 1/64 of the
+            iterations, and at most 4096. Then the weight of an iteration is multiplied
+            by the number of walks.
     """
 
     __slots__ = ()
 
     if not TYPE_CHECKING:
 
-        def __new__(cls, *parts: Any, **more: Any) -> Self:
-            """Says what is missing where only a sampling is given."""
-            if len(parts) < 2 and "minimizer" not in more:
+        def __new__(cls, *parts: Any, **fields: Any) -> Self:
+            """Explains what is missing if only a sampling is given."""
+            if len(parts) < 2 and "minimizer" not in fields:
                 first = repr(parts[0]) if parts else "ms.EXTERNAL"
                 raise TypeError(
-                    "An algorithm has a sampling and a rule, as in "
+                    "An algorithm requires a sampling and a rule, as in "
                     f"ms.Algorithm({first}, ms.regret_matching())."
                 )
-            return super().__new__(cls, *parts, **more)
+            return super().__new__(cls, *parts, **fields)
 
     def __repr__(self) -> str:
         shown = [repr(self.sampling), repr(self.minimizer)]
@@ -66,34 +66,35 @@ class Algorithm(_Parts):
         return f"Algorithm({', '.join(shown)})"
 
     def __str__(self) -> str:
-        """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
-        words = [str(self.sampling)]
-        known = {
+        """The name in papers: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        names = [str(self.sampling)]
+        published = {
             name: value
             for name, value in named_constants().items()
             if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
         }
-        if known and "PRUNED_CFR" not in known:
-            words = [next(iter(known)).replace("_PLUS", "+")]
+        # The algorithms without sampling have names of their own: CFR+, DCFR.
+        if published and "PRUNED_CFR" not in published:
+            names = [next(iter(published)).replace("_PLUS", "+")]
         else:
             if self.minimizer != rules.RegretMatching():
-                words[0] += f" with {self.minimizer}"
+                names[0] += f" with {self.minimizer}"
             if self.averaging != UNIFORM:
-                words.append(str(self.averaging))
+                names.append(str(self.averaging))
         if not self.alternating:
-            words.append("simultaneous updates")
+            names.append("simultaneous updates")
         if self.batch != 1:
-            words.append(
+            names.append(
                 "growing batches" if self.batch == AUTO else f"{self.batch} walks"
             )
-        return ", ".join(words)
+        return ", ".join(names)
 
 
 CFR = Algorithm(FULL, rules.regret_matching())
 """Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
 PRUNED_CFR = Algorithm(samplings.full(prune=True), rules.regret_matching())
-"""CFR that does not follow an opponent's action of probability 0 (Lanctot et al. 2009,
-section 5)."""
+"""CFR that skips opponents' actions of probability 0 (Lanctot et al. 2009, section 5).
+"""
 CFR_PLUS = Algorithm(FULL, rules.regret_matching_plus(), averages.LINEAR)
 """Tammelin 2014."""
 LCFR = Algorithm(FULL, rules.discounted_regret_matching(1.0, 1.0), averages.LINEAR)
@@ -115,7 +116,7 @@ PDCFR_PLUS = Algorithm(
 SAPCFR_PLUS = Algorithm(
     FULL, rules.predictive_regret_matching_plus(1 / 3), averages.QUADRATIC
 )
-"""PCFR+ whose prediction has a third of the weight (Meng et al. 2025)."""
+"""PCFR+ with a prediction of weight 1/3 (Meng et al. 2025)."""
 CHANCE_SAMPLING = Algorithm(samplings.CHANCE, rules.regret_matching())
 """Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
 OPPONENT_SAMPLING = Algorithm(samplings.OPPONENT, rules.regret_matching())
@@ -135,13 +136,14 @@ AVERAGE_STRATEGY_SAMPLING = Algorithm(
 
 
 def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
-    """DCFR with a schedule of its parameters (Zhang, McAleer, Sandholm 2024).
+    """DCFR with a schedule of hyperparameters (Zhang, McAleer, Sandholm 2024).
 
-    Alpha goes from 1 to 4, beta from -1 to -3, and gamma falls by 5 (or to 0).
+    Alpha moves from 1 to 4, beta from -1 to -3, and gamma decreases by 5 (at most to
+    0).
 
     Args:
-        horizon: the number of iterations that are to be run, at least 1.
-        gamma: of the average at first.
+        horizon: number of iterations that you plan to run, at least 1.
+        gamma: gamma of the average in the first iteration.
     """
     rule = rules.discounted_regret_matching(
         1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
@@ -150,11 +152,12 @@ def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
 
 
 def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
-    """PCFR+ with a schedule for its average (Zhang, McAleer, Sandholm 2024).
+    """PCFR+ with a schedule for the average (Zhang, McAleer, Sandholm 2024).
 
     Args:
-        horizon: the number of iterations that are to be run, at least 1.
-        gamma: of the average at first; falls by 5 (or to 0).
+        horizon: number of iterations that you plan to run, at least 1.
+        gamma: gamma of the average in the first iteration; decreases by 5 (at most to
+            0).
     """
     return Algorithm(
         FULL, rules.predictive_regret_matching_plus(), _falling(gamma, horizon)
@@ -172,13 +175,17 @@ SCHEDULES: dict[str, Callable[..., Algorithm]] = {
     "hs_dcfr": hs_dcfr,
     "hs_pcfr_plus": hs_pcfr_plus,
 }
-"""The algorithms that depend on a horizon, as the command line calls them. They are
-called with the horizon, and with `gamma` to change the average."""
+"""Algorithms that depend on a horizon, by their names on the command line.
+
+The functions take the horizon, and optionally `gamma`.
+"""
 
 
 def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
-    """The name in SCHEDULES, the horizon and the gamma that make an algorithm, except
-    for whether players alternate; None if there are none."""
+    """Returns the name in SCHEDULES, the horizon and the gamma of an algorithm.
+
+    `alternating` and `batch` are ignored. Returns None if there is no such schedule.
+    """
     averaging = algorithm.averaging
     horizon = averaging.horizon or getattr(algorithm.minimizer, "horizon", 0)
     for name, make in SCHEDULES.items():
@@ -188,13 +195,13 @@ def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
 
 
 def named_constants() -> dict[str, Algorithm]:
-    """The module's named algorithms."""
-    found = globals().items()
-    return {name: value for name, value in found if isinstance(value, Algorithm)}
+    """Returns the named algorithms of this module."""
+    members = globals().items()
+    return {name: value for name, value in members if isinstance(value, Algorithm)}
 
 
-ALGORITHMS = {name.lower(): one for name, one in named_constants().items()} | {
+ALGORITHMS = {name.lower(): value for name, value in named_constants().items()} | {
     "ftrl": Algorithm(samplings.EXTERNAL, rules.ftrl(1.0)),
     "omd": Algorithm(samplings.EXTERNAL, rules.omd(1.0)),
 }
-"""The named algorithms, as the command line calls them."""
+"""The named algorithms, by their names on the command line."""

@@ -1,4 +1,4 @@
-"""Algorithms from the text that `repr` gives."""
+"""Algorithms from the text that `repr` returns."""
 
 import ast
 from collections.abc import Mapping
@@ -15,32 +15,34 @@ _CALLS: dict[str, Any] = {
     **{k: v for k, v in vars(averages).items() if isinstance(v, Averaging)},
     **rules.RULES,
     **{kind.__name__: kind for kind in rules.RULES.values()},
-    **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
+    **{cls.__name__: cls for cls in (Algorithm, Averaging, Sampling)},
     **{
-        one.__name__: one
-        for one in (samplings.full, samplings.outcome, averages.polynomial)
+        make.__name__: make
+        for make in (samplings.full, samplings.outcome, averages.polynomial)
     },
 }
-"""The names that a repr may have in it. All of them make values and do nothing else."""
+"""Names that a repr may contain. They create values and have no other effects."""
 
 
 def value_in(text: str, more_calls: Mapping[str, Any]) -> Any:
-    """The value whose repr a text is, such as
-    `Algorithm(outcome(0.4), ftrl(step_size=0.5), LINEAR)`.
+    """Evaluates the repr of a value, without executing other code.
+
+    An example is `Algorithm(outcome(0.4), ftrl(step_size=0.5), LINEAR)`.
 
     Args:
         text: the repr.
-        more_calls: name -> what makes a value, such as the part of a user's function.
+        more_calls: additional names that the text may contain, and their values or
+            functions, such as a user's part.
 
     Raises:
-        ValueError: the text has something else in it than calls of known names with
-            names, calls and literals; or what is called refuses its arguments.
+        ValueError: the text contains anything but known names, calls and literals; or a
+            function refuses its arguments.
     """
     calls = _CALLS | {**more_calls}
     try:
         return _value(ast.parse(text.strip(), mode="eval").body, calls)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"algorithm={text!r} cannot be read: {error}") from error
+        raise ValueError(f"Cannot read algorithm={text!r}: {error}") from error
 
 
 def _value(node: ast.expr, calls: Mapping[str, Any]) -> Any:
@@ -49,9 +51,11 @@ def _value(node: ast.expr, calls: Mapping[str, Any]) -> Any:
             if name in calls:
                 return calls[name]
             hint = refusals.near(name, calls)
-            raise ValueError(f"algorithm={name!r} is none of {', '.join(calls)}.{hint}")
+            raise ValueError(
+                f"Unknown name {name!r}. Expected one of {', '.join(calls)}.{hint}"
+            )
         case ast.Call(func=ast.Name() as make, args=args, keywords=keywords):
-            more = {str(one.arg): _value(one.value, calls) for one in keywords}
-            return _value(make, calls)(*(_value(one, calls) for one in args), **more)
+            named = {str(word.arg): _value(word.value, calls) for word in keywords}
+            return _value(make, calls)(*(_value(arg, calls) for arg in args), **named)
         case _:
             return ast.literal_eval(node)

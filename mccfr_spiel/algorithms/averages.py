@@ -1,4 +1,4 @@
-"""Weights of the average policy."""
+"""Weights of the iterations in the average policy."""
 
 import math
 from dataclasses import dataclass
@@ -7,31 +7,32 @@ from mccfr_spiel.algorithms.part import Part, checked_horizon, name_in
 from mccfr_spiel.common import refusals
 
 MOST_WEIGHT = 1e290
-"""What the weights of an average may add up to, so that sums of them fit a double."""
+"""Maximum sum of the weights of an average, so that sums of payoffs fit a double."""
 
 MOST_GAMMA = 100.0
-"""Beyond it an average is hardly more than the last policy."""
+"""Maximum gamma. With more, the average is almost the last policy."""
 
 
 @dataclass(frozen=True, repr=False)
 class Averaging(Part):
     """The policy of iteration t enters the average with weight t ** gamma.
 
-    With a change, gamma moves in a straight line, by that much, from iteration 1 to
-    `horizon` iterations later, where it stays; before iteration t all that is in the
-    average is multiplied by ((t - 1) / t) ** gamma. Without one that is the same.
+    If gamma changes, it moves linearly from iteration 1 to the horizon and stays
+    constant from then on. The average is then multiplied by ((t - 1) / t) ** gamma(t)
+    before iteration t is added. For constant gamma this is the same as weights t **
+    gamma.
 
-    The weights must add up to a number that a double holds. So with a gamma above 14 a
-    solver refuses to go on beyond a number of iterations (`most_iterations`): 485,000
-    for gamma 50, 743 for gamma 100.
+    The sum of the weights must fit a double. With gamma above 14, a solver therefore
+    limits the number of iterations (`most_iterations`): 485,000 for gamma 50, 743 for
+    gamma 100.
 
     Attributes:
-        gamma: in the first iteration.
-        change: what is added to gamma in the course of the horizon.
-        horizon: in iterations; 0 for no change.
+        gamma: exponent in the first iteration.
+        change: total change of gamma until the horizon.
+        horizon: number of iterations in which gamma changes; 0 for no change.
 
     Raises:
-        ValueError: `gamma` is, or becomes, no number in [0, MOST_GAMMA], or changes
+        ValueError: gamma is not a number in [0, MOST_GAMMA] at all times, or it changes
             without a horizon.
     """
 
@@ -59,13 +60,15 @@ class Averaging(Part):
 
 
 def polynomial(gamma: float) -> Averaging:
-    """Weights t ** gamma, for gamma in 0 .. 100; `Averaging` says how far they go."""
+    """Weights t ** gamma, for gamma in [0, 100]; see `Averaging` for limits."""
     return Averaging(gamma)
 
 
 def most_iterations(averaging: Averaging) -> int:
-    """A number of iterations T after which the weights of an average add up to no more
-    than MOST_WEIGHT; at most 2 ** 62, which nobody reaches."""
+    """Returns a number of iterations whose weights add up to at most MOST_WEIGHT.
+
+    The result is at most 2 ** 62.
+    """
     # 1 + 2 ** gamma + ... + T ** gamma <= T ** (gamma + 1)
     most = averaging.gamma + max(averaging.change, 0.0)
     bits = math.log2(MOST_WEIGHT) / (most + 1)

@@ -9,26 +9,31 @@ from mccfr_spiel.algorithms.part import Part
 from mccfr_spiel.common import refusals
 
 Ranges = Mapping[str, tuple[float, float]]
-"""The least and the greatest value of numbers, by their names."""
+"""Minimum and maximum of numeric fields, by name."""
 
-_RULE_WORDS = {"regret_matching_plus": "regret matching+", "ftrl": "FTRL", "omd": "OMD"}
-"""What papers call rules whose names do not say it already."""
+_PUBLISHED_NAMES = {
+    "regret_matching_plus": "regret matching+",
+    "ftrl": "FTRL",
+    "omd": "OMD",
+}
+"""Names in papers that differ from the names of the rules."""
 
 
 @dataclass(frozen=True, repr=False)
 class Minimizer(Part):
-    """The local rule by which the policy at an infoset moves.
+    """A local rule (regret minimizer), which moves the policy at an infoset.
 
-    Each rule is a subclass, whose fields are its own parameters and nothing else. The
-    formulas use the gradient G at an infoset, the policy b and the step size eta. What
-    a rule computes is in kernels/minimizers.py, a function for each.
+    Each rule is a subclass, and its fields are the parameters of the rule. In formulas,
+    G is the gradient at an infoset, b the policy and eta the step size.
+    `kernels.minimizers.RULES` has the compiled functions.
 
     Attributes:
-        rule: the name by which kernels, files and settings know the rule.
-        ranges: the least and the greatest value of fields that are numbers.
-        tables: the optional tables of `kernels.tables.Tables` that the rule needs.
-        allows_abstraction: whether the rule makes sense for players who forget.
-        keeps_regrets: whether what the rule remembers are cumulative regrets.
+        rule: name of the rule in kernels, files and settings.
+        ranges: minimum and maximum of numeric fields.
+        tables: names of the optional tables of `kernels.tables.Tables` that the rule
+            needs.
+        allows_abstraction: whether the rule supports players who forget.
+        keeps_regrets: whether the memory of the rule holds cumulative regrets.
     """
 
     rule: ClassVar[str]
@@ -38,13 +43,13 @@ class Minimizer(Part):
     keeps_regrets: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses to make a value of a class that only rules have in common."""
+        """Refuses to create instances of abstract classes."""
         if not hasattr(cls, "rule"):
-            given = [repr(value) for value in args]
-            given += [f"{name}={value!r}" for name, value in kwargs.items()]
+            arguments = [repr(value) for value in args]
+            arguments += [f"{name}={value!r}" for name, value in kwargs.items()]
             raise TypeError(
-                f"{cls.__name__}({', '.join(given)}): a {cls.__name__} is only what "
-                "several rules have in common. Make one of them: ms.regret_matching(), "
+                f"{cls.__name__}({', '.join(arguments)}): {cls.__name__} is an "
+                "abstract base class. Use a rule, such as ms.regret_matching(), "
                 "ms.regret_matching_plus(), ms.ftrl(step_size) or ms.omd(step_size)."
             )
         return super().__new__(cls)
@@ -59,7 +64,7 @@ class Minimizer(Part):
         return self.spelled(self.rule)
 
     def __str__(self) -> str:
-        name = _RULE_WORDS.get(self.rule, self.rule.replace("_", " "))
+        name = _PUBLISHED_NAMES.get(self.rule, self.rule.replace("_", " "))
         values = [
             f"{value} {key}"
             if isinstance(value, str)
@@ -71,22 +76,23 @@ class Minimizer(Part):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that the compiled rule reads, in the order in which it does: the
-        fields, with infinity for None."""
+        """The parameters in the order of the compiled rule.
+
+        They are all fields that are not strings, with infinity for None.
+        """
         values = self._asdict().values()
         numbers = (value for value in values if not isinstance(value, str))
-        return tuple(math.inf if one is None else float(one) for one in numbers)
+        return tuple(math.inf if n is None else float(n) for n in numbers)
 
     @property
     def needs_whole_tree(self) -> bool:
-        """Whether the rule's tables depend on the whole tree."""
+        """Whether the tables of the rule depend on the whole tree."""
         return False
 
     @property
     def moves_everywhere(self) -> bool:
-        """Whether an update moves the policy at infosets where the gradient is 0, too.
+        """Whether an update also moves the policy at infosets with gradient 0.
 
-        Such a rule must update every infoset in every iteration, so it goes with FULL
-        sampling only.
+        Such a rule must update every infoset in every iteration, so it requires FULL.
         """
         return False

@@ -1,4 +1,14 @@
-"""Rules, estimators and averages written by users as functions."""
+"""Rules, estimators and averages that users write as functions.
+
+| function | result | replaces |
+|---|---|---|
+| own_rule | OwnRule | the local rule |
+| own_estimator | OwnEstimator | the sampling |
+| own_averaging | OwnAveraging | the average |
+
+Files do not contain functions. They contain the name and a digest of the source, so a
+saved solver is loaded with the function as an argument.
+"""
 
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -15,20 +25,20 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
-"""Of an iteration in an average; so 1e20 of them add up to a double."""
+"""Maximum weight of an iteration in an average, so that 1e20 weights fit a double."""
 
 Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
-"""What `own_estimator` takes."""
+"""Type of the function that `own_estimator` takes."""
 
 
 class OwnPart(Part):
-    """What parts that are functions of a user's have in common.
+    """The base class of parts that contain a user's function.
 
     Attributes:
-        key: the field that holds the function, and its name in files.
-        maker: what makes the part of the function.
-        arguments: of the function.
-        digest: see `digest_of`.
+        key: name of the field with the function, also in files.
+        maker: name of the function that creates the part.
+        arguments: names of the arguments of the user's function.
+        digest: digest of the function's source, see `digest_of`.
     """
 
     digest: str
@@ -40,22 +50,23 @@ class OwnPart(Part):
         given, arguments = getattr(self, self.key), self.arguments
         function = getattr(given, "py_func", given)
         if not isinstance(function, types.FunctionType):
-            raise ValueError(f"{self.key}={given!r} is not a function.")
+            raise ValueError(f"{self.key}={given!r} must be a function.")
         count = function.__code__.co_argcount
         if count != len(arguments):
             name = f"{function.__module__}.{function.__qualname__}"
             raise ValueError(
-                f"{self.key}={name} takes {count} arguments, not the {len(arguments)} "
-                f"{', '.join(arguments)}."
+                f"{self.key}={name} must take {len(arguments)} arguments "
+                f"({', '.join(arguments)}), not {count}."
             )
-        # Another process that gets the function by value does not have its source.
+        # The digest is stored, because a process that receives the function as bytecode
+        # cannot read the source.
         self.fill(**{self.key: function}, digest=digest_of(function))
 
     def __repr__(self) -> str:
-        """The call by which files name the part."""
+        """Returns the call by which files identify the part."""
         fields = {k: v for k, v in self.changed().items() if k != self.key}
-        more = (fields | {"source": self.digest}).items()
-        values = [repr(self.name), *(f"{key}={value!r}" for key, value in more)]
+        fields["source"] = self.digest
+        values = [repr(self.name), *(f"{k}={v!r}" for k, v in fields.items())]
         return f"{self.maker}({', '.join(values)})"
 
     @property
@@ -65,26 +76,26 @@ class OwnPart(Part):
 
     @property
     def name(self) -> str:
-        """The function's name with that of its module, `module:name`."""
+        """The name of the function with its module, as `module:name`."""
         return name_of(self.function)
 
 
 _TRIED_ACTIONS = 1, 2, 3
-"""Sizes of the information sets at which a rule is tried before it is compiled."""
+"""Numbers of actions with which a rule is tried before it is compiled."""
 
 
 @dataclass(frozen=True, repr=False)
 class OwnRule(OwnPart, Minimizer):
-    """A rule that a user has written as a function; `own_rule` makes it.
+    """A rule that a user has written as a function; `own_rule` creates it.
 
     Attributes:
         update: the function, see `own_rule`.
-        numbers: what it gets as `parameters`.
-        compiled: whether numba compiles it.
-        everywhere: whether it moves the policy where the gradient is 0, too.
+        numbers: argument `parameters` of the function.
+        compiled: whether numba compiles the function.
+        everywhere: whether it also moves the policy where the gradient is 0.
 
     Raises:
-        ValueError: `update` is no function of five arguments, or it uses an index
+        ValueError: `update` is not a function of five arguments, or uses an index
             outside an array, or a number is not finite.
     """
 
@@ -109,10 +120,10 @@ class OwnRule(OwnPart, Minimizer):
             self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Calls the function once in plain Python for each of several array sizes.
+        """Calls the function in plain Python, once for each of several array sizes.
 
-        Compiled code checks no index, so a rule that reads beyond `parameters` would
-        read foreign memory without an error. Other exceptions are left to updates.
+        Compiled code does not check indices, so a rule that reads beyond `parameters`
+        would read other memory without an error. Other exceptions are left to updates.
 
         Raises:
             ValueError: the function uses an index outside an array.
@@ -126,13 +137,12 @@ class OwnRule(OwnPart, Minimizer):
             except IndexError as error:
                 name = self.function.__name__
                 raise ValueError(
-                    f"{self.name} uses an index outside an array, at an information "
-                    f"set of {count} actions and with parameters={self.numbers}: "
-                    f"{error}. Pass the parameters: own_rule({name}, "
-                    "parameters=(...,)). A command takes such an object as "
-                    "--minimizer=MODULE:NAME."
+                    f"{self.name} uses an index outside an array, for {count} actions "
+                    f"and parameters={self.numbers}: {error}. If parameters are "
+                    f"missing, pass own_rule({name}, parameters=(...,)). On the "
+                    "command line, pass such an object as --minimizer=MODULE:NAME."
                 ) from error
-            except Exception:  # rules raise what they like
+            except Exception:  # the update will raise it again, with its infoset
                 return
 
     def __str__(self) -> str:
@@ -147,19 +157,19 @@ class OwnRule(OwnPart, Minimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """As the user says."""
+        """The user's value `everywhere`."""
         return self.everywhere
 
 
 @dataclass(frozen=True, repr=False)
 class OwnEstimator(OwnPart, Sampling):
-    """An estimator that a user has written; `own_estimator` makes it.
+    """An estimator that a user has written; `own_estimator` creates it.
 
     Attributes:
         estimate: the function, see `own_estimator`.
 
     Raises:
-        ValueError: `estimate` is no function of four arguments.
+        ValueError: `estimate` is not a function of four arguments.
     """
 
     chance: bool = False
@@ -175,13 +185,13 @@ class OwnEstimator(OwnPart, Sampling):
 
 @dataclass(frozen=True, repr=False)
 class OwnAveraging(OwnPart, Averaging):
-    """Weights of an average that a user has written; `own_averaging` makes it.
+    """Weights of an average that a user has written; `own_averaging` creates it.
 
     Attributes:
         weight: the function, see `own_averaging`.
 
     Raises:
-        ValueError: `weight` is no function of one argument.
+        ValueError: `weight` is not a function of one argument.
     """
 
     weight: Any = None
@@ -193,17 +203,17 @@ class OwnAveraging(OwnPart, Averaging):
         return f"{self.function.__name__} average"
 
     def weights(self, first: int, count: int) -> np.ndarray:
-        """`[count]` the weights of the iterations from `first` on.
+        """Returns the weights of the iterations from `first` on, `[count]`.
 
         Raises:
-            ValueError: one of them is no number in [0, MOST_OWN_WEIGHT].
+            ValueError: a weight is not a number in [0, MOST_OWN_WEIGHT].
         """
-        found = np.zeros(count)
+        weights = np.zeros(count)
         for k in range(count):
             name = f"{self.name}({first + k})"
             weight = self.function(first + k)
-            found[k] = refusals.number(weight, name, 0, MOST_OWN_WEIGHT)
-        return found
+            weights[k] = refusals.number(weight, name, 0, MOST_OWN_WEIGHT)
+        return weights
 
 
 OWN_KINDS: dict[str, type[OwnPart]] = {
@@ -211,14 +221,13 @@ OWN_KINDS: dict[str, type[OwnPart]] = {
     "sampling": OwnEstimator,
     "averaging": OwnAveraging,
 }
-"""The parts of an algorithm, and their kinds if they are functions of a user's."""
+"""Classes of users' parts, by the name of the field of `Algorithm`."""
 
 
 def own_parts_of(algorithm: Any) -> dict[str, OwnPart]:
-    """The parts that are a user's functions, which files do not hold, by the names of
-    the parts."""
+    """Returns the users' parts of an algorithm, by the name of the field."""
     parts = algorithm._asdict()
-    return {name: one for name, one in parts.items() if isinstance(one, OwnPart)}
+    return {name: part for name, part in parts.items() if isinstance(part, OwnPart)}
 
 
 def own_rule(
@@ -228,7 +237,7 @@ def own_rule(
     compiled: bool = True,
     everywhere: bool = False,
 ) -> OwnRule:
-    """A rule of your own as a function of one infoset.
+    """Creates a rule from your own function of one infoset.
 
         def update(policy, memory, gradient, parameters, t):
             value = np.dot(policy, gradient)
@@ -236,38 +245,42 @@ def own_rule(
             ...  # writes the next policy into `policy`
             return value
 
-    The function is called where an infoset is updated. All arrays are float64 with a
-    number for each action of the infoset; it writes the next policy, whose sum must be
-    1, into `policy[:]`, and may keep what it likes in `memory`, which is 0 at first. It
-    returns the value of the infoset, which is added to the gradient of the sequence
-    that led there: for regret minimizers, `<policy before, gradient>`. `evaluation.
-    check_rule` tries it out.
+    The function is called at each infoset to be updated. All arrays are float64, with
+    one entry per action. The function writes the next policy, whose sum must be 1, into
+    `policy[:]`. It may keep anything in `memory`, which is 0 at first. It returns the
+    value of the infoset, which is added to the gradient of the parent sequence. For
+    regret minimizers that is `<policy before, gradient>`. `evaluation.check_rule` tests
+    the function.
 
-    Such a rule goes with every sampling. Abstractions are refused, and a saved solver
-    is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
-    If the function raises an exception, writes probabilities that are below 0 or do not
-    sum to 1 within 1e-6, or returns no finite number, `iterate` raises, and the solver
-    can do nothing more: make it anew, or load a checkpoint.
+    The rule works with every sampling, but not with abstractions. A saved solver is
+    loaded with `Solver.load(path, minimizer=...)`, because files do not contain
+    functions. If the function raises an exception, returns a value that is not finite,
+    or writes probabilities that are negative or do not sum to 1 within 1e-6, `iterate`
+    raises, and the solver can no longer be used. Create it again, or load a checkpoint.
 
     Args:
-        update: the function. It is compiled by numba, so it must be of the kind that
-            `numba.njit` takes. The code is kept on disk until the function's file
-            changes, unless it has variables of an outer function or was typed into a
-            prompt.
-        parameters: numbers that it gets as an array `parameters`.
-        compiled: False calls `update` as plain Python, with NumPy or anything else.
-            That is some hundred times slower.
-        everywhere: whether the rule moves the policy where the gradient is 0, too; it
-            then needs FULL.
+        update: the function. `numba.njit` must support it. The compiled code is cached
+            on disk until the file of the function changes, unless the function has
+            variables of an enclosing function or was entered at a prompt.
+        parameters: numbers passed to the function as an array.
+        compiled: False calls `update` as plain Python, with NumPy or anything else,
+            some hundred times slower.
+        everywhere: whether the rule also moves the policy where the gradient is 0. It
+            then requires FULL.
+
+    Raises:
+        ValueError: see `OwnRule`.
     """
     if isinstance(parameters, str) or not isinstance(parameters, Iterable):
-        raise ValueError(f"parameters={parameters!r} is no list, such as (0.5,).")
+        raise ValueError(
+            f"parameters={parameters!r} must be a sequence of numbers, such as (0.5,)."
+        )
     numbers = refusals.numbers(tuple(parameters), "parameters")
     return OwnRule(update, tuple(numbers.tolist()), compiled, everywhere)
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:
-    """An estimator of your own, in the place of a sampling.
+    """Creates an estimator from your own function, to be used as a sampling.
 
         def estimate(tree, policy, player, rng):
             gradient = np.zeros(tree.num_sequences)
@@ -276,36 +289,39 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 
         ms.Solver("leduc_poker", ms.Algorithm(own_estimator(estimate), rule))
 
-    The function is called before each update of a player. It is plain Python, so an
-    iteration takes as long as it does. Any rule and any average go with it; batches,
-    abstractions and clusters do not. A saved solver is loaded with
-    `Solver.load(path, sampling=...)`, since no file holds a function.
+    The function is called before each update of a player. It is not compiled, so it
+    determines the time of an iteration. It works with any rule and any average, but not
+    with batches, abstractions and clusters. A saved solver is loaded with
+    `Solver.load(path, sampling=...)`, because files do not contain functions.
 
     Args:
-        estimate: the function. `tree` is the complete GameTree, and `policy` `[S]` the
-            probabilities of all players' sequences, which it must not change; `rng` is
-            a NumPy generator made of the seed, the iteration and the player. It returns
-            the gradient `[S]`, and how many nodes it has touched. The gradient has, at
-            each of the player's sequences, the weighted utility of the leaves that
-            follow it directly, on average that of the policies, and is 0 elsewhere. If
-            it has another shape, is not finite or is not 0 at another's sequence,
-            `iterate` raises ValueError, and the solver stands before that update.
+        estimate: the function. `tree` is the complete GameTree. `policy` `[S]` has the
+            probabilities of all players' sequences; it must not change. `rng` is a
+            NumPy generator that depends on the seed, the iteration and the player. The
+            function returns the gradient `[S]` and the number of touched nodes. At each
+            sequence of the player, the expectation of the gradient must be the sum over
+            the leaves right after the sequence: the player's utility times the reach
+            probability of chance and the other players. Elsewhere the gradient must be
+            0. If it has another shape, is not finite, or is not 0 at a sequence of
+            another player, `iterate` raises ValueError and the solver stays as before
+            that update.
     """
     return OwnEstimator(estimate=estimate)
 
 
 def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
-    """An average of your own: iteration t enters it with weight `weight(t)`.
+    """Creates an average from your own function: iteration t has weight `weight(t)`.
 
         average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
 
-    The function is plain Python, called once for each iteration from 1 on, and some
-    iterations ahead. A saved solver is loaded with `Solver.load(path, averaging=...)`,
-    since no file holds a function. Clusters are refused, and so are bounds of theory.
+    The function is plain Python and is called once for each iteration from 1 on, some
+    iterations ahead. It does not work with clusters and bounds of theory. A saved
+    solver is loaded with `Solver.load(path, averaging=...)`, because files do not
+    contain functions.
 
     Args:
-        weight: gives a number in [0, 1e270]. Until one is above 0, the average policy
-            is uniform.
+        weight: returns a number in [0, 1e270]. The average policy is uniform until a
+            weight is positive.
     """
     return OwnAveraging(weight=weight)

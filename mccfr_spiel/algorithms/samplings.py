@@ -1,4 +1,15 @@
-"""What a walk samples: the gradient estimators."""
+"""The gradient estimators: what one walk over the tree samples.
+
+| constant | sampled | paper |
+|---|---|---|
+| FULL | nothing | Zinkevich, Johanson, Bowling, Piccione 2007 |
+| CHANCE | chance | Zinkevich et al. 2007 |
+| OPPONENT | the other players | Farina, Kroer, Sandholm 2020 |
+| EXTERNAL | chance and the other players | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| OUTCOME | all, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| BALANCED_OUTCOME | all, by the balanced strategy | Farina, Kroer, Sandholm 2020 |
+| AVERAGE_STRATEGY | all, by the average strategy | Gibson et al. 2012 |
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,48 +21,51 @@ _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
 
-_SAMPLING_WORDS = {
+_PUBLISHED_NAMES = {
     "FULL": "CFR",
     "BALANCED_OUTCOME": "balanced outcome sampling",
     "AVERAGE_STRATEGY": "average-strategy sampling",
 }
-"""What papers call constants whose names do not say it already."""
+"""Names in papers that differ from the names of the constants."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sampling(Part):
-    """What one walk over the tree samples; what is not sampled is followed whole.
+    """What one walk over the tree samples. Walks follow all moves that are not sampled.
 
     Attributes:
-        chance: whether chance is sampled, by its probabilities.
-        opponents: whether the other players are, by their policies.
-        player: how the updating player is: "all" (not at all), "epsilon" (by its policy
-            mixed with the uniform one), "balanced" (by the strategy that spreads over
-            its sequences evenly), or "average" (each action is followed with the
-            probability (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1],
-            where S is the weighted sum of its plans, the average's numerator).
-        epsilon: share of the uniform policy in "epsilon", the least probability in
+        chance: whether outcomes of chance are sampled, by their probabilities.
+        opponents: whether actions of players who are not updated are sampled, by their
+            policies.
+        player: how actions of the updated player are selected. "all": all actions.
+            "epsilon": one action, drawn from the policy mixed with the uniform one.
+            "balanced": one action, drawn from the balanced strategy, which spreads
+            evenly over the player's sequences. "average": each action with probability
+            (bonus + threshold S(a)) / (bonus + sum S), clipped to [epsilon, 1], where S
+            is the weighted sum of the player's plans.
+        epsilon: share of the uniform policy for "epsilon", minimum probability for
             "average".
-        prune: True: do not follow an opponent's action of probability 0. "regret",
-            where nothing is sampled: do not follow an action of the updating player as
-            long as its regret stays below 0 whatever the opponent plays (Brown,
-            Sandholm 2015), and later make good what is below it by the best response
-            (Brown, Sandholm 2017). For regret matching and two players.
-        threshold, bonus: of "average".
-        prune_below: a regret below 0; in 95 % of walks an action of the updated player
-            whose cumulative regret is below it, and whose probability is 0, is not
-            followed unless it ends the game. Regrets are then kept above a floor of
-            31/30 of it. None for no such pruning. For external sampling with regret
-            matching.
-        baseline: "learned" (Schmid et al. 2019): the estimates are corrected by what
-            earlier walks found at each infoset and action; or "predictive", where what
-            a walk found is weighed by the policy after its update, in the spirit of
-            Davis et al. 2020. "" for none. For outcome, balanced outcome and external
-            sampling; draws of chance are not corrected.
-        baseline_rate: the share of the way to what a walk found that a baseline moves.
+        prune: True skips opponents' actions of probability 0. "regret" is regret-based
+            pruning, for two players, regret matching and no sampling: actions of the
+            updated player are skipped while their regret must stay negative whatever
+            the opponent plays (Brown, Sandholm 2015). Regrets below a skipped action
+            are restored by a best response (Brown, Sandholm 2017).
+        threshold: threshold for "average".
+        bonus: bonus for "average".
+        prune_below: negative regret, or None. In 95 % of the walks, actions of the
+            updated player with probability 0 and a lower cumulative regret are skipped,
+            unless they end the game. Regrets are kept above 31/30 of this number.
+            Requires external sampling and regret matching.
+        baseline: kind of baselines, "" for none. "learned": estimates are corrected by
+            the values that earlier walks found at each infoset and action (Schmid et
+            al. 2019). "predictive": these values are weighted by the policy after the
+            update, similar to Davis et al. 2020. Requires outcome, balanced outcome or
+            external sampling. Draws of chance are not corrected.
+        baseline_rate: step size of baselines, in (0, 1].
 
     Raises:
-        ValueError: a field is of the wrong kind, or out of range.
+        ValueError: a field has the wrong type or is out of range, or fields do not fit
+            together.
     """
 
     chance: bool
@@ -71,19 +85,21 @@ class Sampling(Part):
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
                 self.fill(prune=_BY_REGRET)
                 continue
-            more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
-            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", more)})
+            others = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", others)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
-                f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
+                f"Sampling: player={self.player!r} must be one of "
+                f"{', '.join(_PLAYER_SAMPLINGS)}."
+                f"{refusals.near(str(self.player), _PLAYER_SAMPLINGS)}"
             )
         self.fill(epsilon=_epsilon(self.epsilon, self.player))
         for name in ("threshold", "bonus"):
             value = refusals.number(getattr(self, name), name, 0, 1e100)
             if value and self.player != "average":
                 raise ValueError(
-                    f"{name}={value:g} is given, but only average-strategy sampling "
-                    "has one; choose it or drop it."
+                    f"{name}={value:g} requires average-strategy sampling, "
+                    f'player="average". Use it or drop {name}.'
                 )
             self.fill(**{name: value})
         if self.prune_below is not None:
@@ -91,45 +107,47 @@ class Sampling(Part):
         self._check_baseline()
         if self.prunes_by_regret and self.is_sampled:
             raise ValueError(
-                'prune="regret" is given, but it takes the exact regrets of passes '
-                "over the whole tree; sample nothing, or choose prune_below with "
-                "external sampling."
+                'prune="regret" requires exact regrets, so sample nothing. Use '
+                "full sampling, or prune_below with external sampling."
             )
 
     def _check_baseline(self) -> None:
         rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
         self.fill(baseline_rate=rate)
         if self.baseline not in _BASELINES:
-            raise ValueError(f"baseline={self.baseline!r} is none of {_BASELINES}.")
+            raise ValueError(
+                f'baseline={self.baseline!r} must be "learned" or "predictive", or "" '
+                f"for none.{refusals.near(str(self.baseline), _BASELINES)}"
+            )
         if not self.baseline and rate != 0.5:
             raise ValueError(
-                f"baseline_rate={rate:g} is given, but no baseline; choose "
-                'baseline="learned" or "predictive", or drop it.'
+                f"baseline_rate={rate:g} requires a baseline. Set "
+                'baseline="learned" or "predictive", or drop baseline_rate.'
             )
         draws = self.chance and self.opponents and not self.picks_actions
         if self.baseline and not draws:
             raise ValueError(
-                f"baseline={self.baseline!r} is given, but only outcome and external "
-                "sampling have baselines; choose one of them, or drop it."
+                f"baseline={self.baseline!r} requires outcome, balanced outcome or "
+                "external sampling. Use one of them or drop the baseline."
             )
         if self.baseline and self.prune_below is not None:
             raise ValueError(
-                f"baseline={self.baseline!r} is given, but walks that leave out "
-                f"actions (prune_below={self.prune_below:g}) do not find the value of "
-                "an infoset; drop one of them."
+                f"baseline={self.baseline!r} does not work with "
+                f"prune_below={self.prune_below:g}, because walks that skip actions "
+                "cannot estimate values of infosets. Drop one of the two."
             )
 
     def _check_prunes(self) -> None:
         value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
         if value == 0:
             raise ValueError(
-                f"prune_below={value:g} is not below 0; Pluribus took -300,000,000, in "
-                "a game of stacks of 10,000 chips."
+                f"prune_below={value:g} must be negative. Pluribus used -300,000,000 "
+                "for stacks of 10,000 chips."
             )
         if not (self.chance and self.opponents and self.player == "all"):
             raise ValueError(
-                f"prune_below={value:g} is given, but only external sampling leaves "
-                "out actions by their regret; choose it or drop it."
+                f"prune_below={value:g} requires external sampling. Use it or drop "
+                "prune_below."
             )
         self.fill(prune_below=value)
 
@@ -140,17 +158,17 @@ class Sampling(Part):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether anything is sampled at all."""
+        """Whether anything is sampled."""
         return self.chance or self.opponents or self.player != "all"
 
     @property
     def draws_one_action(self) -> bool:
-        """Whether one action of the updated player is followed at each infoset."""
+        """Whether walks follow one action of the updated player at each infoset."""
         return self.player in ("epsilon", "balanced")
 
     @property
     def picks_actions(self) -> bool:
-        """Whether some of them are, see kernels/sampling.py."""
+        """Whether walks follow a random subset of actions, see selection.py."""
         return self.player == "average"
 
     def __repr__(self) -> str:
@@ -163,7 +181,7 @@ class Sampling(Part):
     def __str__(self) -> str:
         name = name_in(globals(), self)
         if name:
-            return _SAMPLING_WORDS.get(name, f"{name.lower()} sampling")
+            return _PUBLISHED_NAMES.get(name, f"{name.lower()} sampling")
         if self == full(prune=self.prune):
             return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
         if self == outcome(self.epsilon or 1.0):
@@ -175,11 +193,11 @@ class Sampling(Part):
             rate = f" at {self.baseline_rate:g}" * (self.baseline_rate != 0.5)
             return f"{plain} with {self.baseline} baselines{rate}"
         if self.player == "average" and self.chance and self.opponents:
-            numbers = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
-            return f"average-strategy sampling ({numbers})"
-        who = {"chance": self.chance, "opponents": self.opponents}
-        who[f"the player ({self.player})"] = self.player != "all"
-        sampled = " and ".join(name for name, is_so in who.items() if is_so)
+            parameters = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
+            return f"average-strategy sampling ({parameters})"
+        is_sampled = {"chance": self.chance, "opponents": self.opponents}
+        is_sampled[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, flag in is_sampled.items() if flag)
         return f"{'pruned ' if self.prune else ''}sampling of {sampled or 'nothing'}"
 
 
@@ -190,36 +208,56 @@ def _epsilon(value: Any, player: str) -> float:
         return refusals.number(value, "epsilon", 0, 1, open_low=True)
     except ValueError as error:
         raise ValueError(
-            f"{error} At 0 an action of probability 0 is never sampled and the "
-            "estimate is biased. Lanctot et al. use 0.6 in outcome sampling, Gibson et "
-            "al. 0.05 in average-strategy sampling."
+            f"{error} With 0, actions of probability 0 would never be sampled and "
+            "estimates would be biased. Published values are 0.6 for outcome sampling "
+            "(Lanctot et al.) and 0.05 for average-strategy sampling (Gibson et al.)."
         ) from None
 
 
 def full(*, prune: bool | str = False) -> Sampling:
-    """Nothing sampled (Zinkevich et al. 2007), optionally with pruning, see
-    `Sampling`."""
+    """No sampling (Zinkevich et al. 2007).
+
+    Args:
+        prune: see `Sampling`.
+    """
     return Sampling(chance=False, opponents=False, prune=prune)
 
 
 def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
-    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009), on
-    request with baselines, see `Sampling`."""
+    """Outcome sampling: each walk follows one history (Lanctot et al. 2009).
+
+    Args:
+        epsilon: exploration of the updated player, in (0, 1].
+        baseline: kind of baselines, see `Sampling`.
+    """
     return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
 
 
 def external(*, baseline: str = "") -> Sampling:
-    """Chance and the opponents sampled, all of the player's actions followed (Lanctot
-    et al. 2009), on request with baselines, see `Sampling`."""
+    """External sampling: walks follow all actions of the updated player only.
+
+    Chance and opponents are sampled (Lanctot et al. 2009).
+
+    Args:
+        baseline: kind of baselines, see `Sampling`.
+    """
     return Sampling(True, True, baseline=baseline)
 
 
 def average_strategy(
     epsilon: float = 0.05, threshold: float = 1000.0, bonus: float = 1e6
 ) -> Sampling:
-    """Actions followed the more often, the more of them is in the average (Gibson et
-    al. 2012, whose numbers for poker are the defaults); chance and the opponents are
-    sampled."""
+    """Average-strategy sampling (Gibson et al. 2012).
+
+    Walks follow an action with a probability that increases with its share of the
+    average. Chance and opponents are sampled. The defaults are the paper's parameters
+    for poker.
+
+    Args:
+        epsilon: minimum probability of an action.
+        threshold: factor of the average.
+        bonus: constant that favours actions early in a run.
+    """
     return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
 
 

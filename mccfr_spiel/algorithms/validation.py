@@ -1,4 +1,4 @@
-"""Checks of whole algorithms, and algorithms by name."""
+"""Algorithms by name, and checks that the parts of an algorithm fit together."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,25 +18,30 @@ from mccfr_spiel.common import refusals
 
 
 def near_algorithms(name: str, known: Iterable[str]) -> str:
-    """`refusals.near` of names of algorithms. MCCFR is a family, and + is a word."""
+    """Returns a hint with similar names, or the names of the MCCFR family.
+
+    Args:
+        name: the unknown name. "+" is read as "_plus".
+        known: the known names.
+    """
     if "mccfr" in name.lower():
-        family = (one for one in known if one.endswith("_sampling"))
+        family = (name for name in known if name.endswith("_sampling"))
         return f" Did you mean {' or '.join(sorted(family, key=len))}?"
     return refusals.near(name.replace("+", "_plus"), known)
 
 
 def algorithm_of(given: Any) -> Algorithm:
-    """The algorithm that is given, or the one of a name in ALGORITHMS.
+    """Returns the algorithm with a name in ALGORITHMS, or checks a given algorithm.
 
     Raises:
-        ValueError: there is none of that name, or the parts do not go together.
+        ValueError: the name is unknown, or `check_algorithm` fails.
     """
     if isinstance(given, str):
         if given.lower() not in ALGORITHMS:
             hint = near_algorithms(given, ALGORITHMS)
             raise ValueError(
-                f"{given!r} is none of {', '.join(ALGORITHMS)}, the algorithms of "
-                f"Solver.{hint}"
+                f"Unknown algorithm {given!r}. Expected one of "
+                f"{', '.join(ALGORITHMS)}.{hint}"
             )
         return ALGORITHMS[given.lower()]
     check_algorithm(given)
@@ -44,13 +49,16 @@ def algorithm_of(given: Any) -> Algorithm:
 
 
 def check_algorithm(algorithm: Any) -> None:
-    """Raises ValueError unless a value is an Algorithm of three parts.
+    """Checks that a value is an Algorithm whose parts fit together.
 
-    The parts have checked themselves when they were made.
+    The parts have validated their own fields before.
+
+    Raises:
+        ValueError: a part has the wrong type, or a combination is not possible.
     """
     if not isinstance(algorithm, Algorithm):
         raise ValueError(
-            f"{algorithm!r} is not an Algorithm. The named ones are "
+            f"{algorithm!r} must be an Algorithm, such as "
             f"{', '.join(f'ms.{name}' for name in named_constants())} "
             "(ms is mccfr_spiel)."
         )
@@ -58,28 +66,27 @@ def check_algorithm(algorithm: Any) -> None:
     for name, kind in kinds.items():
         part = getattr(algorithm, name)
         if not isinstance(part, kind):
-            own = own_parts.OWN_KINDS[name].maker
-            how = f" Call it; if it is yours, give {own}(...) of it."
+            maker = own_parts.OWN_KINDS[name].maker
+            how = f" Call it, or wrap your own function: {maker}(...)."
             raise ValueError(
-                f"{part!r} is not a value of {kind.__name__}.{how * callable(part)}"
+                f"{name}={part!r} must be a {kind.__name__}.{how * callable(part)}"
             )
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
         raise ValueError(
-            f"{minimizer.rule} moves the policy everywhere in each iteration, and a "
-            "walk that samples or prunes does not come everywhere. Use it with "
-            f"ms.FULL, not with {sampling}."
+            f"{minimizer.rule} moves the policy everywhere in each iteration, so it "
+            f"does not work with {sampling}, which skips infosets. Use ms.FULL instead."
         )
     refusals.flag(algorithm.alternating, "alternating")
     batch = algorithm.batch
     if isinstance(batch, str) and batch != AUTO:
-        raise ValueError(f'batch={batch!r} is neither an integer nor "{AUTO}".')
+        raise ValueError(f'batch={batch!r} must be an integer or "{AUTO}".')
     if batch != AUTO and refusals.integer(batch, "batch", 1) > MOST_BATCH:
-        raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
+        raise ValueError(f"batch={batch} must be at most {MOST_BATCH}.")
     if batch != 1 and not algorithm.sampling.is_sampled:
         raise ValueError(
-            f"batch={batch} is given, but nothing is sampled, so that all walks of a "
-            "batch would be the same; drop it, or choose a sampling."
+            f"batch={batch} requires a sampling: without it, all walks of a batch are "
+            "the same. Drop the batch, or choose a sampling."
         )
     if sampling.prune_below is not None or sampling.prunes_by_regret:
         _check_can_prune(algorithm)
@@ -87,23 +94,23 @@ def check_algorithm(algorithm: Any) -> None:
         batch == 1 and algorithm.alternating
     ):
         raise ValueError(
-            'baseline="predictive" goes by the policy right after the update of the '
-            "walk's player, which takes alternating updates and a batch of 1; choose "
-            'baseline="learned".'
+            'baseline="predictive" requires alternating updates and batch=1, because '
+            "the baselines depend on the policy right after each update. Set "
+            'baseline="learned" instead.'
         )
 
 
 def _check_can_prune(algorithm: Algorithm) -> None:
-    given = 'prune="regret" is given, but'
+    argument = 'prune="regret"'
     if algorithm.sampling.prune_below is not None:
-        given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
+        argument = f"prune_below={algorithm.sampling.prune_below:g}"
     if algorithm.minimizer.rule != rules.RegretMatching.rule:
         raise ValueError(
-            f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
-            "negative; choose regret_matching or drop it."
+            f"{argument} requires regret_matching, because {algorithm.minimizer.rule} "
+            "keeps no very negative regrets. Change the rule or drop the pruning."
         )
     if algorithm.batch != 1:
         raise ValueError(
-            f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
-            "actions at an infoset, whose regrets then do not add up; drop one of them."
+            f"{argument} requires batch=1, not {algorithm.batch}, because the walks of "
+            "a batch may skip different actions of an infoset. Drop one of the two."
         )

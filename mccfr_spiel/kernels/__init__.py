@@ -26,7 +26,7 @@
 | code_cache.py, sources.py | the disk cache of compiled functions |
 | compile_time.py | clocks that exclude compilation |
 | frame.py, prefetching.py | arrays passed by address; memory prefetches |
-| interruptions.py | signals deferred during compiled calls |
+| interruptions.py | signals deferred in code that must not be interrupted |
 
 A kernel never raises and never calls Python, except for users' functions. It returns a
 status and leaves its state in the arrays, so the next call can continue. The options of
