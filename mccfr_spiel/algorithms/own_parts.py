@@ -55,8 +55,8 @@ class OwnPart(Part):
         if count != len(arguments):
             name = f"{function.__module__}.{function.__qualname__}"
             raise ValueError(
-                f"{self.key}={name} must take {len(arguments)} arguments "
-                f"({', '.join(arguments)}), not {count}."
+                f"{self.key}={name} must have the arguments {', '.join(arguments)}. "
+                f"It has {count}."
             )
         # The digest is stored, because a process that receives the function as bytecode
         # cannot read the source.
