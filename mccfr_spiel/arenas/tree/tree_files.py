@@ -21,8 +21,8 @@ from mccfr_spiel.arenas.infosets.loading import (
     saved_game,
 )
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames, TextNames
-from mccfr_spiel.arenas.rules.kernel import RowTable
-from mccfr_spiel.arenas.rules.store import Expansion
+from mccfr_spiel.arenas.rules.row_table import RowTable
+from mccfr_spiel.arenas.rules.rule_expansion import Expansion
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError, pack_strings

@@ -8,16 +8,16 @@ import enum
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
-    BoundRules,
     Parameter,
     Sizes,
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
 Fault = enum.IntEnum(
     "Fault",

@@ -250,7 +250,7 @@ def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path)
     program = (
         "import cups\n"
         "from mccfr_spiel.arenas.tree.game_tree import GameTree\n"
-        "from mccfr_spiel.arenas.rules.store import expand\n"
+        "from mccfr_spiel.arenas.rules.rule_expansion import expand\n"
         "utilities = GameTree('python_cups').expand_all().utilities\n"
         "print(utilities[:, 0].max(), end=' ')\n"
         "hits = [f.stats.cache_hits for f in (expand, cups.returns)]\n"

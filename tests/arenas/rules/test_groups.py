@@ -8,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing
-from mccfr_spiel.arenas.rules import store, walks
+from mccfr_spiel.arenas.rules import rule_store, walks
 from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
@@ -126,7 +126,7 @@ def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
 
 
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
-    monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
+    monkeypatch.setattr(rule_store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert GROW in {status for _, status in calls}
 

@@ -14,9 +14,9 @@ from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.rules import compiled
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.game import check_sizes
-from mccfr_spiel.arenas.rules.store import expand_rules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.plain_rules import check_sizes
+from mccfr_spiel.arenas.rules.rule_expansion import expand_rules
 from mccfr_spiel.common.checkpoint import CheckpointError, Contents
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names

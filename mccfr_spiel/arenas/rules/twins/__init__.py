@@ -11,7 +11,7 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL
 from mccfr_spiel.arenas.rules.twins import (
     battleship,
     bidding,

@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, add_member, has_member, parts_of
 
 _CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)

@@ -9,8 +9,8 @@ at once. With digits its bidder may raise it once, or let it be counted, and onl
 raise that is challenged is counted at once. So a bid with dice is like a raise.
 """
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import (
     MEMBERS,
     Twin,

@@ -6,13 +6,13 @@ the other, unseen. The last card of all is played by itself. With perfect inform
 players see all hands, otherwise only who won each turn.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     compiled,
     write_members,
 )
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings

@@ -6,8 +6,8 @@ loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex p
 wins by connecting the top with the bottom, player 1 by connecting left with right.
 """
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled, write_members
-from mccfr_spiel.arenas.rules.kernel import put, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled, write_members
+from mccfr_spiel.arenas.rules.spelling import put, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings

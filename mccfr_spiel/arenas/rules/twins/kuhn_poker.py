@@ -5,13 +5,13 @@ has bet, each of the others passes (and is out) or bets, once. The highest card 
 those who bet wins the pot, or among all if nobody did.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     compiled,
     write_members,
 )
-from mccfr_spiel.arenas.rules.kernel import put_number, word
+from mccfr_spiel.arenas.rules.spelling import put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
 _PLAYERS = 0  # in settings

@@ -6,8 +6,8 @@ Raises are of 2 in the first round and of 4 in the second, at most two a round. 
 with the public card wins, otherwise the higher rank; equal hands split the pot.
 """
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings

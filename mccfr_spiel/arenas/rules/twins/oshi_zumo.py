@@ -6,8 +6,8 @@ the board wins; when the coins or the turns are over, the one on whose opponent'
 it stands wins, or in the version "alesia" nobody.
 """
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range, write_range
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings

@@ -6,8 +6,8 @@ inspection costs the smuggler a penalty for each item, or the sheriff one if the
 none. Without one the smuggler gets the items' value and the sheriff the bribe.
 """
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range, write_range
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings

@@ -9,8 +9,8 @@ of what the last bid earns when all four hands are played with open cards.
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, write_range
 
 _IS_ABSTRACTED = 0  # in settings

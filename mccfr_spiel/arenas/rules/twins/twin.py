@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import declared_by
+from mccfr_spiel.arenas.rules.game_description import (
     MAX_KEY_VALUES,
-    BoundRules,
     Parameter,
     Sizes,
     compiled,
-    declared_by,
     described,
 )
 

@@ -4,7 +4,7 @@ import pyspiel
 import pytest
 
 from mccfr_spiel.arenas.rules import compiled
-from mccfr_spiel.arenas.rules.kernel import key_place
+from mccfr_spiel.arenas.rules.row_table import key_place
 from mccfr_spiel.arenas.rules.twins import BoundTwin, twin_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.twin_choice import known_twin

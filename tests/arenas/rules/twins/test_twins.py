@@ -13,7 +13,7 @@ import pytest
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.game import check_sizes
+from mccfr_spiel.arenas.rules.plain_rules import check_sizes
 from mccfr_spiel.arenas.rules.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.arenas.tree.twin_choice import TwinWarning

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.kernel import (
+from mccfr_spiel.arenas.rules.row_table import (
     MOST_USED,
+    ROW,
     SLOT,
     enter_key,
     find_key,
@@ -26,7 +26,7 @@ def test_keys_are_found_by_all_their_numbers_whatever_their_hashes(num_hashes):
     generator.shuffle(keys)
     hash_of = {key: hashes[k % num_hashes] for k, key in enumerate(keys)}
     values = np.zeros(sum(map(len, keys)), np.uint16)
-    rows = np.zeros(len(keys) + 1, kernel.ROW)
+    rows = np.zeros(len(keys) + 1, ROW)
     table, known = np.zeros(4, SLOT), {}
     for key in keys:
         for other in (key, *keys[:: len(keys) // 5]):
