@@ -1,4 +1,4 @@
-"""A game's rules with its parameters set, callable from Python."""
+"""Rules of a game with given parameters, callable from Python."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,12 @@ from mccfr_spiel.arenas.rules.game_description import (
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:
-    """Raises ValueError naming the first parameter whose value is not allowed."""
+    """Raises ValueError about the first unknown parameter or value out of range."""
     game = description.short_name
     unknown = set(parameters) - set(description.parameters)
     if unknown:
         raise ValueError(
-            f"{game} has no parameter {sorted(unknown)[0]!r}; it has "
+            f"{game}: unknown parameter {sorted(unknown)[0]!r}. Expected "
             f"{', '.join(description.parameters)}."
         )
     for name, parameter in description.parameters.items():
@@ -48,17 +48,18 @@ def check_parameters(description: Description, parameters: Parameters) -> None:
 
 
 class BoundRules:
-    """A description with its parameters set, callable from Python.
+    """A game description with given parameters, callable from Python.
 
     Attributes:
-        description: the game's description.
-        parameters: the value of every parameter.
-        sizes: the sizes for these parameters.
-        settings: `[number of parameters]` float64, as compiled functions get them.
-        spell: see `twins.twin.Twin`; None for games whose strings are those of their
-            `Words`.
-        text_size: how long the text may be that `spell` writes; 0 without it.
-        faced: the policies that players follow, as `rule_records.GameArrays` has them.
+        description: description of the game.
+        parameters: values of all parameters.
+        sizes: sizes for these parameters.
+        settings: `[number of parameters]` float64, the parameters for compiled code.
+        spell: compiled function that writes information-state strings, see
+            `twins.twin.Twin`; None if `Words.info_state` formats them.
+        text_size: length of the longest string that `spell` writes; 0 without `spell`.
+        faced: the policies that players follow, as the last fields of
+            `rule_records.GameArrays`, from `player` on; empty if nobody follows one.
     """
 
     spell: Any = None
@@ -66,14 +67,15 @@ class BoundRules:
     faced: tuple[np.ndarray, ...] = ()
 
     def __init__(self, description: Description, parameters: Parameters) -> None:
-        """Checks the parameters.
+        """Checks the parameters and computes the sizes.
 
         Args:
             description: the game's description.
-            parameters: the values of some parameters; the others have their defaults.
+            parameters: values of some parameters; others keep their defaults.
 
         Raises:
-            ValueError: a parameter is unknown or its value is not allowed.
+            ValueError: a parameter is unknown, a value is not allowed, or an entry of
+                the information key has too many values.
         """
         defaults = {n: p.default for n, p in description.parameters.items()}
         self.description = description
@@ -82,9 +84,9 @@ class BoundRules:
         self.sizes = description.sizes(self.parameters)
         if max(self.sizes.key, default=1) > MAX_KEY_VALUES:
             raise ValueError(
-                f"{description.short_name}: an information key of "
-                f"{self.parameters} has a place of {max(self.sizes.key)} values; at "
-                f"most {MAX_KEY_VALUES} fit. Use two places."
+                f"{description.short_name}: Sizes.key of {self.parameters} has an "
+                f"entry of {max(self.sizes.key)} values; at most {MAX_KEY_VALUES} fit. "
+                "Use two entries."
             )
         self.settings = np.array(
             [
@@ -97,32 +99,32 @@ class BoundRules:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "BoundRules":
-        """Returns itself: rules never change, and OpenSpiel copies states deeply."""
+        """Returns the same object, because OpenSpiel deep-copies states."""
         return self
 
     @property
     def num_players(self) -> int:
-        """The number of players."""
+        """Number of players."""
         return self.description.num_players
 
     def start(self) -> np.ndarray:
-        """The first state."""
+        """The initial state."""
         state = np.zeros(self.sizes.state, np.int64)
         self.description.rules.start(self.settings, state)
         return state
 
     def acting(self, state: np.ndarray) -> int:
-        """The player who acts, or CHANCE or TERMINAL."""
+        """The acting player, CHANCE or TERMINAL."""
         return self.description.rules.acting(self.settings, state)
 
     def legal_actions(self, state: np.ndarray) -> list[int]:
-        """The legal actions, ascending, or the possible outcomes if chance acts."""
+        """The legal actions in ascending order, or the chance outcomes."""
         actions = np.empty(self.sizes.max_children + SPARE, np.int64)
         count = self.description.rules.legal_actions(self.settings, state, actions)
         return actions[:count].tolist()
 
     def chance_outcomes(self, state: np.ndarray) -> list[tuple[int, float]]:
-        """The possible outcomes of a chance node and their probabilities."""
+        """The outcomes of a chance node and their probabilities."""
         actions = self.legal_actions(state)
         size = self.sizes.max_children + SPARE
         probs = np.full(size, 1.0 / max(len(actions), 1))
@@ -130,35 +132,37 @@ class BoundRules:
         return list(zip(actions, probs[: len(actions)].tolist(), strict=True))
 
     def apply_action(self, state: np.ndarray, action: int) -> None:
-        """Makes a move or a chance outcome in the state."""
+        """Applies an action or chance outcome to the state in place."""
         self.description.rules.apply_action(self.settings, state, action)
 
     def state_after(self, history: Sequence[int]) -> np.ndarray:
-        """The state after some moves and chance outcomes."""
+        """The state after a history of actions and chance outcomes."""
         state = self.start()
         for action in history:
             self.apply_action(state, action)
         return state
 
     def info_key(self, state: np.ndarray, player: int) -> np.ndarray:
-        """What the player knows, written as integers."""
+        """The information key of a player, `[K]` int64."""
         key = np.zeros(len(self.sizes.key) + SPARE, np.int64)
         length = self.description.rules.info_key(self.settings, state, player, key)
         return key[:length]
 
     def info_state(self, player: int, key: np.ndarray) -> str:
-        """The information-state string of a key: the player, then the game's words."""
+        """The information-state string of a key, by `Words.info_state`."""
         words = self.description.words.info_state(self.parameters, player, key)
         return f"p{player} {words}"
 
     def new_text(self) -> np.ndarray:
-        """A buffer for the longest string that `spell` writes and a byte before it,
-        uint8; of length 0 without `spell`."""
+        """A uint8 buffer for one byte and the longest string that `spell` writes.
+
+        It has length 0 without `spell`. The first byte is free for the player.
+        """
         size = 0 if self.spell is None else 1 + self.text_size + 8 * SPARE
         return np.zeros(size, np.uint8)
 
     def returns(self, state: np.ndarray) -> list[float]:
-        """The players' returns, which are zeros before the end."""
+        """The players' returns; zeros before the end."""
         values = np.zeros(self.num_players + SPARE)
         if self.acting(state) == TERMINAL:
             self.description.rules.returns(self.settings, state, values)
@@ -166,7 +170,7 @@ class BoundRules:
 
 
 def utility_of(description: Description) -> pyspiel.GameType.Utility:
-    """OpenSpiel's word for the sum of a game's returns."""
+    """OpenSpiel's class of the sum of a game's returns."""
     utilities = pyspiel.GameType.Utility
     if description.utility_sum is None:
         return utilities.GENERAL_SUM
@@ -176,7 +180,7 @@ def utility_of(description: Description) -> pyspiel.GameType.Utility:
 
 
 def declared_by_rules(rules: BoundRules) -> Declared:
-    """What a game of compiled rules declares."""
+    """The declarations of a game of compiled rules."""
     description, sizes = rules.description, rules.sizes
     return Declared(
         name=description.short_name,
@@ -192,6 +196,6 @@ def declared_by_rules(rules: BoundRules) -> Declared:
 
 
 def rules_of(game: pyspiel.Game) -> BoundRules | None:
-    """The game's compiled rules; None if it has none."""
+    """The compiled rules of a game; None if it has none."""
     rules = getattr(game, "rules", None)
     return rules if isinstance(rules, BoundRules) else None

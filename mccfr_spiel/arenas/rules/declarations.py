@@ -1,17 +1,22 @@
-"""The declarations of a game about its returns and actions."""
+"""The bounds that a game declares for its returns and actions.
+
+Solvers rely on these declarations: `exploitability` is half of NashConv only if the sum
+of returns is constant, and OpenSpiel allocates arrays of `num_distinct_actions`
+entries. `state_checks` compares states with them.
+"""
 
 from typing import Any, NamedTuple
 
 import pyspiel
 
 RULES_WAY_OUT = "Description.utility_sum (None for a general sum; the default is 0)"
-"""How a game of compiled rules declares its sum."""
+"""Where a game of compiled rules declares its sum, for error messages."""
 
 
 class GameError(ValueError):
     """A game breaks its own declarations or OpenSpiel's rules.
 
-    The message names the history where it does so.
+    The message names the history that led to the error.
     """
 
 
@@ -19,16 +24,18 @@ class Declared(NamedTuple):
     """The bounds that a game declares for its returns and actions.
 
     Attributes:
-        name: the game's name in messages.
-        num_players: the length of each vector of returns.
-        num_actions: players' actions are 0 .. num_actions - 1.
-        low, high: the least and greatest return of any player.
-        utility: the kind of sum, in OpenSpiel's words.
-        utility_sum: what returns add up to; None if it varies, or if a constant sum is
-            declared without its value.
-        way_out: where a game declares its kind of sum, for messages.
-        is_openspiels: whether OpenSpiel's own C++ declares it, which users cannot
-            correct. No algorithm here asks for the range, so there it may be wrong.
+        name: name of the game in messages.
+        num_players: number of players, the length of each vector of returns.
+        num_actions: exclusive upper bound of the players' actions.
+        low: least return of any player.
+        high: greatest return of any player.
+        utility: OpenSpiel's class of the sum of returns.
+        utility_sum: sum of the returns. None if it varies, or if a constant sum is
+            declared without a value.
+        way_out: where a game declares its utility, for messages.
+        is_openspiels: whether OpenSpiel's own C++ code declares the bounds. Users
+            cannot correct that code, so a wrong range only causes a warning. No
+            algorithm here uses the range.
     """
 
     name: str
@@ -43,7 +50,7 @@ class Declared(NamedTuple):
 
 
 def declared_by(game: pyspiel.Game) -> Declared:
-    """Collects what a game declares."""
+    """Reads the declarations of a game."""
     utility = game.get_type().utility
     utilities = pyspiel.GameType.Utility
     total = game.utility_sum() if utility == utilities.CONSTANT_SUM else None
@@ -62,38 +69,45 @@ def declared_by(game: pyspiel.Game) -> Declared:
 
 
 def is_of_pyspiel(game: pyspiel.Game) -> bool:
-    """Whether a game's class is a C++ one, and not one that Python code has made."""
+    """Whether the class of a game is implemented in C++."""
     return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
 def parameters_of(name: Any) -> dict[str, Any] | None:
-    """The parameters with which a game is registered; None if the name is no game's."""
-    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    return kinds[name].parameter_specification if name in kinds else None
+    """The registered parameters of a game; None for an unknown name."""
+    types = {
+        game_type.short_name: game_type for game_type in pyspiel.registered_games()
+    }
+    return types[name].parameter_specification if name in types else None
 
 
 def lacks_game(name: Any, parameters: dict[str, Any]) -> bool:
-    """Whether parameters miss the game inside a game, as those of games do that code
-    has made of others, or the name is no game's. OpenSpiel prints it if asked for one.
+    """Whether pyspiel cannot load a game from its name and parameters.
+
+    That is so if the name is unknown, or if a required game parameter is missing, as in
+    wrappers that code built around other games. OpenSpiel prints an error to the
+    terminal if it is asked to load such a game, so callers ask here first.
     """
-    known = parameters_of(name)
-    return known is None or any(known[k] == {} for k in known.keys() - parameters)
+    registered = parameters_of(name)
+    if registered is None:
+        return True
+    return any(registered[key] == {} for key in registered.keys() - parameters)
 
 
 def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
-    """Makes the game that another game's parameter describes; None if it does not."""
+    """Loads the game that a wrapper's parameter describes; None if that fails."""
     name = parameters.get("name")
     others = {key: value for key, value in parameters.items() if key != "name"}
     if lacks_game(name, others):
         return None
     try:
         return pyspiel.load_game(name, others)
-    except Exception:  # games raise what they like, and code may have made this one
+    except Exception:  # Python games may raise any error
         return None
 
 
 def _is_openspiels(game: pyspiel.Game) -> bool:
-    """Whether a game is one of OpenSpiel's own in C++, be it inside its wrappers."""
+    """Whether a game, or the game inside its wrappers, is implemented in C++."""
     parameters = game.get_parameters().get("game")
     if not isinstance(parameters, dict):
         return is_of_pyspiel(game)

@@ -1,24 +1,15 @@
-"""A game's rules, written once as small compiled functions on a vector of integers.
+"""The description of a game as small compiled functions on a vector of integers.
 
-A `Description` holds all that makes a game: its parameters, its sizes, its `Rules`
-(compiled functions) and its `Words` (plain Python functions for what people read).
-`rules.game.register` makes an OpenSpiel game of it, and `rules.store` makes its
-whole tree, 100 times faster than through OpenSpiel. Both call the same functions, so
-both play the same game.
+A `Description` contains a game's parameters, sizes, `Rules` (compiled functions) and
+`Words` (plain Python functions that format text). Two programs call the same functions
+and hence play the same game: `rules.game.register` makes an OpenSpiel game, and
+`rules.rule_expansion` expands the whole tree, 100 times as fast as through OpenSpiel.
 
-The state of a game is a vector of int64 of length `Sizes.state`. Every function gets
-`settings` as its first argument: the values of the game's parameters as float64, in the
-order in which they are declared (False and True as 0 and 1, a choice as its position).
-So one compiled function serves all parameters. The functions write into the buffers
-they are given, whose lengths `Sizes` declares. They never raise, and they call only
-compiled functions.
-
-Solvers rely on what a game declares about itself: `exploitability` is half of NashConv
-only if the sum of returns is constant, a policy has one probability for each
-*different* action, and OpenSpiel's arrays are as long as `num_distinct_actions`. So a
-tree checks every list of actions, chance distribution and vector of returns when it
-first meets it. There are few different ones, so the checks cost nothing that one could
-measure.
+The state of a game is an int64 vector of length `Sizes.state`. The first argument of
+each rule is `settings`: the parameters as float64 in their declared order. False and
+True become 0 and 1, and a string becomes its index in `Parameter.choices`. One compiled
+function therefore serves all parameters. Rules write into buffers of the lengths that
+`Sizes` declares, never raise, and call only compiled functions.
 """
 
 import functools
@@ -36,20 +27,21 @@ TERMINAL = int(pyspiel.PlayerId.TERMINAL)
 ParameterValue = int | float | bool | str
 Parameters = Mapping[str, ParameterValue]
 SPARE = 8
-"""Entries kept free behind the buffers of rules. A rule that writes a little beyond the
-sizes it declared then harms nothing before the mistake is noticed."""
+"""Unused entries after each buffer of a rule. They absorb writes slightly beyond the
+declared sizes until the mistake is detected."""
 
 MAX_KEY_VALUES = np.iinfo(np.uint16).max + 1
-"""The most values that one place of a key can have, because keys are kept as uint16."""
+"""Largest number of values of a key entry, because keys are stored as uint16."""
 
 
 class Parameter(NamedTuple):
-    """A parameter of a game and the values it may have.
+    """A parameter of a game and its allowed values.
 
     Attributes:
-        default: its type (int, float, bool, str) is the parameter's.
-        low, high: the least and the greatest value of a number; None for no bound.
-        choices: the values that a string may have.
+        default: default value, whose type (int, float, bool, str) is the parameter's.
+        low: least value of a number; None for no bound.
+        high: greatest value of a number; None for no bound.
+        choices: allowed values of a string.
     """
 
     default: ParameterValue
@@ -59,18 +51,17 @@ class Parameter(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How large the vectors of a game are, for given parameters.
+    """Sizes of a game for given parameters.
 
     Attributes:
-        state: the length of the state vector.
-        num_actions: players' actions are 0 .. num_actions - 1.
-        max_moves: the number of players' moves in the longest history.
-        key: the number of values at each place of the longest information key.
-        min_utility, max_utility: the least and greatest return of any player. Returns
-            are checked against both; for a twin, what OpenSpiel's game declares.
-        max_chance_outcomes: chance's outcomes are 0 .. max_chance_outcomes - 1; 0 if
-            there is no chance.
-        max_chance_moves: the number of chance's moves in the longest history.
+        state: length of the state vector.
+        num_actions: exclusive upper bound of the players' actions.
+        max_moves: number of players' moves in the longest history.
+        key: number of values of each entry of the longest information key.
+        min_utility: least return of any player. Returns are checked against it.
+        max_utility: greatest return of any player. Returns are checked against it.
+        max_chance_outcomes: exclusive upper bound of chance outcomes; 0 without chance.
+        max_chance_moves: number of chance moves in the longest history.
     """
 
     state: int
@@ -84,23 +75,23 @@ class Sizes(NamedTuple):
 
     @property
     def max_children(self) -> int:
-        """The length of the buffers for actions and for probabilities."""
+        """Length of the buffers for actions and probabilities."""
         return max(self.num_actions, self.max_chance_outcomes)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compiles a function of a game's rules, or one that they call.
+    """Compiles a rule, or a function that rules call.
 
-    The machine code stays on disk until the function's file or this package changes.
-    Changes of other files go unnoticed, so rules should call functions of their own
-    file only.
+    The machine code is cached on disk until the function's file or this package
+    changes. Changes of other files are not detected, so rules should call only
+    functions of the same file.
     """
     return jit(function)
 
 
 @compiled
 def write_members(bits, members):
-    """Writes the members of a set of bits, ascending; returns how many there are."""
+    """Writes the members of a bit set in ascending order; returns their number."""
     count, member = 0, 0
     while bits >> member:
         if bits >> member & 1:
@@ -112,34 +103,33 @@ def write_members(bits, members):
 
 @compiled
 def start_from_zeros(settings, state):
-    """`Rules.start` of a game whose first state is all zeros."""
+    """`Rules.start` of a game whose initial state is all zeros."""
 
 
 @compiled
 def uniform_chance_probs(settings, state, probs):
-    """`Rules.chance_probs` of a game whose chance is uniform, or that has none."""
+    """`Rules.chance_probs` of a game with uniform chance or without chance."""
 
 
 class Rules(NamedTuple):
-    """The rules, each function made by `compiled`.
+    """The rules of a game as functions made by `compiled`.
 
     Attributes:
-        acting(settings, state) -> int: the player who acts, CHANCE or TERMINAL.
-        legal_actions(settings, state, actions) -> int: writes the legal actions, or the
-            possible outcomes if chance acts, and returns their number. They must be
-            different, and actions in ascending order.
-        apply_action(settings, state, action): makes the move in the state.
-        info_key(settings, state, player, key) -> int: writes what the player knows as
-            integers and returns how many there are; place k is in
+        acting(settings, state) -> int: the acting player, CHANCE or TERMINAL.
+        legal_actions(settings, state, actions) -> int: writes the legal actions in
+            ascending order, or the chance outcomes in any order, and returns their
+            number. They must be distinct.
+        apply_action(settings, state, action): applies an action or chance outcome.
+        info_key(settings, state, player, key) -> int: writes the player's information
+            as integers and returns their number. Entry k must be in
             0 .. Sizes.key[k] - 1. Two states have equal keys if and only if they are in
-            one information set (or, where somebody else acts, look the same to the
-            player), so a key also tells the player's own past.
+            one information set (or, while others act, look the same to the player). So
+            a key also determines the player's own past.
         returns(settings, state, returns): writes the players' returns at the end.
-        chance_probs(settings, state, probs): writes the outcomes' probabilities in
-            place of equal ones; not given for a game whose chance is always uniform,
-            or that has none.
-        start(settings, state): writes the first state into a vector of zeros; not given
-            where it is all zeros.
+        chance_probs(settings, state, probs): replaces equal probabilities of the chance
+            outcomes. Omit it if chance is always uniform or there is none.
+        start(settings, state): writes the initial state into a vector of zeros. Omit it
+            if that state is all zeros.
     """
 
     acting: Any
@@ -152,16 +142,17 @@ class Rules(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Functions in plain Python that write what people read.
+    """Plain Python functions that format states, actions and information for people.
 
     Attributes:
         state(parameters, state): the board or table as text.
-        action(parameters, player, action): the name of a move; player may be CHANCE.
-        info_state(parameters, player, key): what a key means. Different keys must have
-            different texts.
-        observation(parameters, state, player): what the player sees now, without any
-            memory. Each item has a name, the number of values that it can have, and the
-            values that hold now.
+        action(parameters, player, action): the name of an action; `player` may be
+            CHANCE.
+        info_state(parameters, player, key): an information key as text. Different keys
+            must have different texts.
+        observation(parameters, state, player): the player's present view, without
+            memory. It maps the name of each item to the number of possible values and
+            the present values.
     """
 
     state: Callable[[Parameters, np.ndarray], str]
@@ -173,42 +164,47 @@ class Words(NamedTuple):
 
 
 class Description(NamedTuple):
-    """A game: all that `rules.game.register` needs.
+    """A game, as `rules.game.register` expects it.
+
+    The functions from `world_key` on are optional and made by `compiled`. They describe
+    *worlds* (see `arenas/worlds/`) of two-player games: given the world, the secret
+    moves of one player are independent of those of the other. `check_game` verifies
+    them on the first moves.
 
     Attributes:
-        short_name: OpenSpiel's name for it; Python games' begin with `python_`.
-        long_name: its title.
+        short_name: OpenSpiel's name; by convention, names of Python games begin with
+            `python_`.
+        long_name: title.
         parameters: the parameters by name, in the order of `settings`.
-        sizes: returns the Sizes for given parameters; raises ValueError for a
-            combination of values that makes no game.
-        rules, words: the functions of the game, see `Rules` and `Words`.
-        num_players: the number of players.
-        utility_sum: what the players' returns add up to at every end: 0 for a zero-sum
-            game, None for a general-sum game, where it varies. `exploitability`, linear
-            programs and the offline methods rely on it, so it is checked.
-        world_key(settings, state, key) -> int: for two-player games in which what each
-            player has done in secret is independent of what the other has, given the
-            *world* (see worlds/): writes the world as integers, at most
-            `Sizes.max_moves` of them, and returns how many there are. It is made by
-            `compiled`, as the next four, and None for games that declare no worlds.
-            `check_game` proves the declaration on the first moves.
-        position_key(settings, state, key) -> int: goes with `heard`. With these two,
-            worlds are found sooner, and games that have too many for lists are taken.
-            It writes what the rest of the game depends on besides what the players
-            know, such as the board and whose turn it is, as at most `Sizes.max_moves`
-            integers, and returns how many there are. Worlds of one position have the
-            same moves, answers, ends and returns, and the same positions behind them.
-        heard(settings, state, player) -> int: a number from 0 for what a player has
-            heard since its last move, the answer to that included. This number, that
-            move and the information set before it determine the player's present one.
-        leaf_class(settings, state, player) -> int: for games with worlds, without
-            `position_key`, in which chance deals in secret, an answer to a move depends
-            on what the other player hides, or the returns depend on what is private.
-            Where the game ends: a number from 0 to 63 for what is private to a player,
-            such as how many of the own dice match the bid.
-        class_returns(settings, state, class0, class1, returns): goes with it; writes
-            the returns for two such classes. What is private in the state must not
-            matter.
+        sizes: returns the `Sizes` for given parameters. It raises ValueError if the
+            parameters do not fit together.
+        rules: functions of `Rules`.
+        words: functions of `Words`.
+        num_players: number of players.
+        utility_sum: sum of the returns at every end: 0 for a zero-sum game, None if it
+            varies. Returns are checked against it, because `exploitability`, linear
+            programs and offline methods rely on it.
+        world_key(settings, state, key) -> int: writes the world as at most
+            `Sizes.max_moves` integers and returns their number.
+        position_key(settings, state, key) -> int: writes the public or hidden facts
+            that determine the rest of the game, apart from the players' information,
+            such as the board and the acting player. It writes at most `Sizes.max_moves`
+            integers and returns their number. Worlds with the same position must agree
+            on legal moves, answers, terminal returns and successor positions. Requires
+            `heard`. With both functions the search for worlds is faster, and games with
+            too many worlds for lists can be solved.
+        heard(settings, state, player) -> int: a number from 0 for all that the player
+            has heard since the player's last move, including the answer to that move.
+            The previous information set, the move and this number determine the
+            player's present information set.
+        leaf_class(settings, state, player) -> int: a number from 0 to 63 at the end of
+            the game for the player's private information, such as the number of own
+            dice that match the bid. Required for games with worlds and without
+            `position_key` if chance deals in secret, answers depend on secrets of the
+            opponent, or returns depend on private information.
+        class_returns(settings, state, class0, class1, returns): writes the returns for
+            the leaf classes of both players. They must not depend on private
+            information in `state`. Requires `leaf_class`.
     """
 
     short_name: str
@@ -233,21 +229,24 @@ def described(
     parameters: Mapping[str, Parameter],
     num_players: int = 2,
 ) -> Description:
-    """A description whose functions are found by their names.
+    """Makes a description from the functions of a module.
 
     Args:
-        short_name, long_name, parameters, num_players: as in Description.
-        functions: the `globals()` of a module. Its functions are called as the fields
-            of Rules, Words and Description are; an underscore may stand before, and
-            `_words` behind.
+        short_name: as in `Description`.
+        long_name: as in `Description`.
+        functions: the `globals()` of the module. Functions are named after the fields
+            of `Rules`, `Words` and `Description`, with an optional leading underscore
+            and an optional suffix `_words`.
+        parameters: as in `Description`.
+        num_players: as in `Description`.
     """
     own = {
         name.removeprefix("_").removesuffix("_words"): function
         for name, function in functions.items()
     }
 
-    def filled(kind: Any, names: Iterable[str]) -> Any:
-        return kind(**{name: own[name] for name in names if name in own})
+    def filled(record: Any, names: Iterable[str]) -> Any:
+        return record(**{name: own[name] for name in names if name in own})
 
     description = functools.partial(
         Description,
@@ -272,12 +271,12 @@ SIGNATURES = Rules(
     info_key=types.int64(_FLOATS, _INTEGERS, types.int64, _INTEGERS),
     returns=types.void(_FLOATS, _INTEGERS, _FLOATS),
 )
-"""The types of each rule's arguments and of what it returns."""
+"""Argument and return types of the rules."""
 
 SPELL_SIGNATURE = types.int64(
     _FLOATS, types.int64, _INTEGERS, types.int64, types.Array(types.uint8, 1, "C")
 )
-"""The types of `BoundRules.spell`."""
+"""Argument and return types of `BoundRules.spell`."""
 
 WORLD_SIGNATURES = {
     "world_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
@@ -286,4 +285,4 @@ WORLD_SIGNATURES = {
     "position_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
     "heard": types.int64(_FLOATS, _INTEGERS, types.int64),
 }
-"""The types of the functions of a Description that tell of worlds."""
+"""Argument and return types of the functions of a `Description` about worlds."""

@@ -1,4 +1,15 @@
-"""A hash table of rows of numbers."""
+"""A hash table of distinct rows of integers, numbered by first insertion.
+
+Walks over compiled rules look up infosets by their keys. The expansion of a whole tree
+also keeps distinct chance distributions and vectors of returns, as the bits of their
+doubles.
+
+Most slots that a walk reads are not in the processor's caches, so a lookup should touch
+few cache lines. A slot stores the upper half of the row's hash next to the row number.
+This half rejects other rows without reading them, so the insertion of a new row usually
+touches one cache line of slots. It also determines the slot, so a larger table is
+filled from the slots of a smaller one alone, almost in their order.
+"""
 
 from typing import Any, NamedTuple
 
@@ -10,12 +21,13 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
 
 ROW = np.dtype([("hash", "<u8"), ("start", "<i8")])
-"""A row of numbers: its `row_hash`, and where its values start, see RowTable."""
+"""A row: `row_hash` of its values, and index of the first value in `RowTable.values`.
+"""
 
 
 @jit
 def row_hash(row, length):
-    """A hash of 64 bits that depends on each of the first `length` entries of a row."""
+    """64-bit hash of row[:length]."""
     place = ROOT_PLACE
     for k in range(length):
         place = child_place(place, row[k])
@@ -25,31 +37,33 @@ def row_hash(row, length):
 def key_place(player: int, key: np.ndarray) -> int:
     """The place (see kernels/randomness.py) of the infoset with an information key.
 
-    Games with compiled rules use it instead of `infoset_place`, because it needs no
-    string. Both ways of making their tree do so and hence draw the same numbers.
+    It replaces `infoset_place` for games with compiled rules, because it needs no
+    string. Trees that are expanded through pyspiel and through compiled rules both use
+    it, so they draw the same random numbers.
     """
     row = np.array([player, *key], np.int64)
     return int(row_hash(row, len(row)))
 
 
 SLOT = np.dtype(np.uint64)
-"""A slot: the upper half of the `row_hash` of a key, and the number of its row + 1 in
-the lower half; 0 if it is free."""
+"""A slot: upper half of the `row_hash`, and row number + 1 in the lower half; 0 if the
+slot is free."""
 
 MOST_USED = 0.75
-"""The largest share of slots in use. Looking up a new key then reads about 8 slots,
-which lie in one or two lines."""
+"""Largest share of used slots. At this load, a search for a new row reads 8.5 slots on
+average (Knuth, The Art of Computer Programming 3, section 6.4, linear probing). They
+lie in one or two cache lines."""
 
 _HALF, _LOWER, _FREE, _ONE = (np.uint64(x) for x in (32, 2**32 - 1, 0, 1))
 
 
 class RowTable(NamedTuple):
-    """Different rows of numbers, numbered by first visit.
+    """Distinct rows of integers, numbered by first insertion.
 
     Attributes:
-        values: `[V]` the rows, one after the other.
+        values: `[V]` concatenated rows.
         rows: `[R + 1]` ROW; row r is values[rows[r].start : rows[r + 1].start].
-        table: `[a power of two]` SLOT.
+        table: `[power of two]` SLOT.
     """
 
     values: np.ndarray
@@ -58,12 +72,15 @@ class RowTable(NamedTuple):
 
 
 def new_row_table(dtype: Any, longest: int) -> RowTable:
-    """No rows, and room for some of at most a length."""
+    """An empty table with space for one row of at most `longest` values."""
     return RowTable(np.zeros(longest, dtype), np.zeros(2, ROW), np.zeros(2, SLOT))
 
 
 def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
-    """Rows with room for one more of at most a length, in arrays that may be others."""
+    """The table with space for one more row of at most `longest` values.
+
+    Arrays that are too small are replaced by larger copies.
+    """
     table = kept.table
     if count + 1 > MOST_USED * len(table):
         table = larger_table(table, count + 1)
@@ -72,7 +89,7 @@ def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
 
 
 def player_and_key(keys: RowTable, infoset: int) -> tuple[int, np.ndarray]:
-    """The player and the information key of an infoset, if the rows are keys."""
+    """The player and the information key of an infoset in a table of keys."""
     start, stop = keys.rows["start"][infoset : infoset + 2]
     row = keys.values[start:stop].astype(np.int64)
     return int(row[0]), row[1:]
@@ -80,30 +97,29 @@ def player_and_key(keys: RowTable, infoset: int) -> tuple[int, np.ndarray]:
 
 @inlined
 def ask_for_slot(table, hashed):
-    """Starts to load the slot where `find_key` will begin."""
+    """Prefetches the first slot that `find_key` will read."""
     prefetch(table, np.int64(hashed >> _HALF) & (len(table) - 1))
 
 
 @jit
 def find_key(values, rows, table, hashed, key, length):
-    """Looks up key[:length].
-
-    Each pass looks at one slot, from the one that the hash names onwards, until it
-    finds the key or a free slot.
+    """Looks up key[:length] by linear probing.
 
     Args:
-        values, rows: the keys, as in `RowTable`.
-        table: `[a power of two]` SLOT, with free slots.
-        hashed: the key's `row_hash`.
+        values: `[V]` concatenated rows, as in `RowTable`.
+        rows: `[R + 1]` ROW, as in `RowTable`.
+        table: `[power of two]` SLOT, with at least one free slot.
+        hashed: `row_hash` of the key.
         key: int64.
-        length: how many of its numbers count.
+        length: number of entries of the key.
 
     Returns:
-        The number of its row. If there is none, -1 - the free slot where it belongs.
+        The row number. If there is no such row, -1 - the free slot for it.
     """
     mask = len(table) - 1
     half = hashed >> _HALF
     slot = np.int64(half) & mask
+    # Each pass reads one slot. The loop ends at the row or at a free slot.
     while True:
         entry = table[slot]
         if entry == _FREE:
@@ -112,6 +128,7 @@ def find_key(values, rows, table, hashed, key, length):
             number = np.int64(entry & _LOWER) - 1
             start = rows[number]["start"]
             if rows[number + 1]["start"] - start == length:
+                # Accumulated differences need no branch for each value.
                 difference = np.int64(0)
                 for k in range(length):
                     difference |= np.int64(values[start + k]) ^ key[k]
@@ -122,22 +139,23 @@ def find_key(values, rows, table, hashed, key, length):
 
 @jit
 def enter_key(table, found, hashed, number):
-    """Enters a new row.
+    """Writes the slot of a new row.
 
     Args:
-        table: of `find_key`, which has gained a row.
-        found: what `find_key` returned.
-        hashed: the key's `row_hash`.
-        number: of the row.
+        table: `[power of two]` SLOT.
+        found: result of `find_key` for the row.
+        hashed: `row_hash` of the row.
+        number: row number.
     """
     table[-1 - found] = (hashed >> _HALF) << _HALF | (np.uint64(number) + _ONE)
 
 
 @jit
 def number_row(values, rows, table, count, hashed, row, length):
-    """The number of row[:length]; a new row is entered and gets the number `count`.
+    """The number of row[:length]; a new row is appended with the number `count`.
 
-    Returns -1 if the row is new and `with_room` must come first.
+    Returns -1, without a change, if the row is new and the arrays are full. Enlarge
+    them by `with_room` and call again.
     """
     found = find_key(values, rows, table, hashed, row, length)
     if found >= 0:
@@ -159,7 +177,7 @@ def number_row(values, rows, table, count, hashed, row, length):
 
 @jit
 def _fill(table, slots):
-    """Puts what is in some slots into those of an empty table."""
+    """Inserts the used slots of another table into an empty table."""
     mask = len(table) - 1
     for entry in slots:
         if entry != _FREE:
@@ -170,8 +188,12 @@ def _fill(table, slots):
 
 
 def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
-    """A table with free slots for `count` rows in all, of which some have slots already
-    in a smaller table, or in any order."""
+    """A table for `count` rows at a load of at most MOST_USED.
+
+    Args:
+        slots: SLOT, entries of a smaller table, or of any list.
+        count: total number of rows, those in `slots` included.
+    """
     table = np.zeros(1 << int(count / MOST_USED).bit_length(), SLOT)
     _fill(table, slots)
     return table

@@ -1,4 +1,9 @@
-"""Calls of rules by the addresses of their machine code."""
+"""Calls of a game's rules by the addresses of their machine code.
+
+Numba can take functions as arguments, but it asks Python for their addresses at each
+call, where Ctrl-C may interrupt it. Frequently called loops therefore take a tuple of
+addresses as integers and call rules by `call`.
+"""
 
 from typing import Any
 
@@ -17,24 +22,28 @@ from mccfr_spiel.arenas.rules.game_description import (
 from mccfr_spiel.kernels.jit import IS_COMPILED, PASTED, why_not
 
 ACTING, LEGAL_ACTIONS, APPLY_ACTION, INFO_KEY, RETURNS, CHANCE_PROBS = range(6)
-"""The places of the rules in `Rules`."""
+"""Indices of the rules in the tuple of addresses, in the order of `Rules`."""
 
 SPELL = 7
-"""The place of `BoundRules.spell` behind them."""
+"""Index of `BoundRules.spell`, which follows the seven rules."""
 
 WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
-"""The places of these functions of a Description behind that."""
+"""Indices of the functions of `Description` about worlds, in the order of
+`WORLD_SIGNATURES`."""
 
 
 def callable_rules(rules: BoundRules, *, with_worlds: bool = False) -> tuple[Any, ...]:
-    """The rules as compiled loops take them for `call`.
+    """The functions of a game as a tuple of addresses for `call`.
 
-    They are addresses, or, with the JIT off, the functions; 0 stands for each that is
-    missing. Behind the rules comes the function that spells strings and, if they are
-    wanted, those that tell of worlds. Whoever uses them keeps the rules alive.
+    With the JIT disabled, the tuple contains the functions instead. Missing functions
+    are 0. The caller must keep the rules alive while it uses the addresses.
+
+    Args:
+        rules: rules of the game.
+        with_worlds: whether to append the functions about worlds.
 
     Raises:
-        ValueError: a function is not `compiled`, or does not have the right type.
+        ValueError: a function is not `compiled`, or has another type.
     """
     description = rules.description
     functions = {**description.rules._asdict(), "spell": rules.spell}
@@ -44,15 +53,16 @@ def callable_rules(rules: BoundRules, *, with_worlds: bool = False) -> tuple[Any
 
 
 def address_of(name: str, function: Any) -> Any:
-    """The address of a `compiled` function, or, with the JIT off, the function; 0 if
-    there is none.
+    """The address of a `compiled` function; 0 for None.
+
+    With the JIT disabled, returns the function.
 
     Args:
-        name: its key in `_SIGNATURES`.
+        name: the function's key in `_SIGNATURES`.
         function: the function, or None.
 
     Raises:
-        ValueError: it is not `compiled`, or does not have that type.
+        ValueError: the function is not `compiled`, or has another type.
     """
     if function is None:
         return 0
@@ -60,18 +70,20 @@ def address_of(name: str, function: Any) -> Any:
         return function
     signature = _SIGNATURES[name]
     if not isinstance(function, CPUDispatcher):
-        raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
+        raise ValueError(
+            f"The rule {name} is not compiled. Decorate the function by rules.compiled."
+        )
     try:
         result = function.get_compile_result(signature)
     except TypingError as error:
         raise ValueError(
             f"The rule {name} cannot be compiled: {why_not(error, function.py_func)}. "
-            "rules.Rules says what it gets and returns."
+            "See the arguments and return types in the docstring of rules.Rules."
         ) from error
-    made = types.unliteral(result.signature.return_type)
-    if made != signature.return_type:
+    returned = types.unliteral(result.signature.return_type)
+    if returned != signature.return_type:
         raise ValueError(
-            f"The rule {name} returns {made}; it must return "
+            f"The rule {name} returns {returned}; it must return "
             f"{signature.return_type} on every path."
         )
     wrapper = result.fndesc.llvm_cfunc_wrapper_name
@@ -82,36 +94,36 @@ def call(rules: Any, number: int, arguments: tuple[Any, ...]) -> Any:
     """Calls a rule.
 
     Args:
-        rules: what `callable_rules` gave.
-        number: the rule's place there; a constant.
-        arguments: its arguments.
+        rules: result of `callable_rules`.
+        number: index of the rule; a compile-time constant.
+        arguments: arguments of the rule.
     """
     return rules[number](*arguments)
 
 
 @overload(call, prefer_literal=True, jit_options=PASTED)
 def _compiled_call(rules, number, arguments):
-    place = number.literal_value
-    if isinstance(rules.types[place], types.Dispatcher):
-        return lambda rules, number, arguments: rules[place](*arguments)
-    emit: Any = _EMITTERS[place]
-    return lambda rules, number, arguments: emit(rules[place], arguments)
+    index = number.literal_value
+    if isinstance(rules.types[index], types.Dispatcher):
+        return lambda rules, number, arguments: rules[index](*arguments)
+    emit: Any = _EMITTERS[index]
+    return lambda rules, number, arguments: emit(rules[index], arguments)
 
 
 def _make_emitter(signature: Any) -> Any:
-    """The intrinsic that calls a function of that signature by its address."""
+    """Makes an intrinsic that calls a function of a given signature by its address."""
 
     def emit(context: Any, rule: Any, arguments: Any) -> Any:
         def generate(context, builder, types, values):
-            kinds = [context.get_value_type(kind) for kind in signature.args]
+            parameters = [context.get_value_type(dtype) for dtype in signature.args]
             result = context.get_value_type(signature.return_type)
-            address, given = values
-            function = ir.FunctionType(result, kinds).as_pointer()
+            address, packed = values
+            function = ir.FunctionType(result, parameters).as_pointer()
             items = [
                 context.cast(
-                    builder, builder.extract_value(given, k), types.args[1][k], kind
+                    builder, builder.extract_value(packed, k), types.args[1][k], dtype
                 )
-                for k, kind in enumerate(signature.args)
+                for k, dtype in enumerate(signature.args)
             ]
             return builder.call(builder.inttoptr(address, function), items)
 

@@ -1,4 +1,22 @@
-"""Faults of compiled rules: their statuses, the checks that find them, and messages."""
+"""Faults of compiled rules: statuses, compiled checks, and messages.
+
+| status | fault |
+|---|---|
+| TOO_LONG | a history is longer than declared |
+| NO_ACTIONS | a player or chance has no move |
+| BAD_PLAYER | the acting player does not exist |
+| BAD_KEY | an information key exceeds `Sizes.key` |
+| OTHER_ACTIONS | states of one infoset have different legal actions |
+| NO_RECALL | a player reaches an infoset after different own pasts |
+| BAD_CHANCE | chance probabilities are no distribution |
+| BAD_RETURNS | returns contradict the declarations |
+| TOO_MANY_CHILDREN | a node has more moves than a stored node can have |
+| BAD_ACTIONS | moves are repeated, out of range, or (of players) not ascending |
+| OVERRUN | `legal_actions` lists more moves than declared |
+
+Compiled loops return these statuses because compiled code must not raise. `complaint`
+makes the message.
+"""
 
 import numpy as np
 
@@ -24,16 +42,23 @@ DONE = 0
     BAD_ACTIONS,
     OVERRUN,
 ) = range(1, 12)
-"""What a game's rules do wrong, which `complaint` says in words."""
+"""Statuses of wrong rules; see the table above."""
 
 
 @jit
 def check_infoset(infosets, actions, infoset, parent, legal, count):
-    """Compares a known infoset with the one met again.
+    """Compares the record of an infoset with another state of the infoset.
+
+    Args:
+        infosets: `[I]` INFOSET.
+        actions: `[S]` action of each sequence.
+        infoset: number of the infoset.
+        parent: the player's last sequence before the state.
+        legal: legal actions of the state.
+        count: number of legal actions.
 
     Returns:
-        DONE if it has the same parent sequence and the actions legal[:count], else the
-        status that says what is different.
+        DONE, OTHER_ACTIONS or NO_RECALL.
     """
     if infosets[infoset]["num_actions"] != count:
         return OTHER_ACTIONS
@@ -46,7 +71,7 @@ def check_infoset(infosets, actions, infoset, parent, legal, count):
 
 @jit
 def ascends(actions, count, stop):
-    """Whether actions[:count] are different, ascending, and in 0 .. stop - 1."""
+    """Whether actions[:count] are ascending and in 0 .. stop - 1."""
     last = np.int64(-1)
     k = 0
     while k < count and actions[k] > last:
@@ -57,10 +82,10 @@ def ascends(actions, count, stop):
 
 @jit
 def differ(outcomes, count, stop):
-    """Whether outcomes[:count] are different and in 0 .. stop - 1.
+    """Whether outcomes[:count] are distinct and in 0 .. stop - 1.
 
-    Chance may list its outcomes in any order, though nearly every game has them ascend,
-    which is seen at once.
+    Chance may list outcomes in any order, but nearly every game lists them in ascending
+    order, so that order is checked first.
     """
     if ascends(outcomes, count, stop):
         return True
@@ -75,7 +100,7 @@ def differ(outcomes, count, stop):
 
 @jit
 def fits(key, key_sizes, length):
-    """Whether key[1:length] keeps to the sizes that its game declares."""
+    """Whether all entries of key[1:length] are below `key_sizes`."""
     k = 1
     while k < length and 0 <= key[k] < key_sizes[k - 1]:
         k += 1
@@ -84,10 +109,10 @@ def fits(key, key_sizes, length):
 
 @jit
 def sum_up(probs, count, cdf):
-    """Writes the running sums of probs[:count] into cdf.
+    """Writes the cumulative sums of probs[:count] into `cdf`.
 
-    The sums from the last possible outcome on are set to exactly 1, so that rounding
-    cannot leave a gap into which a draw might fall.
+    The sums from the last outcome with a positive probability on are exactly 1, so that
+    rounding leaves no gap for a draw just below 1.
 
     Returns:
         Whether probs[:count] is a distribution.
@@ -107,11 +132,11 @@ def sum_up(probs, count, cdf):
 
 
 def no_recall(player: int, where: str) -> GameError:
-    """The error for a player who reaches an information state after different pasts.
+    """The error for an infoset that a player reaches after different own pasts.
 
     Args:
-        player: that player.
-        where: the information state and the game, in words.
+        player: the player.
+        where: description of the information state and the game.
     """
     return GameError(
         f"Player {player} reaches {where} after different own pasts (own moves or what "
@@ -121,17 +146,17 @@ def no_recall(player: int, where: str) -> GameError:
 
 
 def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -> str:
-    """Says what is wrong where a walk stopped, and what to do about it.
+    """Describes the fault that stopped a walk, and how to correct it.
 
     Args:
-        status: one of the constants above.
-        rules: the game's.
-        state: the state there.
-        longest: the moves of the longest history, for TOO_LONG.
+        status: one of the statuses above, except DONE.
+        rules: rules of the game.
+        state: state vector at which the walk stopped.
+        longest: declared length of the longest history, for TOO_LONG.
     """
     game = rules.description.short_name
-    words = rules.description.words.state(rules.parameters, state)
-    where = f"{brief(game)} at the state {words!r}"
+    text = rules.description.words.state(rules.parameters, state)
+    where = f"{brief(game)} at the state {text!r}"
     if status == TOO_LONG:
         return (
             f"{where}: the history is longer than Sizes.max_moves + "
@@ -140,18 +165,21 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     player = rules.acting(state)
     if status == NO_ACTIONS and player == CHANCE:
         return (
-            f"{where}: chance has no outcomes. legal_actions lists them, as it lists "
-            "players' actions; chance_probs gives their probabilities."
+            f"{where}: chance has no outcomes. List them in legal_actions, and "
+            "their probabilities in chance_probs."
         )
     if status == NO_ACTIONS:
         return f"{where}: player {player} has no legal action."
     if status == BAD_PLAYER:
-        return f"{where}: player {player} acts, neither a player, CHANCE nor TERMINAL."
+        return (
+            f"{where}: player {player} acts. Expected a player (0 .. "
+            f"{rules.num_players - 1}), CHANCE or TERMINAL."
+        )
     if status == OVERRUN:
         return (
-            f"{where}: legal_actions returns more than the {rules.sizes.max_children} "
-            "actions that Sizes.num_actions and Sizes.max_chance_outcomes allow, and "
-            "so writes outside of its memory."
+            f"{where}: legal_actions returns more than {rules.sizes.max_children} "
+            "moves and hence writes outside of the buffer. Correct it, or "
+            "Sizes.num_actions and Sizes.max_chance_outcomes."
         )
     if status == BAD_ACTIONS:
         stop, size = rules.sizes.num_actions, "num_actions"
@@ -160,8 +188,8 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
             stop, size = rules.sizes.max_chance_outcomes, "max_chance_outcomes"
             order = ""
         return (
-            f"{where}: legal_actions lists {rules.legal_actions(state)}; they must be "
-            f"different,{order} and in 0 .. {stop - 1} (Sizes.{size})."
+            f"{where}: legal_actions lists {rules.legal_actions(state)}. Moves must be "
+            f"distinct,{order} and in 0 .. {stop - 1} (Sizes.{size})."
         )
     if status == TOO_MANY_CHILDREN:
         return f"{where}: more than {MAX_CHILDREN} moves. Split the move into two."
@@ -173,8 +201,8 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     key = rules.info_key(state, player)
     string = rules.info_state(player, key)
     if status == NO_RECALL and rules.spell is not None:  # OpenSpiel's, not a user's
-        its_game = brief(rules.description.long_name)
-        return str(no_recall(player, f"the information state {string!r} of {its_game}"))
+        title = brief(rules.description.long_name)
+        return str(no_recall(player, f"the information state {string!r} of {title}"))
     where = f"{where} with the information state {string!r}"
     if status == BAD_KEY:
         return (
@@ -183,12 +211,12 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
         )
     if status == OTHER_ACTIONS:
         return (
-            f"{where}: other states with it have other legal actions than "
-            f"{rules.legal_actions(state)}."
+            f"{where}: the legal actions are {rules.legal_actions(state)}, but other "
+            "states with this string have other legal actions."
         )
     return (
         f"{where}: player {player} reaches it after different own pasts (own moves or "
         "what was seen between them): the game has imperfect recall, for which these "
-        "solvers have no guarantee. Let info_key remember all that the player did and "
-        "saw."
+        "solvers have no guarantee. Write all actions and observations of the player "
+        "in info_key."
     )

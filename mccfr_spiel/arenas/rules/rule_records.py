@@ -1,4 +1,15 @@
-"""Records of arrays that walks over compiled rules read and write."""
+"""Records of arrays that walks over compiled rules read and write.
+
+| record | content | changes |
+|---|---|---|
+| `GameArrays` | declarations of the game, policies of players who follow one | never |
+| `Known` | keys and actions of the infosets met so far | when an infoset is added |
+| `Path` | present state, and saved states above it | at each node |
+| `RuleNodes` | views of these, as one argument of the loops | |
+
+Shapes: I infosets, S sequences and V key values that fit, K entries of the longest key,
+P players.
+"""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -10,45 +21,65 @@ from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG, UNSIGNED, TreeArrays
 
 INFOSETS, SEQUENCES, CURSOR_SIZE = range(3)
-"""How many infosets and sequences have been met: the entries of `Known.counts`.
+"""Entries of `Known.counts`:
+
+INFOSETS: number of infosets met.
+SEQUENCES: number of sequences, including the empty sequence of each player.
 """
 
 KEY = np.dtype(np.uint16)
+"""Type of the entries of stored keys."""
 BROKEN = 100
-"""A status from here on says, less this, what rules/rule_faults.py found wrong."""
+"""Statuses from here on report wrong rules: BROKEN + a status of rules/rule_faults.py.
+"""
 
 LEVEL_BITS = 16
-"""The number of bits on the stack that hold the child; the level is above them."""
+"""Number of low bits of a stack entry that hold the child; higher bits hold the level.
+"""
 
 WHO, START, MOVES, NUM_BRANCH = range(4)
-"""The columns of `Path.branches`: who acts at the saved node, where its moves begin,
-and how many moves led to it."""
+"""Columns of `Path.branches`:
+
+WHO: acting player at the saved node.
+START: sequence of the first action there.
+MOVES: number of moves from the root to the node.
+"""
 
 NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
-"""The entries of `Path.position`: how many moves led to where the walk is, and the
-level of the node that was saved last on the way there."""
+"""Entries of `Path.position`:
+
+NUM_MOVES: number of moves from the root to the present state.
+LEVEL: level of the last saved node on the way to the present state.
+"""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
-"""The entries of `GameArrays.returns`, see `state_checks.limits_of`."""
+"""Entries of `GameArrays.returns`, see `state_checks.limits_of`:
 
-_NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOAT))
+LOW: least return.
+HIGH: greatest return.
+SUM: sum of returns; NaN if it varies.
+TOLERANCE: tolerance of the sum.
+"""
+
+_NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, dtype) for dtype in (LONG, FLAG, FLOAT))
 
 
 class GameArrays(NamedTuple):
-    """The declaration of a game, and the policies of players who follow one.
+    """The declarations of a game, and the policies of players who follow one.
 
     Attributes:
-        settings: values of its parameters.
-        key_sizes: the number of values at each place of a key.
-        stops: one more than the largest action and outcome.
+        settings: parameters of the game.
+        key_sizes: number of values of each key entry.
+        stops: exclusive upper bounds of actions and of chance outcomes.
         returns: see RETURNS_SIZE.
-        player: the one who follows no policy, -1 for nobody.
-        text: room for a string.
-        hashes: of the infosets with a policy, ascending.
-        starts: where actions begin.
-        counts: how many they are.
-        actions: these actions.
-        probs: their probabilities.
+        player: the player who follows no policy; -1 if all follow one. Read only by
+            following.py.
+        text: buffer for an information-state string; empty if keys identify infosets.
+        hashes: ascending hashes of the infosets with a policy.
+        starts: index of the first action of each such infoset.
+        counts: number of actions of each such infoset.
+        actions: actions of these infosets.
+        probs: probabilities of these actions.
     """
 
     settings: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
@@ -65,13 +96,13 @@ class GameArrays(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The infosets met, besides their records in TreeArrays; I and S count the room.
+    """Keys and actions of the infosets met; their records are in `TreeArrays`.
 
     Attributes:
-        actions: the action of each sequence.
-        values: all keys, one after another.
-        rows: see ROW.
-        table: finds a key, see row_table.py.
+        actions: action of each sequence; -1 for empty sequences.
+        values: concatenated keys, each with the player as its first entry.
+        rows: hash and start of each key, see ROW.
+        table: hash table of the keys, see row_table.py.
         counts: see CURSOR_SIZE.
     """
 
@@ -83,22 +114,22 @@ class Known(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Where a walk is, and the nodes on the way there that have children to come.
+    """The present state of a walk, and saved states of the nodes above it.
 
-    D is one more than the longest history, n the length of a state, A the most moves at
-    a node.
+    Shapes: D is the length of the longest history + 2, n the length of a state vector,
+    and A the largest number of moves at a node.
 
     Attributes:
-        state: of the node where the walk is.
-        moves: the moves from there.
-        last: each player's last sequence.
-        key: the player, and what it knows.
-        uniform: room for a policy.
-        history: the moves that led there.
+        state: present state.
+        moves: legal actions or chance outcomes of the present state.
+        last: last sequence of each player.
+        key: the acting player, and the player's information key.
+        uniform: buffer for a uniform policy.
+        history: moves from the root to the present state.
         position: see POSITION_SIZE.
-        states: the saved states by level.
-        choices: the moves from there.
-        lasts: `last` there.
+        states: saved state of each level.
+        choices: moves of each saved state.
+        lasts: `last` of each saved state.
         branches: see NUM_BRANCH.
     """
 
@@ -119,14 +150,14 @@ class RuleNodes(NamedTuple):
     """The record of nodes of a walk over compiled rules, see `kernels.walk.Source`.
 
     Attributes:
-        infosets: as in TreeArrays, with spare room.
-        chance_probs: the chance distribution of the present node.
-        chance_cdf: its cumulative sums.
-        utilities: `[1, P]`, the returns of the present node.
-        game: the declaration.
-        known: the infosets met.
-        path: the present state.
-        rules: the addresses from `rule_calls.callable_rules`.
+        infosets: `[I]` INFOSET, records of the infosets met, and unused entries.
+        chance_probs: `[A]` chance distribution of the present node.
+        chance_cdf: `[A]` cumulative sums of `chance_probs`.
+        utilities: `[1, P]` returns of the present node.
+        game: declarations of the game.
+        known: keys of the infosets met.
+        path: present state.
+        rules: addresses from `rule_calls.callable_rules`.
     """
 
     infosets: np.ndarray
@@ -143,7 +174,7 @@ class RuleNodes(NamedTuple):
 def nodes_of(
     tree: TreeArrays, game: GameArrays, known: Known, path: Path, rules: Any
 ) -> RuleNodes:
-    """Assembles the record of nodes."""
+    """Assembles the record of nodes from views of a frame."""
     return RuleNodes(
         infosets=tree.infosets,
         chance_probs=tree.chance_probs,

@@ -1,4 +1,9 @@
-"""Strings that compiled functions spell from information keys."""
+"""Compiled functions that write information-state strings, byte by byte.
+
+Functions such as `put` write ASCII at a position of `text` and return the position
+after the written bytes. The buffer must be long enough for the longest string, see
+`BoundRules.text_size`.
+"""
 
 from collections.abc import Iterator
 
@@ -11,18 +16,19 @@ from mccfr_spiel.arenas.rules.rule_calls import SPELL, call, callable_rules
 from mccfr_spiel.kernels.jit import inlined, jit
 
 _BATCH = 1 << 24
-"""The bytes that the strings spelled in one pass may take."""
+"""Bytes of the buffer for the strings of one batch."""
 
 
 def word(text: str) -> np.ndarray:
-    """A constant text (ASCII) in the form that `put` takes, `[length]` uint8."""
+    """An ASCII constant for `put`, `[length]` uint8."""
     return np.frombuffer(text.encode("ascii"), np.uint8)
 
 
 @inlined
 def put(text, at, constant):
-    """Writes a constant made by `word`."""
-    # An unsigned index cannot count from the end, so several bytes are written at once.
+    """Writes a constant of `word`."""
+    # With an unsigned index the compiler need not handle negative indices, so it
+    # vectorizes the loop.
     start = np.uint64(at)
     for k in range(len(constant)):
         text[start + np.uint64(k)] = constant[k]
@@ -31,13 +37,13 @@ def put(text, at, constant):
 
 @inlined
 def put_labeled(text, at, constant, number):
-    """Writes a constant made by `word` and behind it a number."""
+    """Writes a constant of `word`, followed by a number."""
     return put_number(text, put(text, at, constant), number)
 
 
 @inlined
 def put_number(text, at, number):
-    """Writes an integer in decimal digits at a position; returns that behind it."""
+    """Writes an integer in decimal digits."""
     if 0 <= number < 10:
         text[at] = 48 + number
         return at + 1
@@ -51,7 +57,7 @@ def put_number(text, at, number):
 
 @jit
 def _put_long(text, at, number):
-    """As `put_number`, for any number."""
+    """Like `put_number`, without the fast path for 0 to 99."""
     if number < 0:
         text[at] = 45  # a minus sign
         at += 1
@@ -69,7 +75,19 @@ def _put_long(text, at, number):
 
 @jit
 def _spell_all(called, settings, values, rows, first, stop, key, text, ends):
-    """Spells the strings of infosets first .. stop - 1, one behind the other."""
+    """Writes the concatenated strings of infosets first .. stop - 1.
+
+    Args:
+        called: addresses from `callable_rules`.
+        settings: parameters of the game.
+        values: `[V]`, as in `RowTable`.
+        rows: `[R + 1]` ROW, as in `RowTable`.
+        first: first infoset.
+        stop: last infoset + 1.
+        key: buffer for a key.
+        text: buffer for the strings.
+        ends: `[stop - first]`, receives the end of each string.
+    """
     at = 0
     for infoset in range(first, stop):
         start = rows[infoset]["start"]
@@ -82,16 +100,16 @@ def _spell_all(called, settings, values, rows, first, stop, key, text, ends):
 
 
 def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
-    """The strings of the first `count` infosets.
+    """Yields the strings of the first `count` infosets.
 
     Args:
-        rules: of a twin.
-        keys: of the infosets, each with the player before it.
-        count: how many.
+        rules: rules of a twin, with `spell`.
+        keys: keys of the infosets, each with the player as its first entry.
+        count: number of infosets.
     """
     called, size = callable_rules(rules), len(rules.new_text())
     key = np.zeros(len(rules.sizes.key) + SPARE, np.int64)
-    # One pass spells a batch of strings, so that no more text is in memory.
+    # Strings are written in batches to bound the memory for text.
     batch = max(_BATCH // size, 1)
     for first in range(0, count, batch):
         stop = min(first + batch, count)

@@ -1,4 +1,9 @@
-"""Checks of a game's returns, legal actions and chance distributions."""
+"""Checks of a game's returns, legal actions and chance distributions.
+
+A tree checks each different list of actions, chance distribution and vector of returns
+once, when it first meets it. Few of them are different, so the checks take no
+measurable time.
+"""
 
 import math
 import numbers
@@ -12,21 +17,21 @@ from mccfr_spiel.arenas.rules.declarations import Declared, GameError
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL
 
 MAX_UTILITY = 1e100
-"""The largest payoff allowed. It keeps sums and squares of the payoffs of a long run
-far below 1.8e308, where doubles end, and their products with probabilities as well. The
-weights of outcome sampling have a limit of their own, `kernels.walk.MAX_WEIGHT`."""
+"""Largest absolute payoff. Sums and squares of such payoffs, and their products with
+probabilities, stay far below 1.8e308, the largest double. The importance weights of
+outcome sampling have a separate bound, `kernels.walk.MAX_WEIGHT`."""
 
 _SUM_TOLERANCE = 1e-6
-"""How far a sum of returns may be from the declared one. OpenSpiel itself allows matrix
-games and .efg files this much before it denies that they are zero-sum, whatever the
-scale of their payoffs."""
+"""Absolute tolerance of the sum of returns. OpenSpiel uses the same tolerance when it
+classifies matrix games and .efg files as zero-sum, whatever the scale of the payoffs.
+"""
 
 _ROUNDING = 1e-9
-"""The relative error that rounding may leave in a return."""
+"""Relative rounding error that is tolerated in a return."""
 
 
 def no_such_player(declared: Declared, player: Any) -> GameError:
-    """The error for a state where somebody acts who is not in the game."""
+    """The error for a state whose acting player does not exist."""
     if player == pyspiel.PlayerId.SIMULTANEOUS:
         return GameError(
             f"{declared.name} declares sequential moves (GameType.dynamics), but has a "
@@ -35,31 +40,37 @@ def no_such_player(declared: Declared, player: Any) -> GameError:
             "declare Dynamics.SIMULTANEOUS."
         )
     return GameError(
-        f"{declared.name} has a state where player {player} acts, which is neither a "
-        f"player (0 .. {declared.num_players - 1}), chance ({CHANCE}) nor the end "
-        f"({TERMINAL})."
+        f"{declared.name} has a state where player {player} acts. Expected a player "
+        f"(0 .. {declared.num_players - 1}), chance ({CHANCE}) or the end ({TERMINAL})."
     )
 
 
 def returns_of(state: Any) -> tuple[float, ...]:
-    """The returns of a terminal state; raises GameError if its game gives none."""
+    """The returns of a terminal state as a tuple of hashable values.
+
+    Raises:
+        GameError: the game returns no list of numbers.
+    """
     returns = state.returns()
     try:
-        hash(told := tuple(returns))
+        hash(values := tuple(returns))
     except TypeError as error:
         raise GameError(
             f"{state.get_game()} has a terminal state whose returns() gave "
             f"{returns!r}, which is no list of numbers. Is a return statement missing?"
         ) from error
-    return told
+    return values
 
 
 def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
-    """Raises GameError unless a terminal state's returns are as declared.
+    """Checks the returns of a terminal state.
 
     Returns:
-        What later returns must keep to. If a constant sum was declared without its
-        value, the first returns determine it.
+        The declarations for the next check. If a constant sum was declared without a
+        value, they contain the sum of these returns.
+
+    Raises:
+        GameError: the returns contradict the declarations.
     """
     name, num_players = declared.name, declared.num_players
     shown = f"the returns {_shown(returns)}"
@@ -67,7 +78,7 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
         raise GameError(f"{name} has {shown}, which are not {num_players} numbers.")
     if len(returns) != num_players:
         raise GameError(
-            f"{name} has {shown}: {len(returns)} of them for {num_players} players."
+            f"{name} has {shown}. Expected {num_players} numbers, one for each player."
         )
     returns = [float(value) for value in returns]
     largest = max(map(abs, returns))
@@ -75,26 +86,26 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
         raise GameError(f"{name} has {shown}, which are not all finite numbers.")
     if largest > MAX_UTILITY:
         raise GameError(
-            f"{name} has {shown}; they must be at most {MAX_UTILITY:.0e}, or sums of "
-            "payoffs would overflow. Scale the payoffs."
+            f"{name} has {shown}; they must be at most {MAX_UTILITY:.0e}, because sums "
+            "of larger payoffs could overflow. Scale the payoffs."
         )
     rounding = _ROUNDING * largest
     if (
         min(returns) < declared.low - rounding
         or max(returns) > declared.high + rounding
     ):
-        found = (
+        message = (
             f"{name} has {shown}, outside of the declared range "
             f"{declared.low:g} .. {declared.high:g}."
         )
         if not declared.is_openspiels:
             raise GameError(
-                f"{found} Correct min_utility and max_utility, or the returns."
+                f"{message} Correct min_utility and max_utility, or the returns."
             )
         warnings.warn(
-            f"{found} That is an error of OpenSpiel's game. Nothing in this package "
-            "uses the range, so its results are right; others may use min_utility() "
-            "and max_utility(), which are wrong here.",
+            f"{message} This is an error of OpenSpiel's game. Results of this package "
+            "are right, because nothing here uses the range; but min_utility() and "
+            "max_utility() are wrong for this game.",
             stacklevel=2,
         )
         declared = declared._replace(low=-MAX_UTILITY, high=MAX_UTILITY)
@@ -106,9 +117,15 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
 
 
 def limits_of(declared: Declared) -> tuple[float, float, float, float]:
-    """What `check_returns` lets through, for compiled code, which is as strict but for
-    rounding: the least and the greatest return, the sum (NaN if it varies), and how far
-    from it returns may be."""
+    """The bounds on returns for compiled code.
+
+    They match `check_returns` up to rounding, because the rounding error here is
+    relative to the declared range instead of the returns.
+
+    Returns:
+        The least return, the greatest return, the sum of returns (NaN if it varies),
+        and the tolerance of the sum.
+    """
     rounding = _ROUNDING * max(abs(declared.low), abs(declared.high))
     total = math.nan if declared.utility_sum is None else declared.utility_sum
     slack = MAX_UTILITY if declared.is_openspiels else rounding
@@ -144,13 +161,16 @@ def _check_sum(declared: Declared, returns: Sequence[float], tolerance: float) -
 def check_actions(
     declared: Declared, player: int, info_state: str, actions: Sequence[int]
 ) -> None:
-    """Raises GameError unless legal actions are distinct, ascending and in range.
+    """Checks that legal actions are distinct, ascending and in range.
 
     Args:
         declared: the game's declarations.
-        player: the player who acts.
-        info_state: the player's information state, for the message.
+        player: the acting player.
+        info_state: the player's information-state string, for the message.
         actions: the legal actions.
+
+    Raises:
+        GameError: they are not.
     """
     last = -1
     for action in actions:
@@ -183,10 +203,10 @@ def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
 
 
 def check_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
-    """Raises GameError if a chance node lists an outcome twice, or no such pairs."""
+    """Raises GameError unless chance outcomes are distinct pairs (int, probability)."""
     fault = "lists an outcome twice"
     try:
-        if len({one.__index__() for one, _ in outcomes}) == len(outcomes[:]):
+        if len({outcome.__index__() for outcome, _ in outcomes}) == len(outcomes[:]):
             return
     except (AttributeError, TypeError, ValueError):
         fault = "gives no list of pairs (whole number, probability)"
@@ -195,7 +215,7 @@ def check_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
 
 
 def check_probs(name: str, probs: Sequence[float]) -> None:
-    """Raises GameError unless a chance node's probabilities are a distribution."""
+    """Raises GameError unless probabilities of chance outcomes are a distribution."""
     if not probs:
         raise GameError(
             f"{name} has a chance node without outcomes. (Compiled rules list them in "
@@ -209,22 +229,22 @@ def check_probs(name: str, probs: Sequence[float]) -> None:
 
 
 def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
-    """Adds to an error the history that led to it, unless it has one already.
+    """Adds the history of a state to an error, unless the error already names one.
 
-    In a GameError the history becomes part of the message. Any other error comes from
-    the game's own methods; it keeps its message and gets the history as a note.
+    A GameError receives the history in the message. Other errors come from the methods
+    of the game; they receive the history as a note.
 
     Args:
         error: the error, which the caller raises again.
-        state: where it happened.
-        move: the action that was being applied to the state, if there was one.
+        state: the state at which the error occurred.
+        move: the action that was being applied to the state, if any.
     """
     if getattr(error, "_history_is_told", False):
         return
     try:
         history = str(list(state.history()))
         name = str(state.get_game())
-    except Exception:  # the game is broken, and the first error says more
+    except Exception:  # the game is broken; the original error is more useful
         return
     then = "" if move is None else f", where action {move} was applied"
     of = "" if name in str(error) else f" in {name}"
@@ -240,7 +260,7 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
 
 
 def _shown(values: Sequence[Any]) -> str:
-    """A list as text; the middle of a long one is left out."""
+    """A list as text; of more than 12 values, the first 8 and the last 2."""
     plain = [value.item() if hasattr(value, "item") else value for value in values]
     if len(plain) <= 12:
         return str(plain)

@@ -62,7 +62,7 @@ RETURNS = {
         {"utility": UTILITY.IDENTICAL},
         r"identical returns for all players, but has the returns \[1.0, 2.0\]",
     ),
-    "too few": (leaf(1.0), {}, r"\[1.0\]: 1 of them for 2 players"),
+    "too few": (leaf(1.0), {}, r"\[1.0\]. Expected 2 numbers, one for"),
     "above the range": (leaf(1000.5, 0.0), {}, r"declared range -1000 .. 1000"),
     "overflow": (leaf(1.7e308, -1.7e308), {}, r"at most 1e\+100.*Scale the payoffs"),
     "nan": (leaf(float("nan"), 0.0), {}, "not all finite"),
