@@ -1,4 +1,10 @@
-"""Rules run as plain Python, in which every index is checked."""
+"""Compiled rules run as plain Python, so that NumPy checks every index.
+
+Compiled code does not check indices: a rule that writes beyond a buffer of `Sizes`
+changes foreign memory. In plain Python the same function raises an IndexError with its
+line number. Therefore `check_sizes` plays a few histories in plain Python when a game
+is loaded, and `game_check.check_game` plays many.
+"""
 
 import random
 import traceback
@@ -14,18 +20,18 @@ from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, Rules
 
 _HISTORIES = 20
 _MOVES = 400
-"""The most that is played when a game is loaded, which takes some 10 ms."""
+"""Limits of `check_sizes`, which takes about 10 ms."""
 
 
 class View(NamedTuple):
-    """Everything that a state shows.
+    """All that the rules reveal about a state.
 
     Attributes:
-        player: the player who acts, or CHANCE or TERMINAL.
-        moves: the legal actions, or pairs (outcome, probability) where chance acts.
-        told: `[P]` what each player is told: strings, or the keys of compiled rules.
-            Empty where they are not asked for.
-        returns: the players' returns at the end, else empty.
+        player: acting player, CHANCE or TERMINAL.
+        moves: legal actions, or pairs (outcome, probability) at a chance node.
+        told: `[P]` information of each player: strings, or keys of compiled rules.
+            Empty if the caller did not ask for them.
+        returns: returns of the players at the end; otherwise empty.
     """
 
     player: int
@@ -35,7 +41,8 @@ class View(NamedTuple):
 
 
 def plain(rules: Rules) -> Rules:
-    """The rules as plain Python, with the functions of their own file they call."""
+    """Copies of the rules, and of the functions they call in the same file, in plain
+    Python."""
     copies: dict[int, dict[str, Any]] = {}
     return Rules(*(_plain(rule, copies) for rule in rules))
 
@@ -45,54 +52,55 @@ def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
         function = function.py_func
     if not isinstance(function, types.FunctionType):
         return function
-    names = function.__globals__
-    if id(names) not in copies:
-        copy = copies[id(names)] = dict(names)
-        for name, value in names.items():
-            if isinstance(value, CPUDispatcher) and value.py_func.__globals__ is names:
+    module = function.__globals__
+    if id(module) not in copies:
+        copy = copies[id(module)] = dict(module)
+        for name, value in module.items():
+            if isinstance(value, CPUDispatcher) and value.py_func.__globals__ is module:
                 copy[name] = _with_globals(value.py_func, copy)
-    return _with_globals(function, copies[id(names)])
+    return _with_globals(function, copies[id(module)])
 
 
-def _with_globals(function: types.FunctionType, names: dict[str, Any]) -> Any:
-    made = types.FunctionType(
+def _with_globals(function: types.FunctionType, module: dict[str, Any]) -> Any:
+    copy = types.FunctionType(
         function.__code__,
-        names,
+        module,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 class PlainRules:
-    """A history of rules that run in plain Python, on buffers as long as `Sizes` says.
+    """A history that plain Python copies of the rules play.
 
-    Each method raises GameError if a rule uses an index that its buffer does not have
-    or returns a wrong length. The message names the rule, its line and the history.
+    Buffers have exactly the lengths that `Sizes` declares. Each method raises GameError
+    if a rule uses an index beyond its buffer or returns a wrong length. The message
+    names the rule and the history, and for an index the line.
 
     Attributes:
         rules: the compiled rules.
-        state: the present state.
-        history: the moves that led to it.
+        state: present state vector.
+        history: moves that led to `state`.
     """
 
     def __init__(self, rules: BoundRules) -> None:
-        """Makes uncompiled copies of the rules, and begins a history."""
+        """Copies the rules and starts a history."""
         self.rules = rules
         self._functions = plain(rules.description.rules)
         self._name = rules.description.short_name
         self.begin()
 
     def begin(self) -> None:
-        """Begins a history."""
+        """Starts a new history."""
         self.history: list[int] = []
         self.state = np.zeros(self.rules.sizes.state, np.int64)
         self._call("start")
 
     def apply(self, action: int) -> None:
-        """Makes a move."""
+        """Applies an action or chance outcome."""
         self.history.append(action)
         self._call("apply_action", action)
 
@@ -104,15 +112,15 @@ class PlainRules:
         except IndexError as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             raise GameError(
-                f"{self._name}: the rule {rule} uses an index that its buffer does not "
-                f"have ({error}), at line {last.lineno} of {last.filename}: "
-                f"{last.line!r}. Compiled code would write outside of its memory. "
+                f"{self._name}: the rule {rule} uses an index beyond the end of its "
+                f"buffer ({error}), at line {last.lineno} of {last.filename}: "
+                f"{last.line!r}. Compiled code would write outside of the buffer. "
                 f"Correct the rule or {_SIZE_OF[rule]}. The history that led there: "
                 f"{self.history}."
             ) from error
 
     def _filled(self, rule: str, size: int, *arguments: Any) -> tuple[int, ...]:
-        """What a rule writes into a buffer of some size; it returns the length."""
+        """Calls a rule with a buffer of `size` entries; returns the entries written."""
         buffer = np.zeros(size, np.int64)
         length = self._call(rule, *arguments, buffer)
         if not 0 <= length <= size:
@@ -124,7 +132,7 @@ class PlainRules:
         return tuple(buffer[:length].tolist())
 
     def view(self) -> View:
-        """Calls every rule that describes the state."""
+        """Calls all rules that describe the present state."""
         sizes, players = self.rules.sizes, range(self.rules.num_players)
         acting = int(self._call("acting"))
         moves: tuple[Any, ...] = ()
@@ -154,10 +162,10 @@ _SIZE_OF = {
 
 
 def check_sizes(rules: BoundRules) -> None:
-    """Plays a few random histories in plain Python.
+    """Plays up to 20 random histories, or 400 moves, in plain Python.
 
     Raises:
-        GameError: a rule uses an index beyond what `Sizes` declares.
+        GameError: a rule uses an index beyond a buffer, or returns a wrong length.
     """
     generator, history = random.Random(0), PlainRules(rules)
     moves = 0
@@ -172,5 +180,5 @@ def check_sizes(rules: BoundRules) -> None:
                     return
     except GameError:
         raise
-    except Exception:  # the rule will fail in use as well, and there it is not hidden
+    except Exception:  # other errors are raised where the rule is used
         return

@@ -1,18 +1,19 @@
-"""Games that compiled loops play: states, moves and information sets.
+"""Steps of compiled loops over a game with compiled rules.
 
-Walks over compiled rules (walks.py), the expansion of a whole tree
-(rule_expansion.py), plays (following.py) and passes over histories use these steps. No
-row is stored for a node.
-A loop carries a state, which the rules change, and finds the infoset of a decision by
-its key in a hash table.
+Walks (walks.py), the expansion of a whole tree (rule_expansion.py), plays of fixed
+policies (following.py) and passes over histories use these steps. No row is stored for
+a node. A loop changes one state vector in place and finds the infoset of a decision by
+the information key.
 
-A loop that visits some children later saves the state of their parent at a *level* of
-the path: 1 for the first such parent on the way from the root, and so on. A child is
-identified by the level of its parent and its index, see `stacked`. Children are visited
-depth first, so a saved state is no longer needed when its level is saved again. A walk
-that has to stop saves its state as a node without moves.
+Before a loop visits the first of several children, it saves the state of their parent
+at a *level* of the path. The root has level 0, the first saved node below it level 1,
+and so on. A child is identified by its parent's level and its index, see `stacked`.
+Because children are visited depth first, a level can be overwritten as soon as the loop
+saves another node there. A walk that must stop saves the present state as a node
+without moves.
 
-Wrong rules are detected before anything is written, so the walk stays where it is.
+Faults of the rules are detected before anything is written, so the loop can stop at the
+faulty state.
 """
 
 from typing import Any
@@ -54,16 +55,16 @@ from mccfr_spiel.kernels.tables import DONE, STACK_FULL
 
 @inlined
 def stacked(level: int) -> int:
-    """How a stack has the node saved at a level; its child k is this number + 1 + k."""
+    """The stack entry of the node saved at a level; that of child k is 1 + k larger."""
     return level << LEVEL_BITS
 
 
 @inlined
 def free_level(path: Path) -> int:
-    """The level at which the node where the walk is may be saved.
+    """The level at which the present state may be saved.
 
-    If the node was saved itself, because the walk could not go on there, that is its
-    own. So no more levels are used than there are moves.
+    A state that has been saved already, because the walk stopped there, keeps its
+    level. Hence the number of levels never exceeds the number of moves in a history.
     """
     level = path.position[LEVEL]
     is_saved = path.position[NUM_MOVES] == path.branches[level, MOVES]
@@ -72,7 +73,15 @@ def free_level(path: Path) -> int:
 
 @inlined
 def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
-    """Saves where the walk is at a level, with `count` moves."""
+    """Saves the present state at a level.
+
+    Args:
+        path: present state; changes.
+        level: level to overwrite.
+        acting: acting player.
+        start: sequence of the first action; unused for chance.
+        count: number of moves to save.
+    """
     for k in range(len(path.state)):
         path.states[level, k] = path.state[k]
     for k in range(count):
@@ -86,13 +95,13 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 
 @inlined
 def who_acts(rules: Any, game: GameArrays, path: Path) -> int:
-    """The player who acts, or CHANCE_NODE or TERMINAL."""
+    """The acting player, CHANCE_NODE or TERMINAL."""
     return call(rules, ACTING, (game.settings, path.state))
 
 
 @inlined
 def move_on(rules: Any, game: GameArrays, path: Path, action: int) -> None:
-    """Makes a move."""
+    """Applies an action or chance outcome to the present state."""
     num_moves = path.position[NUM_MOVES]
     path.history[num_moves] = action
     path.position[NUM_MOVES] = num_moves + 1
@@ -101,7 +110,7 @@ def move_on(rules: Any, game: GameArrays, path: Path, action: int) -> None:
 
 @inlined
 def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
-    """Moves to a node of the stack."""
+    """Restores a node of the stack: a saved state, or a child of one."""
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
         path.state[k] = path.states[level, k]
@@ -118,7 +127,7 @@ def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
 
 @inlined
 def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) -> int:
-    """Writes the returns to `utilities[0]`; returns DONE, or what is wrong."""
+    """Writes the returns to `utilities[0]`; returns DONE or BROKEN + a fault."""
     returns = utilities[0]
     low, high = game.returns[LOW], game.returns[HIGH]
     for p in range(len(path.last)):
@@ -137,7 +146,10 @@ def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) ->
 
 @inlined
 def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
-    """Writes the moves; returns how many there are, or -1 - what is wrong."""
+    """Writes the legal moves to `path.moves`.
+
+    Returns their number, or -1 - a fault.
+    """
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
         return -1 - rule_faults.BAD_PLAYER
     arguments = game.settings, path.state, path.moves
@@ -155,7 +167,7 @@ def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
 
 @inlined
 def list_outcomes(nodes: RuleNodes, count: int) -> int:
-    """Writes the chance distribution; returns DONE or a status from BROKEN on."""
+    """Writes the chance distribution; returns DONE or BROKEN + a fault."""
     game, path, probs = nodes.game, nodes.path, nodes.chance_probs
     if not rule_faults.differ(path.moves, count, game.stops[1]):
         return BROKEN + rule_faults.BAD_ACTIONS
@@ -171,16 +183,19 @@ def list_outcomes(nodes: RuleNodes, count: int) -> int:
 
 @inlined
 def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any, Any]:
-    """Lists the moves at a node that is not terminal, and the key of its infoset.
+    """Lists the moves of a nonterminal node, and writes the key of its infoset.
+
+    At a chance node it writes the chance distribution instead of a key.
 
     Args:
-        nodes: the record of nodes; `path` has the state, and a chance distribution is
-            written.
-        acting: the acting player.
-        room: largest number of moves.
+        nodes: the record of nodes.
+        acting: acting player, or CHANCE_NODE.
+        room: largest number of moves that the caller can store.
 
     Returns:
-        A status, the number of moves, and the two results of `write_key`.
+        A status, the number of moves, and the two results of `write_key` (at a chance
+        node 0 and an unused hash). The status is DONE, STACK_FULL if there are more
+        than `room` moves, or BROKEN + a fault.
     """
     rules, game, path = nodes.rules, nodes.game, nodes.path
     length, hashed = np.int64(0), ROOT_PLACE
@@ -199,7 +214,7 @@ def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any
 
 @inlined
 def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> Moves:
-    """The `Moves` at the present node."""
+    """The record `Moves` of the present node."""
     first = np.int64(stacked(free_level(path)) + 1)
     return Moves(
         np.int64(acting), np.int64(infoset), first, start, np.int64(count), start
@@ -208,9 +223,18 @@ def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> M
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Lists the moves, and finds the infoset or adds it; returns a status and `Moves`.
+    """Lists the moves of the present node, and finds or adds its infoset.
 
-    At a chance node `chance_probs` and `chance_cdf` have the distribution.
+    At a chance node it writes `chance_probs` and `chance_cdf` instead.
+
+    Args:
+        nodes: the record of nodes.
+        node: unused; other sources identify the node by it.
+        acting: acting player, or CHANCE_NODE.
+        room: largest number of moves that the caller can store.
+
+    Returns:
+        A status and the `Moves` of the node.
     """
     path = nodes.path
     status, count, length, hashed = look_around(nodes, acting, room)
@@ -226,7 +250,7 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def keep(nodes, moves):
-    """Saves the state, from which the children will be made."""
+    """Saves the present state, from which later children are reached."""
     path = nodes.path
     level = free_level(path)
     save(path, level, moves.acting, moves.start, moves.count)

@@ -1,4 +1,10 @@
-"""The expansion of the whole tree of a game with compiled rules."""
+"""The expansion of the whole tree of a game with compiled rules.
+
+The expansion is depth first and numbers the children of a node when it writes the node.
+`GameTree.expand_all` through pyspiel uses the same order, so both give equal arrays. No
+Python code runs at a node: the loop uses the steps of walks over rules (played.py) and
+adds infosets to a `RuleStore`.
+"""
 
 from typing import Annotated, NamedTuple
 
@@ -41,28 +47,45 @@ from mccfr_spiel.kernels.tables import (
 )
 
 WHOLE = "the whole tree"
-"""Under this name a budget holds what an expansion takes."""
+"""Name under which a budget holds the bytes of an expansion."""
 
 _FEW_NODES = 1024
+"""Initial capacity of nodes."""
+
 _FIRST, _COUNT, _NEXT = range(3)
+"""Columns of `Whole.trail`:
+
+_FIRST: first child of the saved node.
+_COUNT: number of children.
+_NEXT: index of the next child to expand.
+"""
+
 _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
+"""Entries of `Whole.counts`:
+
+_NODE: node to write next.
+_NODES: number of nodes so far.
+_CHANCES: number of distinct chance distributions so far.
+_OUTCOMES: number of distinct vectors of returns so far.
+"""
 
 
 class Whole(NamedTuple):
-    """What an expansion fills besides nodes and infosets; D is that of `Path`.
+    """Arrays that an expansion fills, apart from nodes and infosets.
 
-    Rows are kept as in `row_table.RowTable`; their values are the bits of doubles.
+    Distributions and returns are rows of two `row_table.RowTable`, whose values are the
+    bits of doubles. Shapes: D as in `Path`, C and U values, R rows, T slots.
 
     Attributes:
-        counts: the node to write next; nodes and rows so far.
-        trail: of each node above: its first child, how many, the next.
-        cdf: running sums of `chances`.
-        chances: the distributions of chance.
-        chance_rows: of them.
-        chance_table: of them.
-        outcomes: the vectors of returns.
-        outcome_rows: of them.
-        outcome_table: of them.
+        counts: see `_NODE`.
+        trail: the saved node of each level, see `_FIRST`.
+        cdf: cumulative sums of `chances`.
+        chances: concatenated chance distributions.
+        chance_rows: hash and start of each distribution.
+        chance_table: hash table of the distributions.
+        outcomes: concatenated vectors of returns.
+        outcome_rows: hash and start of each vector.
+        outcome_table: hash table of the vectors.
     """
 
     counts: Annotated[np.ndarray, Entry(LONG, "[4]")]
@@ -81,10 +104,17 @@ _views = _LAYOUT.viewer()
 
 
 class Expansion(NamedTuple):
-    """A whole tree, whose arrays become GameTree's attributes of the same names.
+    """A whole tree. The arrays become the attributes of the same names of `GameTree`.
 
     Attributes:
-        keys: of the infosets, from which compiled rules make their names.
+        nodes: `[N]` NODE.
+        infosets: `[I]` INFOSET.
+        actions: `[S]` action of each sequence.
+        utilities: `[U, P]` distinct vectors of returns.
+        chance_probs: `[C]` concatenated distinct chance distributions.
+        chance_cdf: `[C]` cumulative sums of each distribution.
+        chance_starts: start of each distribution.
+        keys: keys of the infosets, from which names are made.
     """
 
     nodes: np.ndarray
@@ -98,14 +128,14 @@ class Expansion(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
+        """Bytes of all arrays."""
         parts = *self, *self.keys
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
 @jit
 def _number_outcome(whole, returns):
-    """The row of a vector of returns; -1 if there must be more room first."""
+    """The row number of a vector of returns; -1 if the arrays are full."""
     count, bits = whole.counts[_OUTCOMES], returns.view(np.int64)
     hashed = row_hash(bits, len(bits))
     rows = whole.outcomes, whole.outcome_rows, whole.outcome_table
@@ -116,7 +146,7 @@ def _number_outcome(whole, returns):
 
 @jit
 def _start_of_chances(whole, probs, cdf, length):
-    """Where a distribution begins; -1 if there must be more room first."""
+    """The start of a distribution in `chances`; -1 if the arrays are full."""
     count, bits = whole.counts[_CHANCES], probs.view(np.int64)
     hashed = row_hash(bits, length)
     rows = whole.chances, whole.chance_rows, whole.chance_table
@@ -133,27 +163,29 @@ def _start_of_chances(whole, probs, cdf, length):
 
 @jit
 def expand(frame, rules):
-    """Writes nodes until the tree is whole or something stops the walk.
-
-    Each pass writes the node where the walk is and goes to the next one that is not
-    written: the first child, or the next child of the lowest node above that has one.
-    Nothing is counted before all of a node fits, so after a stop the same node is
-    written again.
+    """Writes nodes until the tree is complete or an array is full.
 
     Args:
-        frame: of `_LAYOUT`; of `nodes` and infosets there is room to spare, and of
-            chance and returns in TreeArrays there are those of one node.
-        rules: of `rule_calls.callable_rules`.
+        frame: frame of `_LAYOUT`. `TreeArrays` contains nodes and infosets with unused
+            entries, but chance distribution and returns of one node only.
+        rules: addresses from `rule_calls.callable_rules`.
 
     Returns:
-        DONE, GROW if there must be more room for infosets or rows, STACK_FULL for
-        nodes, or BROKEN + a status of rules/rule_faults.py.
+        DONE; GROW if infosets or rows must be enlarged; STACK_FULL if nodes must be; or
+        BROKEN + a status of rules/rule_faults.py. After GROW or STACK_FULL, call again
+        with larger arrays.
     """
     tree, game = _views(frame, TreeArrays), _views(frame, GameArrays)
     known, path = _views(frame, Known), _views(frame, Path)
     whole = _views(frame, Whole)
     source = nodes_of(tree, game, known, path, rules)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
+    # Invariant: the path is at node counts[_NODE], which is not written, and
+    # trail[: level + 1] lists the saved nodes above with their next child to expand.
+    # Each pass writes that node, saves it if it has children, and goes to the next
+    # unwritten node: the next child of the lowest saved node that has one. The loop
+    # ends when no saved node has one, or when an array is full. Counters change only
+    # after all of a node fits, so after an interruption the same node is written again.
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
         acting = played.who_acts(rules, game, path)
@@ -199,31 +231,32 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     """Expands the whole tree of a game with compiled rules.
 
     Args:
-        rules: the game's rules.
-        max_nodes: the most nodes that the tree may have.
-        budget: the bytes that the tree may take and is charged with.
+        rules: rules of the game.
+        max_nodes: largest number of nodes.
+        budget: budget that is charged for the tree.
 
     Raises:
-        TreeFullError: the tree has more nodes.
-        MemoryBudgetError: the tree does not fit the budget, which is left as it was.
-        GameError: the rules contradict themselves or what they declare; the message
-            says how and where.
+        TreeFullError: the tree has more than `max_nodes` nodes.
+        MemoryBudgetError: the tree does not fit the budget, which is left unchanged.
+        GameError: the rules contradict themselves or their declarations. The message
+            names the fault and the history.
     """
-    # Of its own, so that an expansion that fails has taken nothing.
+    # A separate budget, so that a failed expansion leaves the given one unchanged.
     own, name = Budget(max(budget.left, 1)), rules.description.short_name
     store = RuleStore(rules, own)
-    path, one = store.new_path(), store.tree_of_node()
+    path, node_arrays = store.new_path(), store.tree_of_node()
     path.state[:] = rules.start()
-    most, players = rules.sizes.max_children, rules.num_players
-    nodes = np.zeros(min(_FEW_NODES + most, max_nodes), NODE)
-    chances = new_row_table(np.int64, most)
+    max_children, players = rules.sizes.max_children, rules.num_players
+    nodes = np.zeros(min(_FEW_NODES + max_children, max_nodes), NODE)
+    chances = new_row_table(np.int64, max_children)
     outcomes = new_row_table(np.int64, players)
-    cdf, counts = np.zeros(most), np.array([0, 1, 0, 0])
+    cdf, counts = np.zeros(max_children), np.array([0, 1, 0, 0])
     trail = np.zeros((len(path.history), 3), np.int32)
-    # One pass writes nodes as far as there is room, and makes room for one more.
+    # Each pass writes nodes until an array is full, and enlarges that array. The loop
+    # ends when the tree is complete or the rules are wrong.
     while True:
         whole = Whole(counts, trail, cdf, *chances, *outcomes)
-        tree = one._replace(nodes=nodes, infosets=store.infosets)
+        tree = node_arrays._replace(nodes=nodes, infosets=store.infosets)
         frame = _LAYOUT.frame_of(tree, store.game, store.known, path, whole)
         status = expand(frame, store.called)
         if status not in (GROW, STACK_FULL):
@@ -232,7 +265,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
             if status == STACK_FULL:
                 if len(nodes) == max_nodes:
                     raise limits.too_many_nodes(name, max_nodes)
-                size = grown_size(len(nodes), int(counts[_NODES]) + most)
+                size = grown_size(len(nodes), int(counts[_NODES]) + max_children)
                 own.hold(WHOLE, NODE.itemsize * min(size, max_nodes))
                 resize(nodes, min(size, max_nodes))
                 continue
@@ -240,7 +273,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         except MemoryBudgetError as error:
             met = f"{counts[_NODES]:,} nodes and {store.sizes()[0]:,} infosets"
             raise limits.budget_full(f"{met} of {name}", budget) from error
-        chances = with_room(chances, counts.item(_CHANCES), most)
+        chances = with_room(chances, counts.item(_CHANCES), max_children)
         outcomes = with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
     if status != DONE:
@@ -260,7 +293,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         keys=store.keys(),
     )
     declared = store.declared
-    if declared.is_openspiels:  # whose range may be wrong, of which this warns
+    if declared.is_openspiels:  # warns if the declared range is wrong
         for returns in expansion.utilities.tolist():
             declared = check_returns(declared, returns)
     budget.measured(WHOLE, expansion.nbytes)

@@ -1,4 +1,8 @@
-"""Information sets of walks over compiled rules: found by their keys, or added."""
+"""Information sets of compiled rules: lookup by key, and insertion.
+
+Faults of the rules are detected before anything is written, so a walk can stop at the
+faulty state.
+"""
 
 from typing import Any
 
@@ -30,13 +34,21 @@ from mccfr_spiel.kernels.tables import DONE, GROW
 def write_key(
     rules: Any, game: GameArrays, path: Path, known: Known, acting: int
 ) -> tuple[Any, Any]:
-    """Writes the information key where the walk is, with the player before it.
+    """Writes the acting player and the information key to `path.key`.
 
-    Where it stands in the hash table is asked for, so that it arrives from memory while
-    the moves are listed.
+    Prefetches the slot of the hash table, which arrives from memory while the caller
+    lists the moves.
+
+    Args:
+        rules: addresses from `callable_rules`.
+        game: declarations of the game.
+        path: present state; `key` is overwritten.
+        known: infosets met.
+        acting: acting player.
 
     Returns:
-        The length, 0 if it is not possible, and the `row_hash`.
+        The number of entries written (0 if the key is too long or has a negative
+        length), and their `row_hash`.
     """
     key = path.key
     key[0] = acting
@@ -53,7 +65,7 @@ def write_key(
 def has_room_for(
     infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
 ) -> Any:
-    """Whether `more` infosets fit, with their sequences and their keys' values."""
+    """Whether `more` infosets with so many sequences and key values fit the arrays."""
     before = known.counts[INFOSETS]
     after = before + more
     return (
@@ -79,15 +91,19 @@ def find_infoset(
     """Finds the infoset of a decision, or adds it.
 
     Args:
-        game, path: where the walk is.
-        infosets, known: where infosets are kept.
-        acting: the player who acts.
-        count: how many moves there are.
-        length, hashed: what `write_key` gave.
+        game: declarations of the game.
+        path: present state, with its key and moves.
+        infosets: `[I]` records of the infosets met.
+        known: keys of the infosets met.
+        acting: acting player.
+        count: number of legal actions.
+        length: first result of `write_key`.
+        hashed: second result of `write_key`.
 
     Returns:
-        DONE and its number; or GROW, if it is new and there is no room for it, or what
-        is wrong, and -1.
+        A status and the number of the infoset. The status is DONE, GROW if a new
+        infoset does not fit, or BROKEN + the fault of the rules; the number is -1
+        unless it is DONE.
     """
     key = path.key
     if length == 0:
@@ -121,14 +137,17 @@ def add_infoset(
     parent: int,
     moves: np.ndarray,
 ) -> None:
-    """Adds an infoset, for which there is room.
+    """Adds an infoset; `has_room_for` must be true.
 
     Args:
-        infosets, known: of which all arrays are written.
-        key, length, hashed: its key, of which the first number is the player.
-        found: what `find_key` gave.
-        parent: the player's sequence before it.
-        moves: its actions.
+        infosets: `[I]` records of the infosets met; changes.
+        known: keys of the infosets met; changes.
+        key: the player, then the information key.
+        length: number of entries of `key`.
+        hashed: `row_hash` of the key.
+        found: result of `find_key` for the key.
+        parent: last sequence of the player.
+        moves: legal actions.
     """
     new, sequence = known.counts[INFOSETS], known.counts[SEQUENCES]
     first = known.rows[new]["start"]

@@ -1,14 +1,8 @@
-"""The infosets that walks over compiled rules have met: their records and their keys.
+"""The infosets that walks over compiled rules have met: records, actions and keys.
 
-The compiled loop of rules/played.py adds them one by one, in arrays with room to spare.
-When one is full the loop returns, and `RuleStore.grow` makes all of them larger. It
-makes new arrays and leaves the old ones as they are, so whoever has taken a view of
-them (a policy, the tree's names) keeps what it has seen.
-
-`expand_rules` expands the whole tree of a game. It goes depth first and numbers a
-node's children when it writes the node. That is the order of `GameTree.expand_all`
-through pyspiel, so both give equal arrays. It takes the steps of walks over rules
-(played.py) and adds infosets to such a store.
+The compiled loop adds infosets one by one to arrays with unused entries. When an array
+is full the loop returns, and `RuleStore.grow` replaces all arrays by larger copies. The
+old arrays stay unchanged, so existing views of them (policies, names) remain valid.
 """
 
 from typing import Any, NoReturn
@@ -47,53 +41,57 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
-"""What the store takes for each, besides keys: its record, where its key is, up to four
-slots of the hash table; its action. One array is there twice while it grows."""
+"""Bytes charged per infoset and per sequence, apart from keys and tables. An infoset
+has a record, the start of its key, and up to four slots of the hash table; a sequence
+has an action. Growth copies one array at a time, which then exists twice."""
 
 _BYTES_PER_KEY_VALUE = 4
+
 _FEW = 256
+"""Initial capacity of infosets."""
 _FACTORS = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.5, 1.125, 1.015)
-"""The store grows by the first of these factors that fits. Room that is not used yet
-takes no memory but the budget's, so copying less often is what counts."""
+"""Growth factors, of which the first that fits the budget is used. Large factors save
+copies; unused entries take no physical memory, only a share of the budget."""
 
 _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
-"""A larger factor than the first number is used only if the room takes no more than the
-second one of what the budget has left, since others may want a part of that."""
+"""Growth factors above `_LARGE_FACTOR` may claim at most `_LARGE_SHARE` of the
+remaining budget, because other arrays need a part of it."""
 
 _NO_TABLE = np.zeros(0, SLOT)
 PATH = "the way of a walk"
-"""Under this name a budget holds what `Path` takes."""
+"""Name under which a budget holds the bytes of `Path`."""
 
 
 class RuleStore:
-    """What walks over the rules of a game share: the infosets met, and the game.
+    """The infosets met by walks over compiled rules, shared by all walks of a solver.
 
     Attributes:
-        rules: the game's.
-        game, known: what compiled walks read of the game, and fill.
-        infosets: `[I + room]` of dtype INFOSET.
-        called: the rules as compiled walks take them.
-        longest: the most moves in a history, by the game's own words.
-        declared: what the game says of itself.
+        rules: rules of the game.
+        game: declarations of the game, read by compiled walks.
+        known: keys and actions of the infosets, filled by compiled walks.
+        infosets: `[I]` INFOSET, records of the infosets, and unused entries.
+        called: addresses of the rules from `callable_rules`.
+        longest: declared length of the longest history.
+        declared: declared bounds of returns and actions.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:
-        """No infosets, and each player's empty sequence.
+        """Makes a store with the empty sequences and no infosets.
 
         Raises:
             ValueError: a rule has a wrong type, or histories are too long.
-            MemoryBudgetError: not even a few infosets fit the budget.
+            MemoryBudgetError: the initial arrays do not fit the budget.
         """
         self.rules, self._budget = rules, budget
         self.declared = declared_by_rules(rules)
         sizes = rules.sizes
         self.longest = sizes.max_moves + sizes.max_chance_moves
-        most = MAX_INDEX >> LEVEL_BITS
-        if self.longest > most - 2:
+        max_moves = (MAX_INDEX >> LEVEL_BITS) - 2
+        if self.longest > max_moves:
             raise ValueError(
                 f"{rules.description.short_name} has histories of {self.longest:,} "
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
-                f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
+                f"follow at most {max_moves:,}. Correct the sizes, or use store='tree'."
             )
         self.called = callable_rules(rules)
         self.game = GameArrays(
@@ -119,30 +117,28 @@ class RuleStore:
         return len(self.rules.sizes.key) + 1
 
     def sizes(self) -> tuple[int, int]:
-        """How many infosets and sequences have been met."""
+        """Numbers of infosets and sequences met."""
         counts = self.known.counts
         return counts.item(INFOSETS), counts.item(SEQUENCES)
 
     def room(self) -> tuple[int, int]:
-        """How many infosets and sequences there is room for."""
+        """Numbers of infosets and sequences that fit the arrays."""
         return len(self.infosets), len(self.known.actions)
 
     def least_rates(self) -> tuple[int, int]:
-        """The least bytes of the budget that an infoset takes, its key and all tables
-        included, and each of its sequences."""
+        """Least bytes per infoset, with a key and tables, and per sequence."""
         budget = self._budget
         return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
 
     def bytes_used(self) -> int:
-        """The bytes of the budget for the infosets met, tables included."""
+        """Bytes of the budget for the infosets met, including tables."""
         return self._bytes_of(self._used())
 
     def bytes_that_fit(self) -> int:
-        """The bytes that infosets, those met included, may take of the budget."""
+        """Bytes that infosets, including those met, can take of the budget."""
         return self._bytes_of(self._room()) + self._budget.left
 
-    # What there is, or is room for, is counted in a vector `[3]`: infosets, sequences,
-    # and the numbers of keys.
+    # Sizes and capacities are vectors `[3]`: infosets, sequences and key values.
 
     def _used(self) -> np.ndarray:
         num_infosets, num_sequences = self.sizes()
@@ -158,28 +154,28 @@ class RuleStore:
         return int(rows @ np.array(per_row))
 
     def keys(self) -> RowTable:
-        """The keys of the infosets met, each with the player before it; no table."""
+        """The keys of the infosets met, each after the player, with an empty table."""
         known, count = self.known, self.sizes()[0]
         rows = known.rows[: count + 1]
         return RowTable(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
 
-    # --- growing -------------------------------------------------------------
-
     def ask_for(self, infosets: int, sequences: int, values: int) -> None:
-        """Has the next call of `grow` make room for at least these numbers more."""
+        """Requests additional capacity of at least these sizes from the next `grow`."""
         self._asked[:] = infosets, sequences, values
 
     def grow(self) -> None:
-        """Makes room for more infosets: for those asked for, and one of any size.
+        """Enlarges the arrays for the requested infosets and one more of any size.
 
         Raises:
-            MemoryBudgetError: they do not fit the budget; nothing has changed.
+            MemoryBudgetError: they do not fit the budget. The arrays of infosets are
+                unchanged.
         """
         used, room = self._used(), self._room()
         largest = 1, self.rules.sizes.num_actions, self._longest_key
         least = used + self._asked + largest
         self._fit_table(int(least[0]))
-        # One pass tries one multiple of what is used, and at least `least`.
+        # Each pass tries one growth factor, but at least the sizes `least`. The loop
+        # ends at the first factor that fits; the last factor raises if it does not.
         for factor in _FACTORS if (least > room).any() else ():
             rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
             share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
@@ -187,7 +183,7 @@ class RuleStore:
                 if max(rows[:2]) > MAX_INDEX:
                     raise MemoryBudgetError(
                         f"{self.rules.description.short_name}: at most {MAX_INDEX:,} "
-                        "sequences can be told apart."
+                        "sequences can be numbered."
                     )
                 self._take(rows - room, share)
             except MemoryBudgetError:
@@ -199,8 +195,12 @@ class RuleStore:
         self._asked[:] = 0
 
     def _take(self, rows: np.ndarray, share: float = 1.0) -> None:
-        """Takes the bytes of that much more room, tables included, but at most a share
-        of the bytes that are left."""
+        """Charges the budget for additional entries, including tables.
+
+        Args:
+            rows: `[3]` additional infosets, sequences and key values.
+            share: largest share of the remaining bytes.
+        """
         budget, size = self._budget, self._bytes_of(rows)
         budget.require(int(size / share), "Room for more information sets takes")
         budget.take(size)
@@ -213,28 +213,29 @@ class RuleStore:
             rows=_enlarged(known.rows, rows[0] + 1, used[0] + 1),
         )
         infosets = _enlarged(self.infosets, rows[0], used[0])
-        self.infosets, self.known = infosets, larger  # no call in between
+        # Without a call in between, where Ctrl-C could separate the two.
+        self.infosets, self.known = infosets, larger
 
     def _fit_table(self, num_infosets: int) -> None:
-        """Makes the hash table large enough for a number of infosets."""
+        """Enlarges the hash table for `num_infosets`, if necessary."""
         table = self.known.table
         if num_infosets > MOST_USED * len(table):
             table = larger_table(table, num_infosets)
             self.known = self.known._replace(table=table)
 
     def trim(self) -> None:
-        """Gives back the room that arrays have to spare, after which no more infosets
-        may be added. Nobody else may have a view of them."""
+        """Releases the unused entries of the arrays.
+
+        No infosets may be added afterwards, and no views of the arrays may exist.
+        """
         known, (num_infosets, num_sequences, num_values) = self.known, self._used()
         resize(self.infosets, num_infosets)
         resize(known.actions, num_sequences)
         resize(known.values, num_values)
         resize(known.rows, num_infosets + 1)
 
-    # --- files ---------------------------------------------------------------
-
     def saved(self) -> dict[str, np.ndarray]:
-        """The arrays that a file keeps, without the room that they have to spare."""
+        """The arrays for a file, without unused entries."""
         num_infosets, num_sequences = self.sizes()
         starts = self.known.rows["start"][: num_infosets + 1].copy()
         return {
@@ -245,26 +246,26 @@ class RuleStore:
         }
 
     def recall(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Takes over the infosets of a file; there must be none yet.
+        """Restores the infosets of a file into an empty store.
 
         Args:
-            arrays: what `saved` gave, of which infosets and actions have been checked.
+            arrays: result of `saved`. The caller has checked the infosets and actions.
 
         Returns:
-            Whether the keys are keys of this game, each a different one.
+            Whether the arrays contain a distinct valid key for each infoset.
 
         Raises:
-            MemoryBudgetError: they do not fit the budget.
+            MemoryBudgetError: the infosets do not fit the budget.
         """
         infosets, actions = arrays["infosets"], arrays["actions"]
         keys, ends = arrays["keys"], arrays["key_ends"]
         count = len(infosets)
-        found = keys.dtype, keys.ndim, ends.dtype, ends.shape
-        if found != (KEY, 1, np.int64, (count,)):
+        types = keys.dtype, keys.ndim, ends.dtype, ends.shape
+        if types != (KEY, 1, np.int64, (count,)):
             return False
         lengths = np.diff(ends, prepend=0)
-        is_short = (lengths > 0) & (lengths <= self._longest_key)
-        if not is_short.all() or (count and ends[-1] != len(keys)):
+        is_valid = (lengths > 0) & (lengths <= self._longest_key)
+        if not is_valid.all() or (count and ends[-1] != len(keys)):
             return False
         needed = np.maximum(self._room(), (count, len(actions), len(keys)))
         self._take(needed - self._room())
@@ -283,10 +284,8 @@ class RuleStore:
         known.counts[SEQUENCES] = len(actions)
         return True
 
-    # --- walks ---------------------------------------------------------------
-
     def make_iterate(self, rule: str, sampled: Sampled) -> Any:
-        """The compiled loop over iterations, see `walks.make_rule_iterate`."""
+        """Makes the compiled loop over iterations, see `walks.make_rule_iterate`."""
         source = following.FACED if self.rules.faced else walks.PLAYED
         return walks.make_rule_iterate(rule, sampled, source)
 
@@ -298,49 +297,51 @@ class RuleStore:
         walk: Walk,
         path: Path,
     ) -> np.ndarray:
-        """The frame of that loop.
+        """Makes the frame for the loop of `make_iterate`.
 
         Args:
-            task, tables, walk: a solver's.
-            node: what `tree_of_node` gave.
-            path: where the walk is.
+            task: settings of the solver.
+            node: result of `tree_of_node`.
+            tables: tables of the solver.
+            walk: scratch of the walk.
+            path: path of the walk.
         """
         tree = node._replace(infosets=self.infosets)
         return walks.frame_of(task, tree, tables, walk, self.game, self.known, path)
 
     def new_path(self, *, is_counted: bool = True) -> Path:
-        """A path that stands at the root.
+        """Makes a path at the root.
 
         Args:
-            is_counted: whether the budget holds its bytes.
+            is_counted: whether to charge the budget for it.
 
         Raises:
             MemoryBudgetError: it does not fit the budget.
         """
         sizes, players = self.rules.sizes, self.rules.num_players
-        depth, most = self.longest + 2, sizes.max_children
+        depth, max_children = self.longest + 2, sizes.max_children
         if is_counted:
-            size = 8 * depth * (sizes.state + most + players + 4)
+            size = 8 * depth * (sizes.state + max_children + players + 4)
             self._budget.hold(PATH, self._budget.held(PATH) + size)
-        rows = {"n": sizes.state, "A": most, "K": len(sizes.key), "P": players}
-        path = new_record(Path, (), spare=SPARE, D=depth, **rows)
+        lengths = {"n": sizes.state, "A": max_children, "K": len(sizes.key)}
+        path = new_record(Path, (), spare=SPARE, D=depth, P=players, **lengths)
         path.states[0] = self.rules.start()
         path.last[:] = path.lasts[0] = np.arange(players)
         return path
 
     def tree_of_node(self) -> TreeArrays:
-        """What a walk knows of one node, and the infosets met."""
-        most, players = self.rules.sizes.max_children, self.rules.num_players
-        sizes = {"N": 0, "I": 0, "C": most, "L": 1, "P": players}
+        """A record with the arrays of one node, and the infosets met."""
+        max_children, players = self.rules.sizes.max_children, self.rules.num_players
+        sizes = {"N": 0, "I": 0, "C": max_children, "L": 1, "P": players}
         node = new_record(TreeArrays, (), spare=SPARE, **sizes)
         return node._replace(infosets=self.infosets)
 
     def raise_broken(self, status: int, path: Path) -> NoReturn:
-        """Raises the GameError that says what the rules do wrong where a walk stands.
+        """Raises a GameError about the fault that stopped a walk.
 
         Args:
-            status: one of rules/rule_faults.py.
-            path: the walk's.
+            status: a status of rules/rule_faults.py.
+            path: path of the walk.
         """
         history = path.history[: path.position[NUM_MOVES]].tolist()
         where = f"The history that led there: {history}."
@@ -349,17 +350,17 @@ class RuleStore:
                 check_returns(self.declared, self.rules.returns(path.state))
             except GameError as error:
                 raise GameError(f"{error} {where}") from None
-        said = rule_faults.complaint(status, self.rules, path.state, self.longest)
-        raise GameError(f"{said} {where}")
+        message = rule_faults.complaint(status, self.rules, path.state, self.longest)
+        raise GameError(f"{message} {where}")
 
 
 def resize(array: np.ndarray, size: int) -> None:
-    """Changes the length in place; the system moves large arrays without a copy."""
+    """Resizes an array in place; the system moves large arrays without a copy."""
     array.resize((size, *array.shape[1:]), refcheck=False)
 
 
 def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
-    """A copy with more rows, of which the first `used` are taken over."""
+    """A copy of the first `used` rows, followed by zeros up to `size` rows."""
     larger = np.zeros((size, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
@@ -367,17 +368,18 @@ def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
 
 @jit
 def _enter(values, rows, table, infosets, count, key):
-    """Enters the keys of a file's infosets into an empty hash table.
+    """Inserts the keys of a file's infosets into an empty hash table.
 
     Args:
-        values, rows: the keys, whose rows know where they start.
-        table: an empty hash table, see row_table.py.
-        infosets: the records.
-        count: how many there are.
-        key: `[K + 1]` int64, is written to.
+        values: concatenated keys.
+        rows: start of each key; receives the hashes.
+        table: empty hash table, see row_table.py.
+        infosets: `[count]` INFOSET.
+        count: number of infosets.
+        key: `[K + 1]` int64, a buffer.
 
     Returns:
-        Whether each key is new and has the place that its record says.
+        Whether each key is new and agrees with the place and player of its record.
     """
     for number in range(count):
         start = rows[number]["start"]
@@ -385,9 +387,9 @@ def _enter(values, rows, table, infosets, count, key):
         for k in range(length):
             key[k] = values[start + k]
         hashed = row_hash(key, length)
-        is_its = hashed == infosets[number]["place"]
-        is_its = is_its and key[0] == infosets[number]["player"]
-        found = number_row(values, rows, table, number, hashed, key, length)
-        if found != number or not is_its:
+        agrees = hashed == infosets[number]["place"]
+        agrees = agrees and key[0] == infosets[number]["player"]
+        row = number_row(values, rows, table, number, hashed, key, length)
+        if row != number or not agrees:
             return False
     return True
