@@ -49,6 +49,7 @@ _BYTES_PER_KEY_VALUE = 4
 
 _FEW = 256
 """Initial capacity of infosets."""
+
 _FACTORS = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.5, 1.125, 1.015)
 """Growth factors, of which the first that fits the budget is used. Large factors save
 copies; unused entries take no physical memory, only a share of the budget."""
