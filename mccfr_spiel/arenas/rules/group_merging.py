@@ -1,4 +1,10 @@
-"""Packs the results of groups of walks, and merges them."""
+"""Merging of the results of groups of walks.
+
+A thread *packs* the results of its group: the infosets met, in order, and the gradient
+at each. The leader merges the packs in the order of the groups: it assigns final
+numbers to new infosets and adds up the gradients. Numbers and sums hence do not depend
+on the number of threads.
+"""
 
 from typing import Any
 
@@ -39,11 +45,17 @@ from mccfr_spiel.kernels.tables import (
 def pack(
     infosets: np.ndarray, own: Own, tables: Tables, walk: Walk, num_met: int
 ) -> Any:
-    """Packs the infosets that a group has met with their gradients, and clears the
-    scratch of the thread.
+    """Packs the infosets and gradients of a group, and clears the thread's scratch.
+
+    Args:
+        infosets: records of the shared infosets.
+        own: the group; `event`, `value` and `counts` are written.
+        tables: tables with the thread's gradient, which is cleared.
+        walk: scratch of the thread's walks.
+        num_met: number of infosets in `walk.met`.
 
     Returns:
-        DONE, or LOG_FULL if the pack has no room for them.
+        DONE, or LOG_FULL if the pack is too small for the results.
     """
     event, value, gradient = own.event, own.value, tables.gradient
     num_known, num_values = own.plan[NUM_KNOWN], 0
@@ -72,38 +84,41 @@ def pack(
 
 @inlined
 def final_sequence(infosets: np.ndarray, own: Own, s: int) -> Any:
-    """The final number of a sequence, which may be one of the group's own.
+    """The final number of a shared or own sequence.
 
-    A search among the group's infosets, whose sequences ascend, finds whose it is.
+    Own infosets are searched by bisection, because their sequences ascend.
     """
     if s < own.plan[FIRST_OWN]:
         return np.int64(s)
-    mine = s - own.plan[FIRST_OWN]
+    sequence = s - own.plan[FIRST_OWN]
     low, high = np.int64(0), own.known.counts[INFOSETS] - 1
     while low < high:
         middle = (low + high + 1) >> 1
-        if own.infosets[middle]["first_sequence"] <= mine:
+        if own.infosets[middle]["first_sequence"] <= sequence:
             low = middle
         else:
             high = middle - 1
-    offset = mine - own.infosets[low]["first_sequence"]
+    offset = sequence - own.infosets[low]["first_sequence"]
     return np.int64(infosets[own.final[low]]["first_sequence"] + offset)
 
 
 @inlined
 def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) -> bool:
-    """Assigns the final numbers of the infosets in a group's store.
+    """Assigns final numbers to the infosets in a group's store.
 
     Args:
-        infosets: the infosets that all groups know, with spare room.
-        known: their keys.
-        own: the group's.
-        key: room for a key.
+        infosets: records of the shared infosets; changes.
+        known: keys of the shared infosets; changes.
+        own: the group; `final` is written.
+        key: buffer for a key.
 
     Returns:
-        Whether the groups agree about the infosets.
+        False if the group contradicts an earlier one about legal actions or the parent
+        sequence of an infoset.
     """
     final = own.final
+    # Each pass numbers one infoset of the group. Parents are numbered before their
+    # children, because the group met them first.
     for number in range(own.known.counts[INFOSETS]):
         record = own.infosets[number]
         first = own.known.rows[number]["start"]
@@ -131,8 +146,7 @@ def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) ->
 
 @inlined
 def add_pack(infosets: np.ndarray, own: Own, tables: Tables, walk: Walk) -> None:
-    """Adds a group's gradient to the one of all, and its infosets to the list of those
-    met."""
+    """Adds a group's gradient and list of infosets to those of the batch."""
     num_met, at = walk.marks[NUM_MET], 0
     for k in range(own.counts[NUM_EVENTS]):
         infoset = np.int64(own.event[k])
@@ -160,7 +174,22 @@ def merge(
     groups: Groups,
     plan: np.ndarray,
 ) -> Any:
-    """Merges the groups of the stretch that have not been merged; returns a status."""
+    """Merges the groups of a stretch in order.
+
+    Args:
+        start_tables: function from `make_start`.
+        task: settings of the solver.
+        nodes: record of nodes with the shared infosets; changes.
+        tables: tables of the solver; the gradient of the batch changes.
+        walk: scratch of the batch; the list of infosets met changes.
+        groups: stores and results of all groups.
+        plan: plan of the stretch; MERGED changes.
+
+    Returns:
+        DONE; the status of a group that stopped; GROW if the shared store is full;
+        NEEDS_ONE_THREAD if groups contradict each other. After GROW, call again with a
+        larger store.
+    """
     infosets, known = nodes.infosets, nodes.known
     for row in range(plan[MERGED], plan[WALKED]):
         if groups.counts[row, STATUS] != DONE:

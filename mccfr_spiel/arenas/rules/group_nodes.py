@@ -1,4 +1,9 @@
-"""The source of the nodes of a group's walks over compiled rules."""
+"""The source of nodes for a group of walks over compiled rules.
+
+All groups share the infosets that were known when the stretch began, and read them
+only. Infosets that are new to a group are added to the group's own store. They are
+numbered after the shared ones until the groups are merged (group_merging.py).
+"""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -28,37 +33,50 @@ from mccfr_spiel.kernels.walk import Source
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
-"""The counts of a group: how many infosets it has met, the nodes touched, and DONE or
-what kept its walks from going on. There are entries to spare, so that those that
-different threads change lie in different lines of the processor's cache."""
+"""Entries of `Own.counts`:
+
+NUM_EVENTS: number of infosets that the group has met.
+NODES: number of nodes touched.
+STATUS: DONE, or the reason why the walks stopped.
+
+The other entries are unused. They keep the counts of different threads in different
+cache lines.
+"""
 
 NUM_KNOWN, FIRST_OWN, MERGED, WALKED, PLAN_SIZE = range(5)
-"""The entries of a plan: how many infosets all groups of the stretch know, the number
-from which on their own sequences are numbered, how many groups are merged, and how many
-are walked."""
+"""Entries of a plan of a stretch:
+
+NUM_KNOWN: number of shared infosets; the group's own are numbered from here on.
+FIRST_OWN: number of shared sequences; the group's own are numbered from here on.
+MERGED: number of merged groups.
+WALKED: number of groups in the stretch.
+"""
 
 ARRIVED, SIZE = range(NOTES, NOTES + 2)
 NUM_GROUP_NOTES = 2
-"""What is noted on the desk: how many threads have arrived, and the walks of a group.
+"""Additional entries of the desk of `kernels/teams.py`:
+
+ARRIVED: number of threads that have started.
+SIZE: number of walks of a group.
 """
 
 
 class Groups(NamedTuple):
-    """What groups find: a row of each array for each of them.
+    """Stores and results of all groups, one row per group.
 
-    A group has room for C infosets. The first six arrays are each group's own store of
-    infosets that were not known.
+    Shapes: G groups; C infosets, S sequences, V key values and T slots that fit a
+    group. The first six arrays are the store of infosets that are new to the group.
 
     Attributes:
-        infosets: see INFOSET.
-        actions: as `Known.actions`.
-        values: as `Known.values`.
-        rows: as `Known.rows`.
-        table: as `Known.table`.
-        sizes: as `Known.counts`.
-        final: the final numbers of the group's infosets.
-        event: the infosets met, in order.
-        value: the gradients there.
+        infosets: records of the new infosets.
+        actions: action of each new sequence.
+        values: concatenated keys of the new infosets.
+        rows: hash and start of each key.
+        table: hash table of the keys.
+        sizes: number of new infosets and sequences, as `Known.counts`.
+        final: numbers of the new infosets after the merge.
+        event: infosets met, in order of their first visit.
+        value: concatenated gradients of the infosets in `event`.
         counts: see NUM_COUNTS.
     """
 
@@ -75,18 +93,17 @@ class Groups(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The infosets that are new to a group, and its results.
+    """The store and the results of one group, as rows of `Groups`.
 
     Attributes:
-        plan: `[PLAN_SIZE]`; NUM_KNOWN and FIRST_OWN separate the common numbers of
-            infosets and sequences from the group's own.
-        known: the group's own infosets.
-        infosets: their records.
-        uniform: `[A]` room for a policy, which is uniform at new infosets.
-        event: the infosets met, in order.
-        value: the gradients there.
-        final: the final numbers of the group's own infosets.
-        counts: see NUM_COUNTS.
+        plan: `[PLAN_SIZE]` plan of the stretch.
+        known: keys of the group's new infosets.
+        infosets: `[C]` INFOSET, records of the new infosets.
+        uniform: `[A]` buffer for the uniform policy of a new infoset.
+        event: `[C]` infosets met, in order of their first visit.
+        value: `[S]` concatenated gradients of the infosets in `event`.
+        final: `[C]` numbers of the new infosets after the merge.
+        counts: `[NUM_COUNTS]`, see NUM_COUNTS.
     """
 
     plan: np.ndarray
@@ -103,15 +120,15 @@ class GroupNodes(NamedTuple):
     """The record of nodes of a group's walks, see `kernels.walk.Source`.
 
     Attributes:
-        infosets: the infosets that all groups know.
-        chance_probs: the chance distribution of the present node.
-        chance_cdf: its cumulative sums.
-        utilities: `[1, P]`, the returns of the present node.
-        game: the declaration.
-        known: the keys of the infosets that all groups know.
-        path: the present state.
-        rules: the addresses from `rule_calls.callable_rules`.
-        own: the infosets that are new to the group.
+        infosets: `[I]` INFOSET, records of the shared infosets.
+        chance_probs: `[A]` chance distribution of the present node.
+        chance_cdf: `[A]` cumulative sums of `chance_probs`.
+        utilities: `[1, P]` returns of the present node.
+        game: declarations of the game.
+        known: keys of the shared infosets.
+        path: present state.
+        rules: addresses from `rule_calls.callable_rules`.
+        own: store and results of the group.
     """
 
     infosets: np.ndarray
@@ -131,7 +148,7 @@ group_views = GROUP_LAYOUT.viewer()
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """As `played.arrive`, but a new infoset is added to the group's own store."""
+    """Like `played.arrive`, but adds a new infoset to the group's own store."""
     known, own, path = nodes.known, nodes.own, nodes.path
     status, count, length, hashed = played.look_around(nodes, acting, room)
     start, infoset = np.int64(0), np.int64(-1)
@@ -143,10 +160,10 @@ def arrive(nodes, node, acting, room):
             )
         if infoset >= 0:
             start = np.int64(nodes.infosets[infoset]["first_sequence"])
-            mistake = check_infoset(
+            fault = check_infoset(
                 nodes.infosets, known.actions, infoset, parent, path.moves, count
             )
-            if mistake != DONE:  # one thread will report the mistake
+            if fault != DONE:  # a single thread repeats the walks and reports it
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
             status, infoset = find_infoset(
@@ -162,7 +179,7 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def place_at(nodes, infoset):
-    """The place of an infoset, which may be one of the group's own."""
+    """The place of a shared or own infoset."""
     own = nodes.own
     if infoset < own.plan[NUM_KNOWN]:
         return nodes.infosets[infoset]["place"]
@@ -171,7 +188,7 @@ def place_at(nodes, infoset):
 
 @inlined
 def policy_at(nodes, tables, moves):
-    """The policy, which is uniform at the group's own infosets."""
+    """The policy array and the index of the first action; own infosets are uniform."""
     own = nodes.own
     if moves.start < own.plan[FIRST_OWN]:
         return tables.policy, moves.start
@@ -183,12 +200,20 @@ def policy_at(nodes, tables, moves):
 GROUPED: Source = PLAYED._replace(
     arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
-"""Tables of new infosets are started when groups have been merged."""
+"""The source of a group's walks. `start` does nothing, because the leader initializes
+the tables of new infosets after the merge."""
 
 
 @inlined
 def own_of(groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray) -> Own:
-    """The store and the results of the group of a row."""
+    """The store and results of one group.
+
+    Args:
+        groups: stores and results of all groups.
+        row: number of the group.
+        uniform: buffer for a uniform policy.
+        plan: plan of the stretch.
+    """
     known = Known(
         actions=groups.actions[row],
         values=groups.values[row],

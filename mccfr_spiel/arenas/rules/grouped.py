@@ -1,21 +1,21 @@
-"""Batches of walks over compiled rules, in groups that threads walk.
+"""Batches of walks over compiled rules, shared by threads.
 
-The walks of a batch are cut into groups. How many there are follows from the batch and
-from how long walks have been so far, never from the number of threads. A thread walks a
-group with a clean gradient of its own. While threads walk, nobody writes what they
-share: infosets that are new to a group get numbers of the group, in a store of its own,
-behind those that were known. Then what the group has found is *packed*: the infosets
-met, in order, and the gradient at each.
+A batch is cut into groups of walks. Their number follows from the batch size and the
+mean length of earlier walks, never from the number of threads.
 
-When all groups of a stretch are walked, the leader, one of the threads, merges the
-packs in the order of the groups: new infosets get their final numbers, and gradients
-are added up. After the last group of the batch it makes the update. So numbers and sums
-are the same for any number of threads, and until the update nothing that was learned
-has changed. Where a stretch ends changes no bit.
+1. Each thread walks one group at a time with a separate, zeroed gradient. Nobody writes
+   shared arrays meanwhile; new infosets enter the group's own store (group_nodes.py).
+2. The thread packs the results of the group (group_merging.py).
+3. When all groups of a *stretch*, a run of at most NUM_GROUPS groups, are walked, one
+   thread, the leader, merges the packs in the order of the groups.
+4. After the last stretch of the batch, the leader makes the update.
+
+Hence all bits are the same for any number of threads and any stretches, and nothing
+that was learned changes before the update.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 
@@ -72,31 +72,42 @@ from mccfr_spiel.kernels.walk import LARGE, make_walk
 
 @for_rule
 def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
-    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
-    `teams.run` calls in all threads.
+    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)` for `teams.run`.
 
-    `frame` and `rules` are those of `played.make_rule_iterate`. `frames` has a row for
-    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
-    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
-    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
-    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
-    and whatever keeps a walk from going on, which one thread will find again.
+    | argument | content |
+    |---|---|
+    | `frame` | the solver's frame, as for `walks.make_rule_iterate` |
+    | `frames` | a frame per thread: gradient, stack, path and arrays of one node |
+    | `stores` | frame of `Groups` |
+    | `rules` | addresses from `rule_calls.callable_rules` |
+    | `plan` | `[PLAN_SIZE]` plan of the stretch |
+    | `desk` | desk of `kernels/teams.py` with NUM_GROUP_NOTES additional entries |
+    | `leads` | whether the thread is the leader |
 
-    What its steps share are the records of all; the tree, the tables and the path of
-    the leader; and the thread's own, with its stack.
+    | status | meaning |
+    |---|---|
+    | DONE | the job is finished |
+    | PAUSED | the limits of the call are reached |
+    | GROW | enlarge the shared store and call again |
+    | STACK_FULL, LOG_FULL | enlarge stacks or groups' stores and call again |
+    | NEEDS_ONE_THREAD | walks are too short or too long for groups, or failed |
+    | other | a group stopped; a single thread will meet the reason again |
 
     Args:
-        rule: the local rule; a user's own must be compiled.
-        sampled: what a walk samples, batched.
+        rule: the local rule; a user's rule must be compiled.
+        sampled: what a walk samples, with batches.
     """
     walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
     move, start_tables = apply.make_apply(rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
 
     @inlined
-    def walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row):
-        """Makes the walks of a group, and packs their results."""
-        tree, tables, path, stack = mine
+    def walk_group(task, game, known, rules, walk, groups, plan, private, desk, row):
+        """Walks a group from an empty store and packs the results.
+
+        `private` contains the thread's arrays of one node, tables, path and stack.
+        """
+        tree, tables, path, stack = private
         batch = apply.present_batch(task, walk)
         own = own_of(groups, row, path.uniform, plan)
         own.known.counts[INFOSETS] = own.known.counts[SEQUENCES] = 0
@@ -125,24 +136,26 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         own.counts[STATUS] = max(status, packed)
 
     @jit(nogil=True, views_only=True)
-    def do_group(what, desk, row):
-        frame, own, stores, rules, plan = what
+    def do_group(arguments, desk, row):
+        frame, own, stores, rules, plan = arguments
         task, game = views(frame, Task), views(frame, GameArrays)
         known, groups = views(frame, Known), group_views(stores, Groups)
         walk, tree = views(frame, Walk), views(own, TreeArrays)
-        mine = tree, views(own, Tables), views(own, Path), views(own, Walk)
-        walk_group(task, game, known, rules, walk, groups, plan, mine, desk, row)
+        private = tree, views(own, Tables), views(own, Path), views(own, Walk)
+        walk_group(task, game, known, rules, walk, groups, plan, private, desk, row)
 
     @inlined
-    def go_on(task, nodes, tables, walk, groups, plan, what, desk, leads):
+    def go_on(task, nodes, tables, walk, groups, plan, arguments, desk, leads):
         if not leads:
-            take_pieces(do_group, what, desk, False)
+            take_pieces(do_group, arguments, desk, False)
             return np.int64(DONE)
         known, marks, num_players = nodes.known, walk.marks, nodes.utilities.shape[1]
         start_new(nodes, tables, walk, start_tables, task)
-        # Each pass walks a stretch of groups unless it has been walked already, merges
-        # the groups, and updates after the last stretch of the batch. The loop ends at
-        # the end of the job or when the status is not DONE.
+        # Invariant: groups plan[MERGED] to plan[WALKED] - 1 of the present stretch are
+        # walked but not merged. Each pass walks a new stretch if there are none, merges
+        # the stretch, and updates after the last stretch of the batch. The loop ends at
+        # the end of the job or with a status other than DONE. After GROW, the next call
+        # merges the rest of the stretch.
         while True:
             if plan[MERGED] == plan[WALKED]:
                 size = apply.walks_of_group(task, walk, num_players)
@@ -155,7 +168,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
                 plan[NUM_KNOWN] = known.counts[INFOSETS]
                 plan[FIRST_OWN] = known.counts[SEQUENCES]
                 plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
-                share(do_group, what, desk, 0, plan[WALKED])
+                share(do_group, arguments, desk, 0, plan[WALKED])
                 if load(desk, FAILED) != 0:
                     return np.int64(NEEDS_ONE_THREAD)
             status = merge(start_tables, task, nodes, tables, walk, groups, plan)
@@ -182,7 +195,8 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         tree, game = views(frame, TreeArrays), views(frame, GameArrays)
         known, path = views(frame, Known), views(frame, Path)
         nodes = nodes_of(tree, game, known, path, rules)
-        groups, what = group_views(stores, Groups), (frame, own, stores, rules, plan)
-        return go_on(task, nodes, tables, walk, groups, plan, what, desk, leads)
+        groups = group_views(stores, Groups)
+        arguments = frame, own, stores, rules, plan
+        return go_on(task, nodes, tables, walk, groups, plan, arguments, desk, leads)
 
     return iterate

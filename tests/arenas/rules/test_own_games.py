@@ -428,5 +428,5 @@ def test_a_range_that_openspiels_own_game_declares_wrongly_is_told_and_harmless(
         found = ms.expected_returns(OPENSPIELS, solver.average_policy())
     assert sum(found) == pytest.approx(0.0, abs=1e-9)
     assert {str(one.message).partition("range -1 .. ")[2][:39] for one in caught} == {
-        "4.5. That is an error of OpenSpiel's ga"
+        "4.5. This is an error of OpenSpiel's ga"
     }
