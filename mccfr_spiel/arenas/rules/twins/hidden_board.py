@@ -1,7 +1,7 @@
 """The twins of OpenSpiel's phantom_ttt and dark_hex.
 
 Two players put stones on a board in turn without seeing the opponent's stones. A player
-who picks an occupied cell is told so and moves again, or in the abrupt version loses
+who picks an occupied cell learns this and moves again, or in the abrupt version loses
 the turn. In phantom tic-tac-toe three stones in a line win. In dark hex, player 0 wins
 by connecting top and bottom, player 1 by connecting left and right.
 """
@@ -247,7 +247,7 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-MOST_CELLS = 49
+MAX_CELLS = 49
 """A bit set of cells, shifted by one row, must fit 63 bits."""
 
 _SHOWN = {"reveal-nothing": False, "reveal-numturns": True}
@@ -268,7 +268,7 @@ def dark_hex(
     misses wins and reaches states without actions. `board_size` is ignored, because
     OpenSpiel always fills in `num_rows` and `num_cols`.
     """
-    if min(num_rows, num_cols) < 2 or num_rows * num_cols > MOST_CELLS:
+    if min(num_rows, num_cols) < 2 or num_rows * num_cols > MAX_CELLS:
         return None
     return _twin(True, num_rows, num_cols, gameversion, obstype)
 
