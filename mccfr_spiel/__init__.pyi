@@ -59,7 +59,7 @@ from .arenas import rules
 from .arenas.infosets.lock import TreeInUseError
 from .arenas.infosets.table import completed_rounds
 from .arenas.infosets.walk_sizes import WalkTooLargeError
-from .arenas.rules.description import GameError
+from .arenas.rules.declarations import GameError
 from .arenas.tree.game_check import check_game
 from .arenas.tree.game_tree import GameTree
 from .arenas.tree.tree_files import (

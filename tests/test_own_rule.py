@@ -12,7 +12,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+)
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.algorithm_names import make_method

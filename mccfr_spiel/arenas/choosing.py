@@ -17,7 +17,8 @@ from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION, Needs
 from mccfr_spiel.arenas.rule_arena import RuleArena
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree

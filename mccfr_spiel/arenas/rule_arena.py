@@ -10,8 +10,8 @@ from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.sharing import GroupedWalks
 from mccfr_spiel.arenas.tree.game_tree import NewState
 from mccfr_spiel.common.limits import Budget

@@ -15,14 +15,26 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.arena import ArenaTable, WalkSpec
-from mccfr_spiel.arenas.rules import grouped, kernel
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.group_nodes import (
+    GROUP_LAYOUT,
+    MERGED,
+    NUM_GROUP_NOTES,
+    PLAN_SIZE,
+    WALKED,
+    Groups,
+)
+from mccfr_spiel.arenas.rules.grouped import make_grouped_iterate
+from mccfr_spiel.arenas.rules.rule_records import CURSOR_SIZE
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.whole import cut_for_batches
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.batches import plain_walks_at
+from mccfr_spiel.kernels.batches import (
+    NUM_GROUPS,
+    plain_walks_at,
+)
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.switches import Sampled
@@ -264,12 +276,12 @@ class GroupedWalks:
         """
         self._tree, self._store = table, store
         self._sampled, self._rule = spec.sampled, spec.rule
-        self.num_threads = min(spec.threads, grouped.NUM_GROUPS)
+        self.num_threads = min(spec.threads, NUM_GROUPS)
         self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads
         self._kernel: Any = None
-        self._plan = np.zeros(grouped.PLAN_SIZE, np.int64)
+        self._plan = np.zeros(PLAN_SIZE, np.int64)
         self._height, self._room = _HEIGHT, _ROOM_OF_GROUP
-        self._groups: grouped.Groups | None = None
+        self._groups: Groups | None = None
         self._own: list[Any] = []
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
@@ -278,7 +290,7 @@ class GroupedWalks:
     @property
     def is_begun(self) -> bool:
         """Whether a batch has been walked in part, which only groups may go on with."""
-        return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
+        return bool(self._plan[WALKED]) or self._is_paused or self._is_torn
 
     def run(self, frame: np.ndarray, tables: layout.Tables, walk: layout.Walk) -> int:
         """Runs iterations up to the job's limits.
@@ -291,7 +303,7 @@ class GroupedWalks:
             A status; after NEEDS_ONE_THREAD the kernel for one thread must go on.
         """
         if self._kernel is None:
-            self._kernel = grouped.make_grouped_iterate(self._rule, self._sampled)
+            self._kernel = make_grouped_iterate(self._rule, self._sampled)
         if self._is_torn:
             self.drop(tables, walk)
         while True:
@@ -303,10 +315,10 @@ class GroupedWalks:
                 self.num_threads,
                 frame,
                 self._frames,
-                grouped.GROUP_LAYOUT.frame_of(self._groups),
+                GROUP_LAYOUT.frame_of(self._groups),
                 self._store.called,
                 self._plan,
-                notes=grouped.NUM_GROUP_NOTES,
+                notes=NUM_GROUP_NOTES,
                 keep=(tables, walk, self._own, self._groups, self._framed),
             )
             self._is_paused = status == layout.PAUSED
@@ -319,14 +331,14 @@ class GroupedWalks:
             else:
                 self._is_torn = False
                 return status
-            self._plan[grouped.WALKED] = 0  # the stretch is walked again
+            self._plan[WALKED] = 0  # the stretch is walked again
             self._groups = None
 
     def _ask_for_room(self) -> None:
         """Asks the store for room for all infosets of the group to be merged next."""
         assert self._groups is not None
-        row = int(self._plan[grouped.MERGED])
-        count, num_sequences = self._groups.sizes[row, : kernel.CURSOR_SIZE].tolist()
+        row = int(self._plan[MERGED])
+        count, num_sequences = self._groups.sizes[row, :CURSOR_SIZE].tolist()
         num_values = int(self._groups.rows[row, count]["start"])
         self._store.ask_for(count, num_sequences, num_values)
 
@@ -360,12 +372,12 @@ class GroupedWalks:
         # Last: Ctrl-C may come in between.
         self._frames, self._framed, self._groups = np.array(frames), framed, groups
 
-    def _new_groups(self) -> grouped.Groups:
+    def _new_groups(self) -> Groups:
         """Room for what groups find; raises MemoryBudgetError if it does not fit."""
         room, budget = self._room, self._tree.budget
         sizes = {"S": _SEQUENCES * room, "V": _VALUES * room, "T": 2 * room}
         # Zeros, which take memory when they are first written to.
-        groups = new_record(grouped.Groups, (), C=room, **sizes)
+        groups = new_record(Groups, (), G=NUM_GROUPS, C=room, **sizes)
         what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
         is_small = size - budget.held(what) <= budget.limit // _SMALL
         (budget.measured if is_small else budget.hold)(what, size)

@@ -9,7 +9,7 @@ import pyspiel
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, GradientPass
 from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.worlds import finding

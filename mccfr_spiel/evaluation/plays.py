@@ -31,10 +31,18 @@ from open_spiel.python.policy import UniformRandomPolicy
 
 from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
 from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
-from mccfr_spiel.arenas.rules.kernel import row_hash
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.game_description import SPARE
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_returns,
+    no_such_player,
+    returns_of,
+    tell_history,
+)
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import pack_strings
@@ -130,12 +138,12 @@ def sampled_returns(
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    declared, each = description.declared_by(loaded), [one.policy for one in asked]
+    declared, each = declared_by(loaded), [one.policy for one in asked]
     returns = returns_by_rules(loaded, each, plays, seed, twin)
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
-            description.check_returns(declared, row)
-    except description.GameError:  # below it is told with its history
+            check_returns(declared, row)
+    except GameError:  # below it is told with its history
         returns = None
     if returns is None:
         if any(one.needs_turns() for one in asked):
@@ -193,7 +201,7 @@ class ChanceMoves:
 
 def _play(
     game: pyspiel.Game,
-    declared: description.Declared,
+    declared: Declared,
     chance: ChanceMoves,
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
@@ -214,13 +222,13 @@ def _play(
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
             elif is_sequential and state.current_player() < 0:
-                raise description.no_such_player(declared, state.current_player())
+                raise no_such_player(declared, state.current_player())
             else:
                 act(state)
-        returns = description.returns_of(state)
-        description.check_returns(declared, returns)
+        returns = returns_of(state)
+        check_returns(declared, returns)
     except Exception as error:
-        description.tell_history(error, state)
+        tell_history(error, state)
         raise
     return returns
 
@@ -300,7 +308,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
 def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
     """`[count]` the hashes by which plays find the first infosets of a tree; None if
     there are none: the game has no twin, or the tree does not use the game's rules."""
-    if description.rules_of(tree.game) is not None:
+    if rules_of(tree.game) is not None:
         uses_rules = getattr(tree, "rules", None) is not None
         return tree.infosets["place"][:count] if uses_rules else None
     if known_twin(tree.game) is None:
@@ -349,7 +357,7 @@ def returns_by_rules(
         return None
     store = RuleStore(rules, Budget(_NO_LIMIT))
     path, tree = store.new_path(), store.tree_of_node()
-    results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
+    results = np.zeros((plays + SPARE, len(policies)))[:plays]
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
@@ -364,7 +372,7 @@ def returns_by_rules(
 
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
-) -> description.BoundRules | None:
+) -> BoundRules | None:
     """The rules of the game that a player faces while the others follow policies.
 
     Args:
@@ -444,7 +452,7 @@ def duplicate_returns(
     seed = refusals.integer(seed, "seed", 0)
     loaded = loading.turn_based(source)
     bots = [bots_of(one, source, seed) for one in (first, second)]
-    declared = description.declared_by(loaded)
+    declared = declared_by(loaded)
     means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
         for seat in range(2):

@@ -22,8 +22,13 @@ from mccfr_spiel.arenas.infosets.names import TextNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
-from mccfr_spiel.common.checkpoint import Contents, DamagedError
+from mccfr_spiel.common.checkpoint import (
+    Contents,
+)
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import (
+    DamagedError,
+)
 
 _ARRAYS = {
     "infosets": INFOSET,

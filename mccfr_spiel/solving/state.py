@@ -25,8 +25,10 @@ from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
 from mccfr_spiel.common.arrays import reserve, sequences_at
-from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import (
+    DamagedError,
+)
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.batches import GROWING

@@ -25,9 +25,14 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas.needs import needs_all_infosets
 from mccfr_spiel.arenas.tree import whole as whole_trees
-from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+    DamagedError,
+)
+from mccfr_spiel.common.limits import (
+    TreeFullError,
+)
 from tests.arenas.tree.test_abstraction import without_first_round
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled

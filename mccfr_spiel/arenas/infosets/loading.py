@@ -33,13 +33,13 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
+from mccfr_spiel.arenas.rules.declarations import (
     GameError,
     inner_game,
     is_of_pyspiel,
     lacks_game,
     parameters_of,
-    rules_of,
 )
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief

@@ -17,15 +17,11 @@ from mccfr_spiel.arenas.infosets.beside import kept_beside
 from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
-from mccfr_spiel.arenas.rules.description import (
-    BoundRules,
-    GameError,
-    declared_by,
-    rules_of,
-    tell_history,
-)
-from mccfr_spiel.arenas.rules.kernel import key_place
-from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import GameError, declared_by
+from mccfr_spiel.arenas.rules.row_table import key_place
+from mccfr_spiel.arenas.rules.rule_expansion import Expansion, expand_rules
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.tree.description import TreeDescription, describe
 from mccfr_spiel.arenas.tree.expansion import expand_depth_first

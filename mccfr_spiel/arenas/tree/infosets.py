@@ -15,8 +15,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.names import InfosetNames
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.rule_faults import no_recall
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
@@ -221,7 +221,7 @@ class Infosets:
         if self.parents[infoset] == parent:
             return
         if not self._may_forget:
-            raise kernel.no_recall(player, where)
+            raise no_recall(player, where)
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_probs,
+    check_returns,
+    tell_history,
+)
 from mccfr_spiel.arenas.tree.infosets import Infosets, hold_list, refuse_children
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
@@ -225,7 +230,7 @@ class Nodes:
                 else:
                     state.apply_action(state.chance_outcomes()[child][0])
             except Exception as error:
-                description.tell_history(error, state)
+                tell_history(error, state)
                 raise
         return state, sequences
 
@@ -300,7 +305,7 @@ class Distributions:
             GameError: it is no distribution.
             MemoryBudgetError: it does not fit the budget.
         """
-        description.check_probs(self._name, probs)
+        check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
@@ -335,7 +340,7 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: description.Declared, budget: Budget) -> None:
+    def __init__(self, declared: Declared, budget: Budget) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
@@ -349,12 +354,12 @@ class Payoffs:
             MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
-            raise description.GameError(
+            raise GameError(
                 f"{self._declared.name} has a state where nobody acts "
                 f"(current_player() is {TERMINAL}), but which is not terminal "
                 "(is_terminal())."
             )
-        self._declared = description.check_returns(self._declared, returns)
+        self._declared = check_returns(self._declared, returns)
         hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)

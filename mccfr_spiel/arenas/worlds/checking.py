@@ -6,13 +6,9 @@ without an error. The returns of the uniform policy reveal it: they must add up.
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
-    CHANCE,
-    SPARE,
-    TERMINAL,
-    BoundRules,
-    GameError,
-)
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game_description import CHANCE, SPARE, TERMINAL
 from mccfr_spiel.arenas.worlds.passes import (
     Hands,
     Leaves,

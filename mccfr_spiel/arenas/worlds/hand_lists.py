@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.worlds.checking import check_probabilities
 from mccfr_spiel.arenas.worlds.passes import CARD, PLACE, Hands
 from mccfr_spiel.arenas.worlds.public_tree import (
