@@ -12,8 +12,16 @@ from typing import Any, NoReturn
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.beside import kept_beside
+from mccfr_spiel.arenas.infosets.declarations import (
+    check_length,
+    check_strings,
+    declared_length,
+    longest_history,
+    own_string,
+)
+from mccfr_spiel.arenas.infosets.identity import may_be_of_user
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
@@ -26,12 +34,14 @@ from mccfr_spiel.arenas.rules.description import (
 )
 from mccfr_spiel.arenas.rules.kernel import key_place
 from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.arenas.tree.description import TreeDescription, describe
+from mccfr_spiel.arenas.tree import cutting, whole_lists
+from mccfr_spiel.arenas.tree.chance_and_returns import Distributions, Payoffs
+from mccfr_spiel.arenas.tree.copy_check import check_copies
 from mccfr_spiel.arenas.tree.expansion import expand_depth_first
-from mccfr_spiel.arenas.tree.game_check import check_copies
-from mccfr_spiel.arenas.tree.infosets import Infosets, MetNames
-from mccfr_spiel.arenas.tree.nodes import UNCOUNTED, Distributions, Nodes, Payoffs
+from mccfr_spiel.arenas.tree.met_infosets import Infosets
+from mccfr_spiel.arenas.tree.met_names import MetNames
+from mccfr_spiel.arenas.tree.nodes import UNCOUNTED, Nodes
+from mccfr_spiel.arenas.tree.tree_description import TreeDescription, describe
 from mccfr_spiel.arenas.tree.twin_choice import (
     Use,
     checked_twin,
@@ -129,10 +139,10 @@ class GameTree(InfosetTable):
         if abstraction is not None:
             kind = "(state, player) -> string"
             refusals.function(abstraction, "abstraction", kind)
-        source = loading.load_game(game)
-        super().__init__(source, loading.turn_based(source), abstraction)
-        if self.read_string is loading.own_string:
-            loading.check_strings(source, abstraction)
+        source = load_game(game)
+        super().__init__(source, turn_based(source), abstraction)
+        if self.read_string is own_string:
+            check_strings(source, abstraction)
         self.twin = checked_twin(twin, source)
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
@@ -142,7 +152,7 @@ class GameTree(InfosetTable):
         self._may_use_twin = abstraction is None and new_state is None
         self.rules = rules_of(self.game) if self._may_use_twin else None
         self._twin: BoundRules | None = None  # found by `rules_for`
-        self.is_of_user = loading.may_be_of_user(source)
+        self.is_of_user = may_be_of_user(source)
         if self.is_of_user and rules_of(self.game) is None:
             check_copies(self.game)
         self.declared = declared_by(self.game)
@@ -382,16 +392,16 @@ class GameTree(InfosetTable):
     @property
     def declared_length(self) -> int:
         """The most moves in a history, chance's included, by the game's own words."""
-        return loading.declared_length(self.game)
+        return declared_length(self.game)
 
     @property
     def longest_history(self) -> int:
         """The moves beyond which a history is taken for endless."""
-        return loading.longest_history(self.game)
+        return longest_history(self.game)
 
     def check_length(self, state: pyspiel.State) -> None:
         """Raises ValueError if a history is far longer than the game says it can be."""
-        loading.check_length(self.game, len(state.history()), brief(self.source))
+        check_length(self.game, len(state.history()), brief(self.source))
 
     def is_surely_larger_than(self, most: int) -> bool:
         """Whether random histories leave no doubt that the whole tree has more nodes
@@ -625,7 +635,9 @@ class GameTree(InfosetTable):
                 "its expand_all() first."
             )
         of = self.arrays, self.num_sequences
-        return self._keep(LEAVES, whole.bytes_of_leaves(*of), whole.list_leaves, *of)
+        return self._keep(
+            LEAVES, whole_lists.bytes_of_leaves(*of), whole_lists.list_leaves, *of
+        )
 
     @reads
     def list_blocks(self) -> Blocks:
@@ -635,7 +647,7 @@ class GameTree(InfosetTable):
         """
         of = self.infosets, self.list_leaves()
         return self._keep(
-            BLOCKS, whole.bytes_of_blocks(*self.sizes()), whole.cut_into_blocks, *of
+            BLOCKS, cutting.bytes_of_blocks(*self.sizes()), cutting.cut_into_blocks, *of
         )
 
     @reads
@@ -647,8 +659,8 @@ class GameTree(InfosetTable):
         """
         self.list_leaves()
         of = self.arrays, self.num_sequences
-        size = whole.bytes_of_ceilings(self.num_nodes, self.num_sequences)
-        return self._keep(CEILINGS, size, whole.list_ceilings, *of)
+        size = whole_lists.bytes_of_ceilings(self.num_nodes, self.num_sequences)
+        return self._keep(CEILINGS, size, whole_lists.list_ceilings, *of)
 
     def forget_leaves(self) -> None:
         """Drops them, with all that is made of the complete tree."""

@@ -7,7 +7,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.arenas import sharing
+from mccfr_spiel.arenas import grouped_walks
 from mccfr_spiel.arenas.rules import store, walks
 from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
@@ -95,8 +95,8 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
 
 @pytest.mark.parametrize("room", [1, 8])
 def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", room)
-    monkeypatch.setattr(sharing, "_HEIGHT", 2)
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", room)
+    monkeypatch.setattr(grouped_walks, "STACK_HEIGHT", 2)
     for batch in (MANY, 4 * MANY):  # one stretch, and several
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
@@ -108,13 +108,13 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
 
 def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
     """What the threads write must fit when the solver goes on."""
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", 1)
     one, other = (started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2))
     one.iterate(3)
     frame_of, left = walks.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
 
     def interrupted(task, *records):
-        if task is sharing._NO_TASK and next(left, 0):
+        if task is grouped_walks._NO_TASK and next(left, 0):
             raise KeyboardInterrupt
         return frame_of(task, *records)
 

@@ -1,7 +1,7 @@
 """Compiled twins of OpenSpiel's own games; see docs/large_games.md.
 
 `twin_of` finds the twin of a game. It trusts the game's name and parameters, so callers
-make sure that these tell the game (`infosets.loading.told_by_string`). `difference_to`
+make sure that these tell the game (`infosets.identity.told_by_string`). `difference_to`
 plays both and compares all that solvers see.
 """
 
