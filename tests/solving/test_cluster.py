@@ -161,7 +161,7 @@ def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
 
 
 def test_a_game_that_no_string_makes_is_refused_in_words():
-    with pytest.raises(ValueError, match="makes the game from its string, which for"):
+    with pytest.raises(ValueError, match="loads the game from its string, but"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 

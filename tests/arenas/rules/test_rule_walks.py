@@ -139,10 +139,10 @@ def test_a_tree_with_nodes_is_not_walked_without_them():
         Solver(GameTree(ONE_CARD).expand_all(), store="none")
     first = Solver(GameTree(ONE_CARD), seed=1, store="none")
     with pytest.raises(
-        ValueError, match=r"keeps no nodes, .* Give the solver the game"
+        ValueError, match=r"keeps no nodes, .* Pass the game"
     ):
         Solver(first.tree, ms.EXTERNAL_SAMPLING, store="tree")
-    with pytest.raises(ValueError, match=r"keep no nodes, .* Give the game instead"):
+    with pytest.raises(ValueError, match=r"keeps no nodes, .* Pass the game instead"):
         Solver(first.tree, ms.CFR)
     # Solvers may share such an arena.
     second = Solver(first.tree, seed=2)
