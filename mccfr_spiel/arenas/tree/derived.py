@@ -18,23 +18,24 @@ class DerivedLists:
     """The lists that full passes read instead of nodes.
 
     Every method raises MemoryBudgetError if a list does not fit `max_memory`, and
-    ValueError if the tree is not complete. Callers hold the tree's lock.
+    ValueError if the tree is not complete. Callers hold the tree's lock. The tree is an
+    argument and not an attribute, because a reference cycle would keep a dropped tree in
+    memory until the next garbage collection.
     """
 
-    def __init__(self, tree: Any, budget: Budget) -> None:
+    def __init__(self, budget: Budget) -> None:
         """Computes nothing yet."""
-        self._tree, self._budget = tree, budget
+        self._budget = budget
         self._lists: dict[str, Any] = {}
 
     def keep_leaves(self, leaves: Passes) -> None:
         """Keeps leaves that were read from disk."""
         self._lists[LEAVES] = leaves
 
-    def leaves(self) -> Passes:
+    def leaves(self, tree: Any) -> Passes:
         """The leaves, listed for each sequence that leads to them."""
         if LEAVES in self._lists:
             return self._lists[LEAVES]
-        tree = self._tree
         if not tree.is_complete:
             raise ValueError(
                 f"The tree of {brief(tree.game)} is only expanded where walks went; "
@@ -44,16 +45,15 @@ class DerivedLists:
         size = whole_lists.bytes_of_leaves(*args)
         return self._keep(LEAVES, size, whole_lists.list_leaves, *args)
 
-    def blocks(self) -> Blocks:
+    def blocks(self, tree: Any) -> Blocks:
         """The infosets, cut into blocks for threads."""
-        args = self._tree.infosets, self.leaves()
-        size = cutting.bytes_of_blocks(*self._tree.sizes())
+        args = tree.infosets, self.leaves(tree)
+        size = cutting.bytes_of_blocks(*tree.sizes())
         return self._keep(BLOCKS, size, cutting.cut_into_blocks, *args)
 
-    def ceilings(self) -> Ceilings:
+    def ceilings(self, tree: Any) -> Ceilings:
         """Bounds on payoffs for regret-based pruning; for two players only."""
-        tree = self._tree
-        self.leaves()
+        self.leaves(tree)
         args = tree.arrays, tree.num_sequences
         size = whole_lists.bytes_of_ceilings(tree.num_nodes, tree.num_sequences)
         return self._keep(CEILINGS, size, whole_lists.list_ceilings, *args)

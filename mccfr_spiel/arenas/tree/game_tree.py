@@ -143,7 +143,7 @@ class GameTree(TreeTable):
         self.is_of_user = may_be_of_user(source)
         if self.is_of_user and rules_of(self.game) is None:
             check_copies(self.game)
-        self._derived = DerivedLists(self, self.budget)
+        self._derived = DerivedLists(self.budget)
 
     @property
     def maker(self) -> Any:
@@ -365,17 +365,17 @@ class GameTree(TreeTable):
     @reads
     def list_leaves(self) -> Passes:
         """The leaves of a complete tree by sequence, see `DerivedLists`."""
-        return self._derived.leaves()
+        return self._derived.leaves(self)
 
     @reads
     def list_blocks(self) -> Blocks:
         """The blocks into which threads cut a pass, see `DerivedLists`."""
-        return self._derived.blocks()
+        return self._derived.blocks(self)
 
     @reads
     def list_ceilings(self) -> Ceilings:
         """The payoff bounds of regret-based pruning, see `DerivedLists`."""
-        return self._derived.ceilings()
+        return self._derived.ceilings(self)
 
 
 def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
