@@ -205,9 +205,9 @@ def _why_not_unexpanded(tree: GameTree) -> str | None:
     if tree.is_new:
         return None
     return (
-        f"The tree of {brief(tree.source)} already has {tree.num_nodes} nodes and "
-        f"{tree.num_infosets} infosets, and other solvers or policies may use their "
-        "numbering; pass the game instead."
+        f"The tree of {brief(tree.source)} has {tree.num_nodes} nodes and "
+        f"{tree.num_infosets} infosets already, and other solvers or policies may use "
+        "their numbering; pass the game instead."
     )
 
 

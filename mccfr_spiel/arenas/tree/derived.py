@@ -18,9 +18,9 @@ class DerivedLists:
     """The lists that full passes read instead of nodes.
 
     Every method raises MemoryBudgetError if a list does not fit `max_memory`, and
-    ValueError if the tree is not complete. Callers hold the tree's lock. The tree is an
-    argument and not an attribute, because a reference cycle would keep a dropped tree in
-    memory until the next garbage collection.
+    ValueError if the tree is not complete. Callers hold the tree's lock. The tree is
+    passed to each method, because a reference to it would be a cycle, which delays
+    freeing its memory until a garbage collection.
     """
 
     def __init__(self, budget: Budget) -> None:

@@ -337,9 +337,9 @@ class GameTree(TreeTable):
     def _check_new(self) -> None:
         if not self.is_new:
             raise ValueError(
-                f"The tree of {brief(self.source)} already has {self.num_nodes} nodes "
-                f"and {self.num_infosets} infosets, and solvers or policies may use "
-                "their numbering; use a new GameTree."
+                f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
+                f"{self.num_infosets} infosets already, and solvers or policies may "
+                "use their numbering; use a new GameTree."
             )
 
     # --- dropping nodes, states of nodes -------------------------------------
