@@ -84,7 +84,7 @@ flags.DEFINE_integer("seed", 0, "Of the drawing of runs.", lower_bound=0)
 def cut_everything() -> None:
     """Lets all passes and batches be shared, and cuts trees into small pieces."""
     small: dict[str, dict[str, Any]] = {
-        "tree.whole": {
+        "arenas.tree.cutting": {
             "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,

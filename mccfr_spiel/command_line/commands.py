@@ -22,7 +22,8 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
 from mccfr_spiel.arenas.choosing import answers
-from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.phrases import said_at
 from mccfr_spiel.arenas.needs import EVALUATION, Needs, needs_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyspiel
 from absl import flags
 
-from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import (
     OverdueError,

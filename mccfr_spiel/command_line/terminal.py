@@ -18,7 +18,8 @@ from typing import Annotated, Any
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT, STRINGS_WAY_OUT
+from mccfr_spiel.arenas.infosets.declarations import STRINGS_WAY_OUT
+from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT
 from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT

@@ -29,7 +29,9 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.declarations import check_length
+from mccfr_spiel.arenas.infosets.identity import same_game, same_name
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
@@ -133,7 +135,7 @@ def sampled_returns(
             `twin` is True and the game has none.
         GameError: returns are not as the game declares.
     """
-    loaded = loading.load_game(game)
+    loaded = load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     _check_confidence(confidence)
@@ -147,7 +149,7 @@ def sampled_returns(
         returns = None
     if returns is None:
         if any(one.needs_turns() for one in asked):
-            loaded = loading.turn_based(loaded)
+            loaded = turn_based(loaded)
         generator = np.random.Generator(np.random.PCG64(seed))
         act = functools.partial(_draw_moves, asked, generator)
         how = declared, ChanceMoves(), generator, act
@@ -218,7 +220,7 @@ def _play(
     is_sequential = game.get_type().dynamics != simultaneous
     try:
         while not state.is_terminal():
-            loading.check_length(game, state.move_number())
+            check_length(game, state.move_number())
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
             elif is_sequential and state.current_player() < 0:
@@ -293,7 +295,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     tree = policy.tree
     if isinstance(tree, Names) or tree.abstraction is not None:
         return None
-    if not (tree.source is game or loading.same_game(tree.source, game)):
+    if not (tree.source is game or same_game(tree.source, game)):
         return None
     hashes = hashes_of(tree, policy.num_infosets)
     if hashes is None:
@@ -446,11 +448,11 @@ def duplicate_returns(
         ValueError: an argument is out of range; the game has not two players; a policy
             is of another game, or is none.
     """
-    source = loading.load_game(game)
+    source = load_game(game)
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
     _check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
-    loaded = loading.turn_based(source)
+    loaded = turn_based(source)
     bots = [bots_of(one, source, seed) for one in (first, second)]
     declared = declared_by(loaded)
     means, chance = np.zeros(deals), ChanceMoves()
@@ -497,7 +499,7 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
             known = "uniform, call and raise"
             raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
     its_game = given.game if isinstance(given, SequencePolicy) else game
-    if not loading.same_name(*map(loading.turn_based, (its_game, game))):
+    if not same_name(*map(turn_based, (its_game, game))):
         raise ValueError(
             f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
             "played."

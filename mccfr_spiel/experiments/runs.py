@@ -28,7 +28,7 @@ import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.arenas.choosing import takes_worlds
-from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import folders
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum

@@ -27,10 +27,11 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
-from mccfr_spiel.arenas.choosing import STORES, refuse_everywhere
-from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.choosing import refuse_everywhere
+from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.request import STORES
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string

@@ -37,7 +37,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
-from mccfr_spiel.arenas.infosets.loading import content_print, load_game, module_of
+from mccfr_spiel.arenas.infosets.identity import content_print, module_of
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import folders, refusals
 from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import num_cores

@@ -22,12 +22,13 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.arenas.choosing import Game, Limits, choose_arena
+from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.infosets.lock import reads, runs, steps
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.request import Game, Limits
+from mccfr_spiel.arenas.tree.cutting import checked_threads
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
-from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout

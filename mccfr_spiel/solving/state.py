@@ -21,9 +21,10 @@ from mccfr_spiel.algorithms import (
     OwnRule,
 )
 from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
-from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
+from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
+from mccfr_spiel.arenas.tree_pass import PrunedEngine
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import (

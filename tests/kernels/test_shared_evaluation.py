@@ -8,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from tests.small_games import named
 from tests.vectors import GOOFSPIEL, KUHN_3
@@ -22,8 +22,8 @@ GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 def share_small_trees(monkeypatch):
     """Cuts small trees into blocks of a few infosets; stacks are too small at first."""
     monkeypatch.setattr("mccfr_spiel.kernels.traversal.HEIGHT", 2)
-    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK_AT_ONCE", 1)
 
 
 def policy_of(tree, seed=2) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing, tree_arenas
-from mccfr_spiel.arenas.tree import whole as cutting
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.kernels import batches, shared_walks, teams, tickets
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
@@ -93,7 +93,7 @@ def test_slices_stretches_and_room_of_any_size_change_no_bit(
     nodes, room, batch, helped, monkeypatch
 ):
     monkeypatch.setattr(sharing, "_NODES_OF_SLICE", nodes)
-    monkeypatch.setattr(sharing, "_HEIGHT", room[0])
+    monkeypatch.setattr(sharing, "STACK_HEIGHT", room[0])
     monkeypatch.setattr(sharing, "_ROOM", room[1])
     for sampling in (ms.EXTERNAL, ms.OUTCOME):
         assert_equal_for_all(whole(KUHN_3), batched(sampling, batch), (1, 3), helped)

@@ -6,7 +6,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from tests.small_games import named
 from tests.test_solver import RULES, modern
 from tests.vectors import GOOFSPIEL, KUHN_3, bits
@@ -27,10 +27,10 @@ FULL_ALGORITHMS = {
 @pytest.fixture(autouse=True)
 def cut_small_trees(monkeypatch):
     """Cuts small trees into blocks of a few infosets."""
-    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(cutting, "MOST_BLOCKS", 12)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK_AT_ONCE", 1)
 
 
 @pytest.mark.parametrize(

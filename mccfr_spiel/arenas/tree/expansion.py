@@ -22,6 +22,7 @@ from mccfr_spiel.arenas.rules.state_checks import (
     tell_history,
 )
 from mccfr_spiel.arenas.tree.nodes import UNCOUNTED
+from mccfr_spiel.arenas.tree.size_forecast import refuse_larger_tree
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.limits import TreeFullError, resident, too_many_nodes
 
@@ -80,7 +81,7 @@ def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
         tree.check_length(state)
         if not is_forecast:
             is_forecast = True
-            tree.refuse_if_larger(most)
+            refuse_larger_tree(tree, most)
         counted = budget.taken - budget.held(UNCOUNTED) - taken
         budget.measured(UNCOUNTED, max(resident() - process - counted, 0))
         if budget.left < 0 or budget.taken - taken > most_memory:

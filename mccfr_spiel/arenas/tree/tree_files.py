@@ -14,12 +14,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import (
-    content_print,
-    has_name,
-    load_game,
-    saved_game,
-)
+from mccfr_spiel.arenas.infosets.identity import content_print, has_name
+from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames, TextNames
 from mccfr_spiel.arenas.rules.row_table import RowTable
 from mccfr_spiel.arenas.rules.rule_expansion import Expansion

@@ -6,9 +6,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.arenas import sharing
+from mccfr_spiel.arenas import grouped_walks
 from mccfr_spiel.arenas.rules import rule_store, walks
-from mccfr_spiel.kernels import apply, teams
+from mccfr_spiel.kernels import batches, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
 from tests.arenas.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
@@ -27,7 +27,7 @@ def calls(monkeypatch) -> list[tuple[int, int]]:
         The number of threads and the status of each call.
     """
     if not IS_COMPILED:
-        monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, 2**18))
+        monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2**18))
     calls, run = [], teams.run
 
     def recorded_run(work, num_threads, *arguments, **more):
@@ -92,8 +92,8 @@ def test_three_threads_equal_one_thread(row, calls):
 
 @pytest.mark.parametrize("room", [1, 8])
 def test_initial_capacity_changes_no_bit(room, calls, monkeypatch):
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", room)
-    monkeypatch.setattr(sharing, "_HEIGHT", 2)
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", room)
+    monkeypatch.setattr(grouped_walks, "STACK_HEIGHT", 2)
     for batch in (MANY, 4 * MANY):  # one stretch, several stretches
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
@@ -102,14 +102,14 @@ def test_initial_capacity_changes_no_bit(room, calls, monkeypatch):
 
 def test_ctrl_c_during_growth_changes_no_bit(monkeypatch):
     """The enlarged arrays must fit when the solver continues."""
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", 1)
     solvers = [started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2)]
     uninterrupted, other = solvers
     uninterrupted.iterate(3)
     frame_of, left = walks.frame_of, iter([0, 0, 0, 0, 1])  # in the second growth
 
     def interrupted(task, *records):
-        if task is sharing._NO_TASK and next(left, 0):
+        if task is grouped_walks._NO_TASK and next(left, 0):
             raise KeyboardInterrupt
         return frame_of(task, *records)
 

@@ -17,12 +17,8 @@ from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.plain_rules import check_sizes
 from mccfr_spiel.arenas.rules.rule_expansion import expand_rules
-from mccfr_spiel.common.checkpoint import (
-    Contents,
-)
-from mccfr_spiel.common.folders import (
-    CheckpointError,
-)
+from mccfr_spiel.common.checkpoint import Contents
+from mccfr_spiel.common.folders import CheckpointError
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names
 from tests.arenas.rules.mistaken import (
@@ -129,19 +125,19 @@ def test_games_without_rules_are_refused_without_a_tree():
         Solver(
             ONE_CARD, abstraction=pyspiel.State.information_state_string, store="none"
         )
-    with pytest.raises(ValueError, match="store='some' is not one of auto, tree, none"):
+    with pytest.raises(
+        ValueError, match="Unknown store='some'; use one of auto, tree, none"
+    ):
         Solver(ONE_CARD, store="some")
 
 
 def test_trees_and_stores_without_nodes_do_not_mix():
-    with pytest.raises(ValueError, match=r"58 nodes .* already, .* give the game inst"):
+    with pytest.raises(ValueError, match=r"58 nodes .* already, .* pass the game inst"):
         Solver(GameTree(ONE_CARD).expand_all(), store="none")
     first = Solver(GameTree(ONE_CARD), seed=1, store="none")
-    with pytest.raises(
-        ValueError, match=r"keeps no nodes, .* Give the solver the game"
-    ):
+    with pytest.raises(ValueError, match=r"keeps no nodes, .* Pass the game"):
         Solver(first.tree, ms.EXTERNAL_SAMPLING, store="tree")
-    with pytest.raises(ValueError, match=r"keep no nodes, .* Give the game instead"):
+    with pytest.raises(ValueError, match=r"keeps no nodes, .* Pass the game instead"):
         Solver(first.tree, ms.CFR)
     # Solvers may share a store without nodes.
     second = Solver(first.tree, seed=2)

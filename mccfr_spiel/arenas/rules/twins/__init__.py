@@ -2,7 +2,7 @@
 
 `twin_of` looks up the twin of a game. It trusts the name and parameters of the game, so
 callers must first verify that these identify the game
-(`infosets.loading.told_by_string`). `difference_to` plays a game and its twin and
+(`infosets.identity.told_by_string`). `difference_to` plays a game and its twin and
 compares all that solvers see.
 """
 
