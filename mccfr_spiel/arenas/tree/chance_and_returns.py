@@ -6,15 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError
+from mccfr_spiel.arenas.rules.state_checks import check_probs, check_returns
 from mccfr_spiel.arenas.tree.met_infosets import hold_list
 from mccfr_spiel.common.arrays import (
     TERMINAL,
     reserve,
 )
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.experiments.settings import (
-    description,
-)
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
 """The budget's name for chance distributions and vectors of returns, and the bytes that
@@ -49,7 +48,7 @@ class Distributions:
             GameError: it is no distribution.
             MemoryBudgetError: it does not fit the budget.
         """
-        description.check_probs(self._name, probs)
+        check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
@@ -84,7 +83,7 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: description.Declared, budget: Budget) -> None:
+    def __init__(self, declared: Declared, budget: Budget) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
@@ -98,12 +97,12 @@ class Payoffs:
             MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
-            raise description.GameError(
+            raise GameError(
                 f"{self._declared.name} has a state where nobody acts "
                 f"(current_player() is {TERMINAL}), but which is not terminal "
                 "(is_terminal())."
             )
-        self._declared = description.check_returns(self._declared, returns)
+        self._declared = check_returns(self._declared, returns)
         hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)

@@ -8,10 +8,8 @@ from mccfr_spiel.arenas.infosets.identity import seen_at
 from mccfr_spiel.arenas.rules.declarations import (
     GameError,
 )
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.experiments.settings import (
-    description,
-)
 
 _MOVES_OF_COPIES = 100
 """The most moves in the history that `check_copies` follows."""
@@ -55,5 +53,5 @@ def _alias(game: pyspiel.Game, state: pyspiel.State, fault: str) -> GameError:
         f"{brief(game)}: {fault}. Its states share something that moves change, such "
         "as a list of the class: make it in __init__, and copy it in clone()."
     )
-    description.tell_history(error, state)
+    tell_history(error, state)
     return error
