@@ -23,7 +23,8 @@ from starlette.responses import (
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mccfr_spiel.exploring.answers import CHANGING, FILES, READING, Answers, static_file
+from mccfr_spiel.exploring.page_api import CHANGING, READING, PageApi
+from mccfr_spiel.exploring.static_files import FILES, static_file
 from mccfr_spiel.exploring.views import plain
 
 HOST = "127.0.0.1"
@@ -45,10 +46,10 @@ _MOST_BYTES = 1_000_000
 """Of what a page sends."""
 
 
-def application(answers: Answers, token: str) -> ASGIApp:
+def application(answers: PageApi, token: str) -> ASGIApp:
     """The application: the page's files, and its questions.
 
-    Answers 421 to other hosts and 404 without the token.
+    PageApi 421 to other hosts and 404 without the token.
 
     Args:
         answers: to the questions.
@@ -114,7 +115,7 @@ def _refused(words: str, status: int = 400) -> Response:
 
 
 def opened(
-    answers: Answers, token: str, port: int
+    answers: PageApi, token: str, port: int
 ) -> tuple[uvicorn.Server, socket.socket]:
     """The server of an application, and a socket that listens on the loopback address.
 

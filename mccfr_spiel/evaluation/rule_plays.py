@@ -1,0 +1,171 @@
+"""Rule plays."""
+
+import copy
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
+from mccfr_spiel.arenas.rules.kernel import row_hash
+from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.tree.twin_choice import compiled_rules, known_twin
+from mccfr_spiel.common.checkpoint import pack_strings
+from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.tables import DONE, GROW
+from mccfr_spiel.policies.names import MOST_OFF, Names
+from mccfr_spiel.policies.policy import (
+    SequencePolicy,
+)
+
+_DRAWS = 1 << 16
+"""Numbers drawn at a time in plays over compiled rules."""
+
+
+_NO_LIMIT = 2**60
+
+
+class Layer(NamedTuple):
+    """What a policy says at some infosets.
+
+    Attributes:
+        infosets: `[I]` of dtype INFOSET.
+        hashes: `[I]` uint64, see `hashes_of`.
+        actions: `[S]` the action of each sequence.
+        probs: `[S]` its probability.
+    """
+
+    infosets: np.ndarray
+    hashes: np.ndarray
+    actions: np.ndarray
+    probs: np.ndarray
+
+
+def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
+    """What a policy says, in layers of which the first that has an infoset counts; None
+    if it cannot be told from tables of this game alone."""
+    if not isinstance(policy, SequencePolicy):
+        found = getattr(policy, "layers", None)
+        return None if found is None else found(game)
+    tree = policy.tree
+    if isinstance(tree, Names) or tree.abstraction is not None:
+        return None
+    if not (tree.source is game or loading.same_game(tree.source, game)):
+        return None
+    hashes = hashes_of(tree, policy.num_infosets)
+    if hashes is None:
+        return None
+    infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
+    sums = np.add.reduceat(probs, infosets["first_sequence"])
+    if not ((abs(sums - 1) < MOST_OFF).all() and (probs >= 0).all()):
+        return None  # plays through pyspiel tell in words what is wrong
+    return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
+
+
+def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
+    """`[count]` the hashes by which plays find the first infosets of a tree; None if
+    there are none: the game has no twin, or the tree does not use the game's rules."""
+    if description.rules_of(tree.game) is not None:
+        uses_rules = getattr(tree, "rules", None) is not None
+        return tree.infosets["place"][:count] if uses_rules else None
+    if known_twin(tree.game) is None:
+        return None
+    packed = pack_strings(itertools.islice(tree.infoset_names, count))
+    players = tree.infosets["player"][:count].astype(np.uint8)
+    hashes = np.zeros(count, np.uint64)
+    _hash_strings(packed["text"], packed["ends"], players, hashes)
+    return hashes
+
+
+@jit
+def _hash_strings(text, ends, players, hashes):
+    """Hashes each player with the string behind it."""
+    start = 0
+    for infoset in range(len(ends)):
+        row = np.empty(1 + ends[infoset] - start, np.uint8)
+        row[0] = players[infoset]
+        row[1:] = text[start : ends[infoset]]
+        hashes[infoset] = row_hash(row, len(row))
+        start = ends[infoset]
+
+
+def returns_by_rules(
+    game: pyspiel.Game,
+    policies: Sequence[Any],
+    plays: int,
+    seed: int,
+    twin: bool | None = None,
+) -> np.ndarray | None:
+    """`[plays, P]` the returns of plays.
+
+    Args:
+        game: which is played.
+        policies: `[P]` the policy of each player.
+        plays: how many.
+        seed: of numpy's PCG64.
+        twin: see `compiled_rules`.
+
+    Returns:
+        None if `rules_faced` gives none, or something about a play is odd, which plays
+        through pyspiel tell in words.
+    """
+    rules = rules_faced(game, policies, -1, twin)
+    if rules is None:
+        return None
+    store = RuleStore(rules, Budget(_NO_LIMIT))
+    path, tree = store.new_path(), store.tree_of_node()
+    results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
+    frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
+    generator = np.random.Generator(np.random.PCG64(seed))
+    draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
+    # Each pass plays until fewer draws are left than the longest history takes.
+    while status == GROW:
+        more = generator.random(max(_DRAWS, len(path.history)))
+        draws = np.concatenate([draws[cursor[1] :], more])
+        cursor[1] = 0
+        status = play(frame, store.called, draws, cursor, results)
+    return results if status == DONE else None
+
+
+def rules_faced(
+    game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
+) -> description.BoundRules | None:
+    """The rules of the game that a player faces while the others follow policies.
+
+    Args:
+        game: to which the policies belong.
+        policies: `[P]` the policy of each player.
+        player: the one who follows no policy; -1 if all do.
+        twin: see `compiled_rules`.
+
+    Returns:
+        None if the game has no compiled rules, or is so small that its twin's would
+        save no time; or if a policy is no table of this game.
+    """
+    parts: list[tuple[np.ndarray, ...]] = []
+    first_of_layer = 0
+    for other in [one for one in range(len(policies)) if one != player]:
+        layers = layers_of(policies[other], game)
+        if layers is None:
+            return None
+        for infosets, hashes, actions, probs in layers:
+            mine = infosets["player"] == other
+            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
+            counts = infosets["num_actions"][mine].astype(np.int64)
+            parts.append((hashes[mine], starts, counts, actions, probs))
+            first_of_layer += len(probs)
+    rules = compiled_rules(game, "walking", twin=twin) if parts else None
+    if rules is None:  # also in a game of one player, where nobody is asked for
+        return None
+    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
+    rows = hashes, starts[first], counts[first], *said
+    faced = copy.copy(rules)
+    faced.faced = np.array([player]), rules.new_text(), *rows
+    return faced

@@ -1,0 +1,1 @@
+"""Drawings of small game trees as SVG, PDF or PNG."""
