@@ -17,7 +17,6 @@ from mccfr_spiel.policies.policy import SeatBot
 _RUNOUTS = 1_000
 """Ways in which chance is followed to the end at a decision, for all hands together."""
 
-
 _MOST_DEALS = 100_000
 """More hands, or ways to deal them, would take a second for each deal."""
 

@@ -21,10 +21,8 @@ from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 HORIZON = 1000
 """Of the schedules in the league. Beyond it their parameters stay."""
 
-
 MOST_NODES = 2_000_000
 """Games with more are not expanded to be measured: they are too large for passes."""
-
 
 ENTRANTS: dict[str, Algorithm] = {
     **{name: one for name, one in ALGORITHMS.items() if name != "omd"},

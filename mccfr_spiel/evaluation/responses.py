@@ -23,7 +23,6 @@ from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
 
-
 _MAX_NODES = 1_000_000
 """An external walk over this many nodes takes some ten seconds, and the clock is read
 only between walks."""

@@ -16,7 +16,6 @@ Textbook = Callable[
 """A rule on lists: (policy, memory, gradient, parameters, t) -> the next policy, the
 next memory, and the value."""
 
-
 _TOLERANCE = 1e-9
 
 

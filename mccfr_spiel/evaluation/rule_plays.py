@@ -27,7 +27,6 @@ from mccfr_spiel.policies.policy import (
 _DRAWS = 1 << 16
 """Numbers drawn at a time in plays over compiled rules."""
 
-
 _NO_LIMIT = 2**60
 
 

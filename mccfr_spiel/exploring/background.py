@@ -1,4 +1,5 @@
-"""Calls that run in threads of their own."""
+"""`Work`: a call that runs in a thread, for whose result a request can wait a
+little."""
 
 import concurrent.futures
 import threading
@@ -7,34 +8,36 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 PATIENCE = 0.2
-"""Seconds that an answer waits for work in another thread, before it says that the work
-goes on."""
-
+"""Seconds that a request waits for a thread before it answers "working"."""
 
 LONG = 10.0
-"""That an answer waits for what most often is there: a tree of hands, or the policy
-that a page begins to change."""
-
+"""Seconds that a request waits for results that are usually available soon: a tree of
+hands, or the policy that a page begins to change."""
 
 _Result = TypeVar("_Result")
 
 
 class WorkingError(ValueError):
-    """Work in another thread goes on; the page asks again, or says so."""
+    """The result is not available yet; the page repeats its request or shows the
+    message."""
 
 
 class Work(Generic[_Result]):
-    """A call that runs in a thread, from when it is begun or first asked for; `words`
-    say that it goes on."""
+    """A call that runs in a thread, started by `begin` or by the first request for its
+    result.
 
-    def __init__(self, call: Callable[[], _Result], words: str = "") -> None:
-        """Begins nothing yet."""
-        self._call, self.words = call, words
+    Attributes:
+        message: text of the WorkingError while the call is running.
+    """
+
+    def __init__(self, call: Callable[[], _Result], message: str = "") -> None:
+        """Stores the call without starting it."""
+        self._call, self.message = call, message
         self._lock, self._began = threading.Lock(), 0.0
         self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
 
     def begin(self) -> "Work[_Result]":
-        """Starts the call unless it has begun; returns itself."""
+        """Starts the call unless it has been started; returns `self`."""
         with self._lock:
             if not self._began:
                 self._began = time.monotonic()
@@ -44,38 +47,39 @@ class Work(Generic[_Result]):
     def _run(self) -> None:
         try:
             self._future.set_result(self._call())
-        except Exception as error:  # games raise what they like; the page says it
+        except Exception as error:  # a game's code may raise any; the page shows it
             self._future.set_exception(error)
-        # It may hold what holds this work, and a cycle is freed only by the garbage
-        # collector, which does not notice memory of NumPy's.
+        # Breaks reference cycles through the call: only the garbage collector would
+        # free them, and NumPy's memory does not trigger the garbage collector.
         del self._call
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result or an error."""
+        """Whether the call has returned or raised an error."""
         return self._future.done()
 
     @property
     def error(self) -> BaseException | None:
-        """What the call raised; None if it raised nothing, or not yet."""
+        """The exception that the call raised; None if it returned or is still
+        running."""
         return self._future.exception() if self.is_done else None
 
     def result(self, seconds: float | None = PATIENCE) -> _Result:
-        """What the call returned.
+        """Waits for the call and returns its result.
 
         Args:
-            seconds: to wait, counted from the beginning of the call, so repeated
-                questions do not add up; None for as long as it takes.
+            seconds: timeout, measured from the start of the call, so that repeated
+                requests do not add up; None waits without a limit.
 
         Raises:
-            ValueError: the call raised an error, whose words these are.
-            WorkingError: it is not done yet.
+            ValueError: the call raised an error; the message is the error's.
+            WorkingError: the call is still running.
         """
         self.begin()
         if seconds is not None:
             seconds = max(self._began + seconds - time.monotonic(), 0.0)
         if not concurrent.futures.wait([self._future], seconds).done:
-            raise WorkingError(self.words)
+            raise WorkingError(self.message)
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
         return self._future.result()

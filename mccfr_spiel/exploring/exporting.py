@@ -1,4 +1,8 @@
-"""Exporting."""
+"""`export`: writes the page of a small game into one HTML file that needs no server.
+
+The file embeds, as JSON, the answers to all requests that the page can make about
+states and infosets. The page's own code is the same as with a server.
+"""
 
 import base64
 import hashlib
@@ -22,10 +26,10 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import plain, state_view, words_known_to
 
 MAX_EXPORTED_NODES = 20_000
-"""Of a game that is exported: about 10 MB."""
-
+"""The largest tree that can be exported, which makes a file of about 10 MB."""
 
 _BELIEFS = 20
+"""The largest number of histories per infoset in the file."""
 
 
 def export(
@@ -35,14 +39,13 @@ def export(
 ) -> None:
     """Writes the page of a small game into one file.
 
-    It has all of the page but the change of a policy and solving on, for which its
-    reader is told to use the server.
+    An exported page cannot change policies or solve; it refers its reader to the
+    server.
 
     Args:
-        subject: what to look at.
-        path: of the file, which appears whole or not at all.
-        tell: is called with a line that says how large the file will be, before it is
-            written.
+        subject: the game and the policies to show.
+        path: the file, which is written atomically.
+        tell: receives a line with the size of the file before it is written.
 
     Raises:
         ValueError: the game has more than MAX_EXPORTED_NODES nodes, or no tree.
@@ -54,8 +57,8 @@ def export(
         raise ValueError(f"A page in one file needs the game's whole tree. {why}")
     if tree.num_nodes > MAX_EXPORTED_NODES:
         raise ValueError(
-            f"{brief(subject.source)} has {tree.num_nodes:,} nodes; a page in one file "
-            f"can have {MAX_EXPORTED_NODES:,}. Open the page with its server instead."
+            f"{brief(subject.source)} has {tree.num_nodes:,} nodes; an exported page "
+            f"can have {MAX_EXPORTED_NODES:,}. Use explore to open it with a server."
         )
     data = page(contents(subject, tree)).encode()
     tell(f"Writing {in_words(len(data))} to {path}.")
@@ -63,16 +66,18 @@ def export(
 
 
 def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
-    """All that the page of a small game may ask.
+    """The answers to all requests of a small game's page.
 
-    Its `states` are keyed by the moves before them, as the page's links are.
+    The keys of `states` are the actions of the history, joined by commas, as in the
+    page's links.
     """
-    answers = PageApi(subject)
+    api = PageApi(subject)
     states, infoset_of, strings, grid_of = {}, {}, {}, {}
     first: dict[int, str] = {}  # infoset -> the key of one of its states
     grids: dict[tuple[int, ...], str] = {}  # public moves -> the key of a first state
     without_grid = ""
-    # One pass takes a history off the stack and puts those with one move more on.
+    # Depth-first over all histories: each pass pops a history, stores the view of its
+    # state, and pushes its continuations by one move.
     stack: list[list[int]] = [[]]
     while stack:
         history = stack.pop()
@@ -85,7 +90,7 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
             continue
         infoset_of[key] = infoset
         first.setdefault(infoset, key)
-        # States that differ in their deals only share a grid.
+        # States with the same public moves share a grid, whatever was dealt.
         hidden = len(deals(tree.game, history))
         if hidden:
             grid_of[key] = grids.setdefault((hidden, *history[hidden:]), key)
@@ -93,55 +98,55 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
             without_grid = key
     keys = [first[infoset] for infoset in range(tree.num_infosets)]
     policies = range(len(subject.candidates))
-    each = [_of_policy(answers, one, keys, grids.values()) for one in policies]
+    each = [_of_policy(api, index, keys, grids.values()) for index in policies]
     return {
-        "about": answers.about({}),
+        "about": api.about({}),
         "states": states,
         "strings": list(strings),
         "infoset_of": infoset_of,
         "grid_of": grid_of,
-        "no_grid": answers.grid({"history": without_grid}).get("none", ""),
-        "rows": answers.rows({}),
-    } | {name: [one[name] for one in each] for name in each[0]}
+        "no_grid": api.grid({"history": without_grid}).get("none", ""),
+        "rows": api.rows({}),
+    } | {name: [answers[name] for answers in each] for name in each[0]}
 
 
 def _of_policy(
-    answers: PageApi, which: int, keys: list[str], grids: Iterable[str]
+    api: PageApi, which: int, keys: list[str], grids: Iterable[str]
 ) -> dict[str, Any]:
-    """What the page may ask of one policy.
+    """The answers to all requests about one policy.
 
     Args:
-        answers: to the questions.
-        which: the policy.
-        keys: `[I]` the moves before a state of each infoset.
-        grids: the moves before states that have grids of their own.
+        api: answers the requests.
+        which: index of the policy.
+        keys: `[I]` the history of one state of each infoset.
+        grids: histories of one state for each different grid.
     """
-    mine, subject = {"policy": which}, answers.subject
+    mine, subject = {"policy": which}, api.subject
 
-    def numbers_of(number: int) -> Numbers:
-        return subject.evaluation(subject.candidate(number)).numbers(600.0)
+    def numbers_of(index: int) -> Numbers:
+        return subject.evaluation(subject.candidate(index)).numbers(600.0)
 
     numbers = numbers_of(which)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
-        rows = answers.list(mine | query)["rows"]
+        rows = api.list(mine | query)["rows"]
         return [(row["infoset"], row["amount"]) for row in rows]
 
     infosets = range(len(keys))
-    beliefs = [answers.belief(mine | {"number": infoset}) for infoset in infosets]
-    for one in beliefs:
-        one["left_out"] += len(one["rows"][_BELIEFS:])
-        del one["rows"][_BELIEFS:]
+    beliefs = [api.belief(mine | {"number": infoset}) for infoset in infosets]
+    for belief in beliefs:
+        belief["left_out"] += len(belief["rows"][_BELIEFS:])
+        del belief["rows"][_BELIEFS:]
     lists: dict[str, Any] = {k: listed(kind=k) for k in LISTS if k != "changed"}
-    lists["changed"] = []  # has a list for each other policy
+    lists["changed"] = []  # one list per policy to compare with
     for other in range(len(subject.candidates)):
         numbers_of(other)
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
-        "overviews": answers.overview(mine),
-        "infosets": [answers.state(mine | {"history": k})["infoset"] for k in keys],
-        "grids": {key: answers.grid(mine | {"history": key}) for key in grids},
+        "overviews": api.overview(mine),
+        "infosets": [api.state(mine | {"history": k})["infoset"] for k in keys],
+        "grids": {key: api.grid(mine | {"history": key}) for key in grids},
         "beliefs": beliefs,
         "rows_of_lists": [
             row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
@@ -151,8 +156,11 @@ def _of_policy(
 
 
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
-    """What a game against a policy needs at a state: what each player knows there, as
-    numbers of strings, and for each move the players who can tell it, as bits."""
+    """Data for a game against a policy without a server.
+
+    `knows` has, for each player, the number of the string of that player's information.
+    `seen` has, for each move, a bit mask of the players who can identify the move.
+    """
     if state.is_terminal():
         return {}
     players = range(state.num_players())
@@ -164,10 +172,11 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
 
 
 def page(values: dict[str, Any]) -> str:
-    """The whole page, with values in it that cannot end their own element.
+    """The whole page with embedded values.
 
-    Its policy of contents names the hashes of its script and its style, so a browser
-    runs and loads nothing else.
+    Escaping keeps the values from closing their own HTML element. The content security
+    policy lists the hashes of the script and the style, so that a browser runs and
+    loads nothing else.
     """
     scripts = [static_file(f"{one}.js") for one in ("saved", "page")]
     style = static_file("page.css")

@@ -1,4 +1,8 @@
-"""Grids."""
+"""Grids: the policy for all private cards of the acting player.
+
+A *deal* is a chance move at the beginning that exactly one player sees. A grid keeps
+all later moves of a history and replaces the acting player's deals.
+"""
 
 import itertools
 import math
@@ -13,7 +17,6 @@ from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.exploring.policy_numbers import Numbers
 from mccfr_spiel.exploring.positions import (
-    MAX_TOLD_MOVES,
     follow,
     known_to,
     name_of,
@@ -23,22 +26,23 @@ from mccfr_spiel.exploring.shown_policies import ShownPolicy
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 
-_NEVER = 1e-100
-"""The weight of hands that the player does not have, beside those that it has."""
+_MAX_HANDS = 4_000
+"""The largest number of hands in a grid."""
 
+_NEVER = 1e-100
+"""Weight of hands that the player never holds at a decision, so that their cells still
+have a mean."""
 
 _RANKS = "AKQJT98765432"
-
 
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
 
 
 class NoGridError(ValueError):
-    """The game, or the state, allows no grid; the message says why."""
+    """The game or the state has no grid; the message says why."""
 
 
 Ask = Callable[[pyspiel.State], dict[int, float]]
-
 
 Cards = dict[int, str]
 
@@ -51,41 +55,41 @@ def grid(
     tree: GameTree | None,
     numbers: Numbers | None,
 ) -> dict[str, Any]:
-    """The policy of the player who acts after a history, for all of its own cards.
+    """The policy of the player who acts after a history, for all cards of that player.
 
     Args:
         game: the turn-based game.
-        history: where a player acts.
-        ask: gives the policy at a state.
-        candidate: the policy. Without a tree each hand is taken to be visited in its
-            share of the walks that have found it, which is more than it can be.
-        tree: the whole tree, or None.
-        numbers: of the policy, or None.
+        history: a history after which a player acts.
+        ask: function that returns the policy's action probabilities at a state.
+        candidate: the policy. Without a tree, the visits of each hand are an equal
+            share of all walks, which overestimates them.
+        tree: the whole tree; None without one.
+        numbers: the numbers of the policy; None if unknown.
 
     Raises:
-        NoGridError: the game, or the history, allows no grid.
+        NoGridError: the game or the state has no grid.
     """
     state, _ = follow(game, None, history)
     player = int(state.current_player())
     if player < 0:
         raise NoGridError("A grid needs a state where a player acts: walk to one.")
     seers = deals(game, history)
-    own = [at for at, seer in enumerate(seers) if seer == player]
+    own = [index for index, seer in enumerate(seers) if seer == player]
     if not own:
         raise NoGridError(
-            "This game does not begin by dealing cards that one player alone sees, so "
-            "it has no grid."
+            "A grid needs a game that begins by dealing cards that only one player "
+            "sees; this game does not."
         )
-    choices = [_cards_at(game, at) for at in own]
-    if math.prod(map(len, choices)) > MAX_TOLD_MOVES:
+    choices = [_cards_at(game, index) for index in own]
+    if math.prod(map(len, choices)) > _MAX_HANDS:
         raise NoGridError(
-            f"There are more than {MAX_TOLD_MOVES:,} hands, too many to show."
+            f"A grid shows at most {_MAX_HANDS:,} hands; this game deals more."
         )
     names: dict[str, None] = {}  # of all hands' moves, in order
     rows: dict[str, Any] = {}
     for dealt in itertools.product(*choices):
         state = replayed(game, history, dict(zip(own, dealt, strict=True)), len(seers))
-        cards = (one[card] for one, card in zip(choices, dealt, strict=True))
+        cards = (deck[card] for deck, card in zip(choices, dealt, strict=True))
         label = " ".join(sorted(cards))
         if state is None or state.current_player() != player or label in rows:
             continue
@@ -101,57 +105,59 @@ def grid(
         row["probabilities"] = [*map(row["probabilities"].get, names)]
         if solver and tree is None and solver.algorithm.sampling.chance:
             row["visits"] = candidate.walks / len(rows)
-    found = [row["probabilities"] for row in rows.values()]
-    dealable = [name for one in choices for name in one.values()]
+    probabilities = [row["probabilities"] for row in rows.values()]
+    dealable = [name for deck in choices for name in deck.values()]
     has_ranks = len(own) == 2 and all(map(_CARD.fullmatch, dealable))
     return {
         "player": player,
         "actions": list(names),
         "rows": [*rows.values()],
-        "ranks": _by_ranks(rows, found) if has_ranks else None,
+        "ranks": _by_ranks(rows, probabilities) if has_ranks else None,
     }
 
 
 def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
-    """The policy of a subgame of hold'em at a decision, for all hands: their weights,
-    frequencies, EVs and equities, hand by hand and by ranks.
+    """The policy of a hold'em subgame at a decision, for all hands.
 
-    Behind a cell's frequencies stand the numbers that `extras` names.
+    Each hand has its weight, frequencies, EVs and equity. `ranks` has the same by
+    ranks; each cell holds the frequencies followed by the columns that `extras` names.
 
     Args:
         study: the policy.
-        history: the two hands that were dealt, which change nothing, and what followed.
+        history: the two dealt hands, which do not matter, and the moves after them.
 
     Raises:
-        NoGridError: nobody acts there.
+        NoGridError: no player acts after the history.
     """
     try:
-        found = study.decision(history[2:])
+        decision = study.decision(history[2:])
     except ValueError as error:
         raise NoGridError(str(error)) from error
-    weights = found.weights[found.player, found.hands]
+    frequencies, actions = decision.frequencies, decision.actions
+    weights = decision.weights[decision.player, decision.hands]
     largest = weights.max(initial=0.0)
     shares = weights / largest if largest > 0 else weights
-    extras = np.stack((shares, found.equities(), found.evs), axis=1)
-    names = [HAND_NAMES[hand] for hand in found.hands]
+    extras = np.stack((shares, decision.equities(), decision.evs), axis=1)
+    names = [HAND_NAMES[hand] for hand in decision.hands]
     keys = "label", "weight", "equity", "value", "probabilities", "values"
-    rows = zip(names, *extras.T, found.frequencies, found.action_evs, strict=True)
-    columns = np.hstack((found.frequencies, extras))
-    # Hands that are never here still have a mean, and a range is no mean by itself.
+    rows = zip(names, *extras.T, frequencies, decision.action_evs, strict=True)
+    columns = np.hstack((frequencies, extras))
+    # Hands without weight get a tiny one, so that their cells have a mean. The column
+    # of the weights itself is averaged without weights.
     parts = np.repeat(np.maximum(weights, _NEVER)[:, None], columns.shape[1], axis=1)
-    parts[:, len(found.actions)] = 1.0
+    parts[:, len(actions)] = 1.0
     total = weights.sum()
-    first = 0 if found.actions[0] == "Fold" else 1
+    first = 0 if actions[0] == "Fold" else 1
     deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
     return {
-        "player": found.player,
-        "next": [[*deal, *history[2:], first + k] for k in range(len(found.actions))],
-        "actions": list(found.actions),
+        "player": decision.player,
+        "next": [[*deal, *history[2:], first + k] for k in range(len(actions))],
+        "actions": list(actions),
         "extras": ["Range", "Equity", "EV"],
-        "words": found.words,
+        "words": decision.words,
         "totals": [
             weights @ column / total if total > 0 else None
-            for column in np.nan_to_num(found.frequencies).T
+            for column in np.nan_to_num(frequencies).T
         ],
         "evs": study.evs,
         "pot": study.subgame.betting.pot,
@@ -161,7 +167,7 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
 
 
 def word_of_deals(game: pyspiel.Game) -> str:
-    """What a game begins by dealing, as the page calls it; "" if it deals nothing."""
+    """The page's heading for the private deals, such as "Cards"; "" without deals."""
     state = game.new_initial_state()
     if not state.is_chance_node():
         return ""
@@ -171,15 +177,15 @@ def word_of_deals(game: pyspiel.Game) -> str:
 
 
 def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
-    """For each move of chance at the beginning, who alone sees it.
+    """The one player who sees it, for each chance move at the beginning.
 
-    A move that nobody or several players see ends the list.
+    The list ends before the first move that no player or several players see.
     """
     state, seers = game.new_initial_state(), []
     for action in history:
         if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
-        # It is enough to tell the outcome from one other, whichever.
+        # A player who sees the outcome can tell it from any other one.
         other = next(move for move in state.legal_actions() if move != action)
         ways = state.child(action), state.child(other)
         seen = [
@@ -194,31 +200,32 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     return seers
 
 
-def _cards_at(game: pyspiel.Game, at: int) -> Cards:
-    """What could be dealt at one place if all the deals before were others: action ->
-    the card's name."""
-    found: Cards = {}
-    # Two different ways to get there know all the cards, whatever was dealt before.
+def _cards_at(game: pyspiel.Game, index: int) -> Cards:
+    """The cards that the chance move number `index` may deal: action -> card name."""
+    cards: Cards = {}
+    # Earlier deals remove cards. The two histories that always deal the first or the
+    # last card remove different ones, so each card appears in one of them.
     for way in (0, -1):
         state = game.new_initial_state()
-        for _ in range(at):
+        for _ in range(index):
             state.apply_action(state.legal_actions()[way])
         moves = state.legal_actions()
         for move, name in zip(moves, loading.names_at(state, -1, moves), strict=True):
-            found[move] = loading.card_in(game, name)
-    return dict(sorted(found.items()))
+            cards[move] = loading.card_in(game, name)
+    return dict(sorted(cards.items()))
 
 
 def replayed(
     game: pyspiel.Game, history: Sequence[int], cards: dict[int, int], num_deals: int
 ) -> pyspiel.State | None:
-    """The state after a history with other deals; None if it is not possible.
+    """The state after a history with other deals; None if such a state does not exist.
 
     Args:
         game: the game.
-        history: what is played.
-        cards: place of a deal -> the action that is dealt there.
-        num_deals: deals that are not given give way where their card is taken.
+        history: the actions of the history.
+        cards: index of a deal -> the action to deal there.
+        num_deals: number of deals in the history. Deals that are not in `cards` change
+            if their card is taken.
     """
     state = game.new_initial_state()
     taken = set(cards.values())
@@ -239,24 +246,26 @@ def _by_ranks(
     numbers: Iterable[Any],
     weights: Iterable[Any] = itertools.repeat(1.0),
 ) -> dict[str, Any]:
-    """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
-    has the means over its suits that have a number.
+    """A 13 x 13 table of two-card hands by ranks: suited above the diagonal, others
+    below.
+
+    A cell is the weighted mean over its hands; NaN entries do not count.
 
     Args:
-        hands: the names of hands.
-        numbers: `[columns]` of each hand.
-        weights: of each hand, one for all its numbers or `[columns]`.
+        hands: names of the hands.
+        numbers: `[columns]` for each hand.
+        weights: for each hand one weight, or `[columns]` weights.
     """
-    found: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
+    members: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
     for hand, of_hand, weight in zip(hands, numbers, weights, strict=False):
-        rank, suit, other, its = hand.replace(" ", "")
-        high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
-        place = (high, low) if suit == its else (low, high)
-        found.setdefault(place, []).append((of_hand, weight))
+        rank, suit, rank2, suit2 = hand.replace(" ", "")
+        high, low = sorted((_RANKS.index(rank), _RANKS.index(rank2)))
+        cell = (high, low) if suit == suit2 else (low, high)
+        members.setdefault(cell, []).append((of_hand, weight))
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
-    for (row, column), pairs in found.items():
+    for (row, column), pairs in members.items():
         rows, parts = zip(*pairs, strict=True)
-        told = np.ma.masked_invalid(np.array(rows, np.float64))
-        mean: Any = np.ma.average(told, axis=0, weights=np.array(parts))
+        valid = np.ma.masked_invalid(np.array(rows, np.float64))
+        mean: Any = np.ma.average(valid, axis=0, weights=np.array(parts))
         cells[row][column] = mean.filled(np.nan)
     return {"labels": list(_RANKS), "cells": cells}

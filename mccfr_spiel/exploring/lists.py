@@ -1,4 +1,4 @@
-"""Lists."""
+"""Lists of infosets: search by text, and rankings by a number."""
 
 import contextlib
 import time
@@ -14,8 +14,7 @@ from mccfr_spiel.exploring.positions import histories_of, names_of
 from mccfr_spiel.exploring.views import knowledge
 
 SHOWN = 25
-"""Rows of a list, and of one search."""
-
+"""Rows of a list and of one search."""
 
 LISTS = {
     "reached": "Most reached",
@@ -23,60 +22,66 @@ LISTS = {
     "mixed": "Most mixed",
     "changed": "Differ most from the other policy",
 }
-"""The lists, by what the page calls them."""
-
+"""Headings of the lists, by the names that the page uses."""
 
 _SECONDS = 0.3
-"""Of one search; the page asks to go on."""
-
+"""Time limit of one search request; the page continues with another request."""
 
 _AT_ONCE = 256
 
 
-def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
-    """The infosets whose strings contain a text, as OpenSpiel has them or as people say
-    them, capitals or not, from a number on.
+def search(tree: GameTree, text: str, first: int = 0) -> dict[str, Any]:
+    """The infosets with a text in their information state, as string or display text.
 
-    It stops after some rows, or some time, and says where to go on.
+    The comparison ignores case. The search starts at infoset `first` and stops after
+    SHOWN rows or some time; `next` is the infoset to continue from, None at the end.
     """
-    wanted = wanted.casefold()
-    found: list[int] = []
-    count, at = tree.num_infosets, first
+    text = text.casefold()
+    matches: list[int] = []
+    count, infoset = tree.num_infosets, first
     end = time.monotonic() + _SECONDS
-    while at < count and len(found) < SHOWN:
-        if at % _AT_ONCE == 0 and time.monotonic() > end:
+    while infoset < count and len(matches) < SHOWN:
+        if infoset % _AT_ONCE == 0 and time.monotonic() > end:
             break
-        string, player = tree.info_state(at), int(tree.infosets[at]["player"])
-        words = loading.said_info_state(tree.game, player, string)
-        if wanted in f"{string}\n{words}".casefold():
-            found.append(at)
-        at += 1
-    return {"infosets": found, "next": at if at < count else None, "total": count}
+        string, player = tree.info_state(infoset), int(tree.infosets[infoset]["player"])
+        display_text = loading.said_info_state(tree.game, player, string)
+        if text in f"{string}\n{display_text}".casefold():
+            matches.append(infoset)
+        infoset += 1
+    next_infoset = infoset if infoset < count else None
+    return {"infosets": matches, "next": next_infoset, "total": count}
 
 
 def listed(
-    numbers: Numbers, tree: GameTree, kind: str, other: Numbers | None
+    numbers: Numbers, tree: GameTree, name: str, other: Numbers | None
 ) -> list[tuple[int, float]]:
-    """The first infosets by a number, and that number of each.
+    """The first infosets of a list, each with the number that ranks it.
+
+    | list | ranked by |
+    |---|---|
+    | "reached" | probability of reaching the infoset |
+    | "gain" | gain of a best response from its action there |
+    | "mixed" | entropy of the action probabilities in bits |
+    | "changed" | total variation distance between two policies |
 
     Args:
-        numbers: of the policy.
+        numbers: the numbers of the policy.
         tree: the whole tree.
-        kind: of LISTS.
-        other: the policy to compare with, for "changed".
+        name: a key of LISTS.
+        other: the numbers of the policy to compare with, for "changed".
 
     Raises:
-        ValueError: there is no such list, or nothing to compare with.
+        ValueError: the list is unknown, or `other` is missing.
     """
-    if kind not in LISTS:
-        raise ValueError(f"{kind!r} is none of the lists {', '.join(LISTS)}.")
+    if name not in LISTS:
+        raise ValueError(f"Unknown list {name!r}: expected one of {', '.join(LISTS)}.")
     chosen = numbers.policy[tree.num_players :]
     starts = tree.infosets["first_sequence"] - tree.num_players
-    if kind == "reached":
+    if name == "reached":
         amounts = numbers.reach * numbers.plan[tree.infosets["parent"]]
-    elif kind == "gain":
+    elif name == "gain":
         amounts = numbers.gains
-    elif kind == "mixed":  # by the entropy in bits
+    elif name == "mixed":  # by the entropy in bits
         logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
         amounts = np.add.reduceat(-chosen * logs, starts)
     elif other is None:
@@ -84,7 +89,7 @@ def listed(
     else:  # by the total variation distance
         apart = np.abs(chosen - other.policy[tree.num_players :]) / 2
         amounts = np.add.reduceat(apart, starts)
-    # Of equal amounts the infosets that are met first come first.
+    # A stable sort keeps the tree's order among equal amounts.
     first = np.argsort(-amounts, kind="stable")[:SHOWN]
     return [(int(i), float(amounts[i])) for i in first if amounts[i] > 0]
 
@@ -92,12 +97,11 @@ def listed(
 def row_of(
     tree: GameTree, policy: np.ndarray, infoset: int, visits: np.ndarray | None
 ) -> dict[str, Any]:
-    """An infoset in a list: whose it is, its string, its policy in words, and about how
-    often walks came there, if that is known."""
+    """An infoset in a list: player, string, the three most probable actions, visits."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
     names = loading.names_anywhere(tree.game, player, legal)
-    if any(map(str.isdecimal, names)):  # a state of it may tell them
+    if any(map(str.isdecimal, names)):  # a state of the infoset may have names
         with contextlib.suppress(TooManyError):
             names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:

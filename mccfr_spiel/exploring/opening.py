@@ -1,4 +1,4 @@
-"""Opening."""
+"""`explore`: opens a page in the browser that shows policies."""
 
 import importlib
 import os
@@ -22,32 +22,32 @@ def explore(
     *,
     port: int = 0,
 ) -> "Explorer":
-    """Opens a page in which a policy can be looked at, played with and changed.
+    """Opens a page to look at policies, play against them and change them.
 
         page = ms.explore(solver)
         page.url                      # open it in a browser
-        page.export("page.html")      # of a small game: one file that needs no server
+        page.export("page.html")      # small games: one file that needs no server
 
-    The page is served on the loopback address, so only this machine can reach it, and
-    only by the link, which has a random token. It shows the policies as they are now,
-    and is there until `stop`, or until the program ends; `wait` keeps a program from
-    ending.
+    The server listens on the loopback address, so only this machine can reach the page,
+    and only through its link, which contains a random token. The page shows a snapshot
+    of a solver's policies. It stays open until `stop` or the end of the program; `wait`
+    blocks until then.
 
-    What the page shows at a state, it finds there. What needs a pass over the game's
-    whole tree (values, best responses, lists) is computed beside, when it is first
-    asked for. A game of more than a million nodes has that only if its whole tree is
-    there: the solver's own, or one of `load_tree` that is given as `game`.
+    Policies at single states are shown at once. Values, best responses and lists need a
+    pass over the game's whole tree, which runs in a thread when the page first needs
+    it. Games with more than a million nodes have these only if a complete tree is
+    supplied: the solver's own, or a tree from `load_tree` that is passed as `game`.
 
     Args:
         what: a solver, a policy (see `nash_conv`), a folder of results or a file that
             `load_policy` reads; or a dictionary label -> one of these, to compare them.
-        game: the game or its whole tree; needed if it is not told by `what`. Policies
-            in files that have an abstraction need `GameTree(game, abstraction=...)`.
-        port: of the loopback address; by default one that is free.
+        game: the game or its whole tree; required if `what` does not name the game.
+            Policy files with an abstraction need `GameTree(game, abstraction=...)`.
+        port: port on the loopback address; 0 for a free one.
 
     Raises:
         ImportError: the extra `explore` is not installed.
-        ValueError: a policy is of another game, a file is damaged, or the port is in
+        ValueError: a policy is for another game, a file is damaged, or the port is in
             use.
         OSError: a file cannot be read.
     """
@@ -58,21 +58,27 @@ def explore(
     except ImportError as error:
         raise ImportError(
             "The page needs starlette and uvicorn: pip install 'mccfr_spiel[explore]'. "
-            "Without them, a page of a small game can be exported."
+            "Exporting the page of a small game works without them."
         ) from error
     return Explorer(subject, server, port)
 
 
 class Explorer:
-    """A page that is open.
+    """An open page.
 
     Attributes:
-        url: its link, which has a random token, and which nobody else should get.
-        subject: what it looks at.
+        url: the link. It contains a random token and should not be shared.
+        subject: the game and the policies that the page shows.
     """
 
     def __init__(self, subject: Subject, server: Any, port: int) -> None:
-        """Serves the page in a thread, by the module `server`; errors of `explore`."""
+        """Starts the server in a thread.
+
+        Args:
+            subject: the game and the policies to show.
+            server: the module `server`, which needs the extra `explore`.
+            port: see `explore`.
+        """
         self.subject, token = subject, secrets.token_urlsafe(24)
         self._answers = PageApi(subject)
         self._server, self._socket = server.opened(self._answers, token, port)
@@ -93,12 +99,12 @@ class Explorer:
         return html_line(repr(self))
 
     def wait(self) -> None:
-        """Keeps the program going until the page is stopped; Ctrl-C is heard."""
+        """Blocks until the page is stopped or the user presses Ctrl-C."""
         while self._thread.is_alive():
             self._thread.join(0.5)
 
     def stop(self) -> None:
-        """Closes the page: pending answers are finished, and a solve ends."""
+        """Closes the page: finishes pending answers and ends a running solve."""
         self._server.should_exit = True
         self._thread.join(5)
         self._answers.stop()

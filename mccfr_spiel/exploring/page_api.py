@@ -1,4 +1,8 @@
-"""Page API."""
+"""The requests of a page, by name, and their answers as JSON.
+
+This file validates everything that a page sends. The message of a ValueError is the
+page's error message.
+"""
 
 import threading
 from collections import OrderedDict
@@ -18,58 +22,53 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Visit
 
 WORKING = {"working": True}
-"""The answer while numbers are being computed; the page asks again."""
-
+"""The answer while a thread is computing the result; the page repeats its request."""
 
 MINE = "mine"
-"""What the page calls the policy that it has changed."""
-
+"""The page's name for the policy that it has changed."""
 
 READING = (
     *("about", "overview", "state", "odds", "belief", "search", "list"),
     *("grid", "rows", "visit"),
 )
-"""What is asked."""
-
+"""Requests that change nothing."""
 
 CHANGING = ("fix", "solve", "stop_solving", "undo", "deal", "move")
-"""What is done."""
-
+"""Requests that change the state of the open page."""
 
 MOST_VISITS = 16
-
+"""Open pages that the server keeps; the least recently used is dropped first."""
 
 _LONGEST_NAME = 64
 
-
 _LONGEST = 10_000
-
 
 Query = Mapping[str, Any]
 
 
 class PageApi:
-    """Answers for one subject.
+    """Answers the requests of all open pages about one subject.
 
     Attributes:
-        subject: what is looked at.
-        visits: the open pages, by the names that they have chosen.
+        subject: the game and the policies.
+        visits: open pages by the identifiers that they have chosen, least recently used
+            first.
     """
 
     def __init__(self, subject: Subject) -> None:
-        """Answers nothing yet."""
+        """Starts without open pages."""
         self.subject = subject
         self.visits: OrderedDict[str, Visit] = OrderedDict()
         self._lock, self._solve_lock = threading.Lock(), threading.Lock()
         self._solving: Visit | None = None  # the visit of the newest solve
 
     def stop(self) -> None:
-        """Ends the solve of a page, if one is running."""
+        """Ends the running solve, if any."""
         if self._solving is not None:
             self._solving.stop()
 
     def answer(self, name: str, query: Query) -> Any:
-        """The answer to a question of READING or CHANGING, or WORKING."""
+        """The answer to a request in READING or CHANGING, or WORKING."""
         try:
             return views.plain(getattr(self, name)(query))
         except WorkingError:
@@ -80,7 +79,7 @@ class PageApi:
     # --- what is asked ---------------------------------------------------------
 
     def about(self, _: Query) -> Any:
-        """The game, its policies, and how far its tree is."""
+        """The game, the policies and the state of the tree."""
         subject = self.subject
         kind, why = subject.state_of_tree()
         tree = subject.tree()
@@ -90,8 +89,8 @@ class PageApi:
             "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
             "policies": [
-                {"label": one.label, "iteration": one.iteration, "run": one.run}
-                for one in subject.candidates
+                {"label": p.label, "iteration": p.iteration, "run": p.run}
+                for p in subject.candidates
             ],
             "lists": lists.LISTS,
             "tree": kind,
@@ -106,13 +105,13 @@ class PageApi:
         kind, why = self.subject.state_of_tree()
         if kind == "none":
             return {"none": why}
-        found = self._numbers(query)
+        numbers = self._numbers(query)
         if self.subject.is_holdem:
-            return views.overview(found.evs, found.best_evs)
-        return views.overview(found.returns, found.best_returns)
+            return views.overview(numbers.evs, numbers.best_evs)
+        return views.overview(numbers.returns, numbers.best_returns)
 
     def state(self, query: Query) -> Any:
-        """A state, and the policy of who acts there."""
+        """A state, and the policies of the player who acts there."""
         tree = self.subject.tree()
         state, infoset = positions.follow(self.subject.game, tree, _history(query))
         answer: dict[str, Any] = {"state": views.state_view(state)}
@@ -122,35 +121,41 @@ class PageApi:
         return answer
 
     def odds(self, query: Query) -> Any:
-        """A policy at a state and nothing else, for many policies one by one."""
+        """The action probabilities of a policy at a state, and nothing else.
+
+        The page uses it to show many policies at the same state.
+        """
         state, _ = positions.follow(self.subject.game, None, _history(query))
         if state.current_player() < 0:
             return {"probabilities": None}
         view = views.infoset_view(self._candidate(query), state)
-        if view["probabilities"] is None:  # it is an array over the tree's sequences
+        if view["probabilities"] is None:  # an array over the tree's sequences
             view = self.state(query)["infoset"]
         return {"probabilities": view["probabilities"]}
 
     def belief(self, query: Query) -> Any:
-        """The histories of an infoset, and what a move there is worth at each."""
+        """The histories of an infoset, and the value of a move at each."""
         tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
         infoset, chosen = self._number(query), _integer(query, "chosen", -1)
         if chosen >= tree.infosets[infoset]["num_actions"]:
-            raise ValueError(f"chosen={chosen} is none of the moves there.")
+            raise ValueError(
+                f"chosen={chosen} is none of the moves there: expected 0 to "
+                f"{tree.infosets[infoset]['num_actions'] - 1}."
+            )
         return views.belief_view(tree, policy, infoset, chosen)
 
     def search(self, query: Query) -> Any:
-        """Infosets by text."""
+        """The infosets that contain a text."""
         tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
-        wanted = str(query.get("text", ""))[:_LONGEST]
-        found = lists.search(tree, wanted, max(_integer(query, "first", 0), 0))
+        text = str(query.get("text", ""))[:_LONGEST]
+        matches = lists.search(tree, text, max(_integer(query, "first", 0), 0))
         numbers = self._numbers_if_there(query)
         visits = None if numbers is None else numbers.visits
-        rows = [lists.row_of(tree, policy, i, visits) for i in found["infosets"]]
-        return {"rows": rows, "next": found["next"], "total": found["total"]}
+        rows = [lists.row_of(tree, policy, i, visits) for i in matches["infosets"]]
+        return {"rows": rows, "next": matches["next"], "total": matches["total"]}
 
     def list(self, query: Query) -> Any:
-        """The first infosets by some number."""
+        """The first infosets of a list."""
         tree, kind = self.subject.need_tree(), str(query.get("kind"))
         numbers, other = self._numbers(query), None
         if kind == "changed" and query.get("other"):
@@ -163,7 +168,7 @@ class PageApi:
         return {"rows": rows}
 
     def grid(self, query: Query) -> Any:
-        """The policy by private cards."""
+        """The policy for all private cards."""
         history = _history(query)
         try:
             if self.subject.is_holdem:
@@ -181,11 +186,11 @@ class PageApi:
             return {"none": str(error)}
 
     def rows(self, _: Query) -> Any:
-        """The rows of the run, as far as it is."""
+        """The results of the run so far."""
         return self.subject.rows() | {"policies": self.subject.update_policies()}
 
     def visit(self, query: Query) -> Any:
-        """What the page has changed."""
+        """The changes of the page."""
         return self._visit(query).view()
 
     # --- what is done ------------------------------------------------------------
@@ -200,15 +205,14 @@ class PageApi:
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
-        """Starts a solve, unless one is running for any page of this server."""
+        """Starts a solve, unless one is running for another page of this server."""
         iterations = _integer(query, "iterations", 500)
         visit, given = self._visit(query), self._given(query)
         with self._solve_lock:
             other = self._solving
             if other is not None and other is not visit and other.is_solving:
                 raise ValueError(
-                    "Another page of this server is solving: stop that, or wait for "
-                    "its end."
+                    "Another page of this server is solving: stop that solve or wait."
                 )
             visit.solve(given, iterations)
             self._solving = visit
@@ -220,12 +224,12 @@ class PageApi:
         return self.visit(query)
 
     def undo(self, query: Query) -> Any:
-        """Takes the last change back."""
+        """Removes the last change."""
         self._visit(query).undo()
         return self.visit(query)
 
     def deal(self, query: Query) -> Any:
-        """Begins a hand."""
+        """Starts a game against the policy."""
         visit, seat = self._visit(query), _integer(query, "seat", 0)
         ask = self._asker(query)
         visit.hand = PlayedGame(self.subject.game, seat, ask, visit.generator)
@@ -235,18 +239,21 @@ class PageApi:
         """Plays a move."""
         hand = self._visit(query).hand
         if hand is None:
-            raise ValueError("There is no hand yet: deal one.")
+            raise ValueError("No game is running: start one with Deal.")
         hand.move(_integer(query, "action", -1))
         return hand.view()
 
     # --- what queries name ---------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
-        """The page that asks. The least recent pages are forgotten, and their solves
-        end."""
+        """The page that sent the request. Drops the least recently used page, and ends
+        its solve, if there are too many."""
         name = str(query.get("visit", ""))
         if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
-            raise ValueError("The page did not say which one it is (visit=...).")
+            raise ValueError(
+                f"visit={name!r}: the page did not say which one it is. Expected an "
+                f"identifier of 1 to {_LONGEST_NAME} ASCII characters."
+            )
         with self._lock:
             visit = self.visits.pop(name, None) or Visit(self.subject)
             self.visits[name] = visit
@@ -257,11 +264,13 @@ class PageApi:
     def _number(self, query: Query) -> int:
         infoset = _integer(query, "number", -1)
         if not 0 <= infoset < self.subject.need_infosets().num_infosets:
-            raise ValueError(f"number={infoset} is none of the information sets.")
+            raise ValueError(
+                f"number={infoset} is none of the information sets of this game."
+            )
         return infoset
 
     def _given(self, query: Query, key: str = "policy") -> ShownPolicy:
-        """A policy that the page was given; the first one for the page's own."""
+        """A policy among the subject's; the first one for the page's own policy."""
         which = 0 if query.get(key) == MINE else _integer(query, key, 0)
         last = len(self.subject.candidates) - 1
         if not 0 <= which <= last:
@@ -277,11 +286,11 @@ class PageApi:
         return self.subject.evaluation(self._candidate(query, key))
 
     def _numbers(self, query: Query, key: str = "policy") -> Any:
-        """The numbers of a policy, or its Study."""
+        """The `Numbers` of a policy, or its `Study` in a hold'em subgame."""
         return self._evaluation(query, key).numbers()
 
     def _numbers_if_there(self, query: Query, key: str = "policy") -> Any:
-        """The same; None if there is no tree, or they or the tree take long."""
+        """The same; None if there is no tree or the computation is not finished yet."""
         if self.subject.state_of_tree()[0] == "none":
             return None
         try:
@@ -292,7 +301,7 @@ class PageApi:
     def _infoset(
         self, query: Query, key: str, state: pyspiel.State, infoset: int | None
     ) -> dict[str, Any] | None:
-        """A policy where a player acts, with its values if they are there."""
+        """A policy at a state where a player acts, with values if available."""
         candidate = self._candidate(query, key)
         if state.current_player() < 0:
             return None
@@ -305,16 +314,19 @@ class PageApi:
         return view
 
     def _asker(self, query: Query) -> Callable[[pyspiel.State], dict[int, float]]:
-        """A function that asks a policy at states: itself, or by its vector."""
+        """A function that returns the action probabilities of a policy at a state."""
         candidate, subject = self._candidate(query), self.subject
         tree = subject.need_infosets() if subject.is_holdem else subject.tree()
 
         def ask(state: pyspiel.State) -> dict[int, float]:
-            found = candidate.probabilities(state)
-            if found is not None:
-                return found
+            odds = candidate.probabilities(state)
+            if odds is not None:
+                return odds
             if tree is None:
-                raise ValueError("The policy can be asked once the tree is there.")
+                raise ValueError(
+                    "The policy is an array over the tree's sequences: wait until the "
+                    "tree is expanded."
+                )
             policy = subject.evaluation(candidate).vector(None)
             infoset = tree.find_at(state, state.current_player())
             row = part_at(tree, infoset, policy).tolist()
@@ -328,14 +340,18 @@ def _integer(query: Query, key: str, default: int) -> int:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{key}={value!r} is no whole number.") from error
+        raise ValueError(f"{key}={value!r} is not an integer.") from error
 
 
 def _history(query: Query) -> list[int]:
-    words = str(query.get("history", ""))
-    if len(words) > _LONGEST:
-        raise ValueError("The history is too long.")
+    text = str(query.get("history", ""))
+    if len(text) > _LONGEST:
+        raise ValueError(
+            f"The history has {len(text):,} characters: expected at most {_LONGEST:,}."
+        )
     try:
-        return [int(word) for word in words.split(",") if word]
+        return [int(action) for action in text.split(",") if action]
     except ValueError as error:
-        raise ValueError(f"history={words!r} is no list of moves.") from error
+        raise ValueError(
+            f"history={text!r}: expected actions separated by commas, such as 0,3."
+        ) from error

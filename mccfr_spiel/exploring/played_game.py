@@ -1,4 +1,5 @@
-"""Played game."""
+"""A game against a policy, in which the page receives only what the user's seat may
+see."""
 
 import random
 from collections.abc import Callable
@@ -12,12 +13,12 @@ from mccfr_spiel.exploring.views import moves_view, words_known_to
 
 
 class PlayedGame:
-    """One game.
+    """One game of the user against a policy.
 
     Attributes:
-        seat: the user's.
-        state: of the game. Only what the seat knows of it goes out before the end.
-        log: who made each move, and its name if the seat can tell it.
+        seat: the user's player.
+        state: the game's state. Until the end, only the seat's information leaves it.
+        log: for each move so far its player, and its name if the seat can identify it.
     """
 
     def __init__(
@@ -27,16 +28,17 @@ class PlayedGame:
         ask: Callable[[pyspiel.State], dict[int, float]],
         generator: random.Random,
     ) -> None:
-        """Deals, and moves until it is the user's turn.
+        """Plays chance and the other players until it is the user's turn.
 
         Args:
-            game: the turn-based game.
+            game: a turn-based game.
             seat: the user's player.
-            ask: gives the others' policy at a state.
-            generator: of chance and of the others' moves.
+            ask: function that returns the other players' action probabilities at a
+            state.
+            generator: source of randomness for chance and the other players.
 
         Raises:
-            ValueError: there is no such seat.
+            ValueError: the game has no such seat.
         """
         self.seat = refusals.player(seat, game.num_players(), "seat")
         self.state = game.new_initial_state()
@@ -45,13 +47,16 @@ class PlayedGame:
         self._go_on()
 
     def move(self, action: int) -> None:
-        """Plays the user's move, and the others' until it is the user's turn again.
+        """Plays the user's move, then chance and the others until the user's next turn.
 
         Raises:
-            ValueError: the move is not possible now.
+            ValueError: the move is illegal.
         """
         if action not in self.state.legal_actions():
-            raise ValueError(f"The move {action} is not possible now.")
+            raise ValueError(
+                f"The move {action} is illegal: expected one of "
+                f"{self.state.legal_actions()}."
+            )
         self._play(action)
         self._go_on()
 
@@ -66,16 +71,17 @@ class PlayedGame:
 
     def _play(self, action: int) -> None:
         player = int(self.state.current_player())
-        known = player == self.seat
-        if not known:
-            at = self.state.legal_actions().index(action)
-            known = seen_moves(self.state, self.seat)[at]
-        name = name_of(self.state, action) if known else None
+        is_seen = player == self.seat
+        if not is_seen:
+            index = self.state.legal_actions().index(action)
+            is_seen = seen_moves(self.state, self.seat)[index]
+        name = name_of(self.state, action) if is_seen else None
         self.log.append({"player": player, "name": name})
         self.state.apply_action(action)
 
     def view(self) -> dict[str, Any]:
-        """What the user may know now; at the end everything."""
+        """The seat's information as JSON; after the end also the returns and the
+        history."""
         state = self.state
         view: dict[str, Any] = {
             "seat": self.seat,

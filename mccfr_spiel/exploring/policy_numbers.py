@@ -1,4 +1,9 @@
-"""Policy numbers."""
+"""Values, reach probabilities and best responses of a policy at all infosets of a tree.
+
+All values are *counterfactual*: sums over the histories of an infoset, weighted by the
+probability that chance and the other players play to each history. Dividing by the sum
+of these weights (`Numbers.reach`) gives the player's expected return at the infoset.
+"""
 
 import threading
 from typing import Any, NamedTuple
@@ -20,19 +25,20 @@ from mccfr_spiel.policies.policy import SequencePolicy
 
 
 class Numbers(NamedTuple):
-    """What a policy is worth.
+    """A policy and its values. Shapes: S sequences, I infosets, P players.
 
     Attributes:
         policy: `[S]` the policy.
-        plan: `[S]` the players' realization plans.
-        reach: `[I]` how the others and chance play to the infosets.
-        values: `[S]` what its player gets after a sequence, counterfactually.
-        best: `[S]` the same if the player plays a best response from then on.
-        returns: `[P]` the players' expected returns.
-        best_returns: `[P]` those of best responses to the others.
-        gains: `[I]` how much of a player's gain by a best response comes from moving
-            otherwise at the infoset. Those of a player add up to the whole gain.
-        visits: `[I]` see `visits_of`.
+        plan: `[S]` realization plans of all players.
+        reach: `[I]` probability that chance and the other players play to each infoset.
+        values: `[S]` counterfactual value of each sequence to its player.
+        best: `[S]` the same if the player plays a best response after the sequence.
+        returns: `[P]` expected returns.
+        best_returns: `[P]` expected returns of a best response to the others.
+        gains: `[I]` gain of a best response from its action at the infoset. A player's
+            gains add up to the whole gain.
+        visits: `[I]` estimated number of walks to each infoset, see `visits_of`; None
+            if unknown.
     """
 
     policy: np.ndarray
@@ -49,12 +55,14 @@ class Numbers(NamedTuple):
 def visits_of(
     passes: FullPass, numbers: Numbers, candidate: ShownPolicy
 ) -> np.ndarray | None:
-    """`[I]` estimated number of walks that updated each infoset; None if the solver is
-    unknown, or if its algorithm samples nothing.
+    """Estimates how many walks updated each infoset, `[I]`.
 
     Solvers do not count these walks. The estimate multiplies the number of walks by the
-    probability that a walk reaches the infoset under the average policy, because the
-    policies of earlier iterations are not kept.
+    probability that a walk reaches the infoset under the average policy, because
+    earlier policies are not kept.
+
+    Returns:
+        None if the solver is unknown or its algorithm samples nothing.
     """
     if candidate.solver is None:
         return None
@@ -73,14 +81,16 @@ def visits_of(
 
 
 def numbers_of(tree: GameTree, policy: np.ndarray, candidate: ShownPolicy) -> Numbers:
-    """All numbers of a policy vector, in a few passes over the leaves and the nodes.
+    """Computes all numbers of a policy vector `[S]` in a few passes over the tree.
 
     The gain of a best response is split by the performance difference lemma (Kakade,
-    Langford 2002): the player's own reach of an infoset under the policy, times what
-    the best move there is better than the policy's if a best response follows both.
+    Langford 2002): the player's probability of reaching the infoset under the policy,
+    times the advantage of the best action there if a best response is played
+    afterwards.
 
     Raises:
-        ValueError: the tree is not complete, or its leaves do not fit its budget.
+        ValueError: the tree is incomplete, or a pass does not fit into the tree's
+        budget.
     """
     passes = full_pass(tree)
     plan, infosets = passes.plan(policy), tree.infosets
@@ -96,26 +106,27 @@ def numbers_of(tree: GameTree, policy: np.ndarray, candidate: ShownPolicy) -> Nu
 
 
 _one_at_a_time = threading.Lock()
-"""Whose numbers are being computed: two passes at once would only take turns."""
+"""Held while numbers are computed: two concurrent passes would only slow each other
+down."""
 
 
 class PolicyEvaluation:
-    """A policy over a whole tree, computed in threads when it is first asked for.
+    """A policy vector and its numbers, computed in threads at the first request.
 
     Attributes:
-        vector: gives `[S]` the policy, see `Work.result`.
-        numbers: gives its Numbers, or its Study in a subgame of hold'em.
-        is_wanted: whether an answer may still be asked for.
+        vector: `Work.result` of the policy vector `[S]`.
+        numbers: `Work.result` of the `Numbers`, or of the `Study` of a hold'em subgame.
+        is_wanted: False once the cache has dropped this evaluation.
     """
 
     def __init__(self, tree: GameTree, candidate: ShownPolicy) -> None:
-        """Reads nothing yet."""
+        """Stores the tree and the policy without reading them."""
         self.is_wanted, policy = True, candidate.policy
 
         def compute() -> Any:
             with _one_at_a_time:
-                if not self.is_wanted:  # a slider has passed it by
-                    raise ValueError("Nobody has asked for these values lately.")
+                if not self.is_wanted:  # a slider has moved past this policy
+                    raise ValueError("These values were requested too long ago.")
                 vector = self.vector(None)
                 if isinstance(tree, HandArena):
                     return Study(tree.source, SequencePolicy(tree, vector))

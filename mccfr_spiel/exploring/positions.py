@@ -1,4 +1,10 @@
-"""Positions."""
+"""States, histories and infosets of a tree, found without a pass over the tree.
+
+A player remembers its own moves, so all histories of an infoset follow the same moves
+of that player. A search from the root that takes these moves, and all moves of the
+others, therefore visits few other nodes. Only a tree that was loaded from a file reads
+all its nodes once, at the first request for the path to a node.
+"""
 
 import bisect
 import collections
@@ -12,23 +18,27 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.whole import levels
 from mccfr_spiel.common.arrays import TERMINAL
 
+MAX_TOLD_MOVES = 4_000
+"""With more legal moves, no move counts as identifiable."""
+
 
 def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
-    """All moves at a state as people say them, or their numbers."""
+    """Display names of moves at a state; their numbers if the game fails to name
+    them."""
     try:
         return loading.said_at(state, int(state.current_player()), moves)
     except Exception:  # games raise what they like
-        return [*map(str, moves)]
+        return [*map(str, moves)]  # the number is better than no page
 
 
 def name_of(state: pyspiel.State, action: int) -> str:
-    """A move as people say it, or its number."""
+    """Display name of one legal action at a state."""
     moves = state.legal_actions()
     return names_of(state, moves)[moves.index(action)]
 
 
 def path_to(state: pyspiel.State) -> list[tuple[int, str]]:
-    """For each move before a state the player, and its name."""
+    """Player and display name of each move before a state."""
     at, path = state.get_game().new_initial_state(), []
     for action in state.history():
         path.append((int(at.current_player()), name_of(at, action)))
@@ -39,11 +49,13 @@ def path_to(state: pyspiel.State) -> list[tuple[int, str]]:
 def follow(
     game: pyspiel.Game, tree: GameTree | None, history: Sequence[int]
 ) -> tuple[pyspiel.State, int | None]:
-    """The state after a history, and the number of the infoset if a player acts there
-    and there is a tree.
+    """The state after a history, and the infoset of the player who acts there.
+
+    Returns:
+        The state, and the infoset's number; None without a tree or an acting player.
 
     Raises:
-        ValueError: a move of the history is not possible.
+        ValueError: a move of the history is illegal.
     """
     state, node = game.new_initial_state(), 0
     for action in history:
@@ -51,8 +63,8 @@ def follow(
         if action not in moves:
             before = ", ".join(name for _, name in path_to(state)) or "the beginning"
             raise ValueError(
-                f"{game} has no move {action} after {before}: the link may be of "
-                "another game."
+                f"{game} has no move {action} after {before}: expected one of "
+                f"{moves[:20]}. The link may be for another game."
             )
         if tree is not None:
             node = int(tree.nodes[node]["first_child"]) + moves.index(action)
@@ -64,15 +76,17 @@ def follow(
 
 
 def histories_of(
-    tree: GameTree, infoset: int, policy: np.ndarray, most: int
+    tree: GameTree, infoset: int, policy: np.ndarray, limit: int
 ) -> tuple[list[tuple[int, float | None, pyspiel.State]], int]:
-    """The `most` probable histories of an infoset, and how many there are besides.
+    """The `limit` most probable histories of an infoset, and the number of other
+    histories.
 
-    Of a history the tree's node; how likely the player should take it to be, None if
-    the others and chance never play to the infoset; and the game's state.
+    Each history is a tuple: its node in the tree; the probability that the acting
+    player should assign to it, None if chance and the others never play to the infoset;
+    its state.
 
     Raises:
-        TooManyError: the search meets too many nodes.
+        TooManyError: the search visits too many nodes.
     """
     infosets, player = tree.infosets, int(tree.infosets[infoset]["player"])
     taken, parent = [], int(infosets[infoset]["parent"])
@@ -86,18 +100,18 @@ def histories_of(
         is_hit = (records["player"] == player) & (records["infoset"] == infoset)
         hits += zip(weights[is_hit].tolist(), nodes[is_hit].tolist(), strict=True)
     hits.sort(key=lambda hit: -hit[0])
-    total, found = sum(weight for weight, _ in hits), []
-    for weight, node in hits[:most]:
+    total, histories = sum(weight for weight, _ in hits), []
+    for weight, node in hits[:limit]:
         state, _ = tree.state_at(node)
-        found.append((node, weight / total if total > 0 else None, state))
-    return found, len(hits) - len(found)
+        histories.append((node, weight / total if total > 0 else None, state))
+    return histories, len(hits) - len(histories)
 
 
 def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
-    """`[P]` what the players get on average from a node on.
+    """`[P]` the players' expected returns from a node on.
 
     Raises:
-        TooManyError: too many nodes of one level lie below it.
+        TooManyError: a level below the node has too many nodes.
     """
     total = np.zeros(tree.num_players)
     for nodes, weights in levels(tree.arrays, node, policy):
@@ -107,20 +121,23 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
 
 
 def seen_moves(state: pyspiel.State, seat: int) -> list[bool]:
-    """For each possible move, whether a player can tell it from all others; of very
-    many moves none is said to be seen."""
+    """For each legal move, whether a player can identify it after it was made.
+
+    All False for more than MAX_TOLD_MOVES moves.
+    """
     moves = state.legal_actions()
     if len(moves) > MAX_TOLD_MOVES:
         return [False] * len(moves)
-    known = [known_to(state.child(move), seat) for move in moves]
-    times = collections.Counter(known)
-    return [times[one] == 1 for one in known]
+    strings = [known_to(state.child(move), seat) for move in moves]
+    counts = collections.Counter(strings)
+    return [counts[string] == 1 for string in strings]
 
 
 def known_to(state: pyspiel.State, player: int) -> str:
-    """What a player knows at a state; nothing if the game does not say."""
+    """The information state of a player at a state; "" if the game does not provide
+    it."""
     if not state.get_game().get_type().provides_information_state_string:
-        return ""  # asked all the same, OpenSpiel would complain on the terminal
+        return ""  # calling the method would print an error on the terminal
     try:
         return state.information_state_string(player)
     except Exception:  # games raise what they like
@@ -129,5 +146,3 @@ def known_to(state: pyspiel.State, player: int) -> str:
 
 # A deal is a move of chance at the beginning that one player alone sees. The grid keeps
 # all later moves of a history and replaces the deals.
-MAX_TOLD_MOVES = 4_000
-"""Hands that a grid has at most, and moves that are told from one another."""

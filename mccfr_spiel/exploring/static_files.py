@@ -1,4 +1,4 @@
-"""The page's own files."""
+"""The page's HTML, CSS and JavaScript, which are part of the wheel."""
 
 import functools
 import importlib.resources
@@ -9,12 +9,11 @@ FILES = {
     "page.js": "text/javascript; charset=utf-8",
     "saved.js": "text/javascript; charset=utf-8",
 }
-"""The page's own files, which lie beside this one and go into the wheel, and what they
-are."""
+"""Content type of each file in static/."""
 
 
 @functools.cache
 def static_file(name: str) -> str:
-    """The text of one of FILES, the only files that there are."""
+    """The text of a file in `FILES`. Other names must not be passed."""
     folder = importlib.resources.files("mccfr_spiel.exploring") / "static"
     return (folder / name).read_text(encoding="utf-8")

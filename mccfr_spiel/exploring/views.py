@@ -1,4 +1,7 @@
-"""Views."""
+"""States and infosets as JSON.
+
+Strings from games are passed on unchanged: the page inserts them as text, not as HTML.
+"""
 
 import itertools
 import math
@@ -21,19 +24,19 @@ from mccfr_spiel.exploring.shown_policies import ShownPolicy, part_at
 from mccfr_spiel.poker.study import Study
 
 MOST_MOVES = 2_000
-"""Moves that the page knows of a state: all 1,326 hands, among which it searches."""
-
+"""Moves of a state that the page receives; enough for all 1,326 hands of hold'em."""
 
 MOST_HISTORIES = 60
-"""Histories shown of an information set."""
-
+"""Histories of an infoset that the page shows."""
 
 _MOST_TEXT = 20_000
 
 
 def plain(value: Any) -> Any:
-    """An answer for JSON, which has no arrays, no infinity and no NaN. Texts of games
-    are cut where they are endless."""
+    """Converts an answer to JSON: arrays to lists, infinities and NaN to None.
+
+    Long texts are truncated.
+    """
     if isinstance(value, str):
         value = value.encode("utf-8", "replace").decode("utf-8")
         return value if len(value) <= _MOST_TEXT else value[:_MOST_TEXT] + " ..."
@@ -44,26 +47,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [*map(plain, value)]
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value
 
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
-    """An information state, as OpenSpiel has it and as people say it."""
+    """An information state: its player, OpenSpiel's string, and the display text."""
     words = loading.said_info_state(game, player, info_state)
     return {"player": player, "info_state": info_state, "words": words}
 
 
 def words_known_to(state: pyspiel.State, player: int) -> str:
-    """The same as people say it, or what the player sees if there is no more."""
-    game, known = state.get_game(), known_to(state, player)
-    if not known and game.get_type().provides_observation_string:
-        known = state.observation_string(player)
-    return loading.said_info_state(game, player, known)
+    """Display text of a player's information state, or of its observation as a
+    fallback."""
+    game, string = state.get_game(), known_to(state, player)
+    if not string and game.get_type().provides_observation_string:
+        string = state.observation_string(player)
+    return loading.said_info_state(game, player, string)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
-    """The moves at a state, with their probabilities where chance moves."""
+    """The legal moves at a state, with probabilities at a chance node."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
     moves = state.legal_actions()
     pairs = zip(moves, names_of(state, moves), strict=True)
@@ -74,10 +78,11 @@ def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
 
 
 def state_view(state: pyspiel.State) -> dict[str, Any]:
-    """A state: how it was reached, what the game prints, who acts, the moves."""
+    """A state: the moves before it, the game's text, the acting player, the legal
+    moves."""
     try:
         printed = str(state)
-    except Exception:  # games raise what they like
+    except Exception:  # a game's code may raise any exception
         printed = ", ".join(map(str, state.history()))
     view: dict[str, Any] = {
         "history": state.history(),
@@ -95,13 +100,13 @@ def state_view(state: pyspiel.State) -> dict[str, Any]:
 def infoset_view(
     candidate: ShownPolicy, state: pyspiel.State, infoset: int | None = None
 ) -> dict[str, Any]:
-    """A policy at a state where a player acts, from the policy alone, with the
-    solver's cumulative regrets if there are any.
+    """A policy at a decision, read from the policy alone, with cumulative regrets if
+    known.
 
     Args:
         candidate: the policy.
-        state: where a player acts.
-        infoset: its number in the tree, if there is a tree.
+        state: a state where a player acts.
+        infoset: the number of its infoset in the tree; None without a tree.
     """
     odds, player = candidate.probabilities(state), int(state.current_player())
     actions = state.legal_actions()[:MOST_MOVES]
@@ -118,16 +123,16 @@ def infoset_view(
 
 
 def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
-    """What is known of the actions at an infoset of a whole tree."""
+    """The values of the actions at an infoset of a whole tree."""
     policy, values, best = (
-        part_at(tree, infoset, one)
-        for one in (numbers.policy, numbers.values, numbers.best)
+        part_at(tree, infoset, vector)
+        for vector in (numbers.policy, numbers.values, numbers.best)
     )
     parent = tree.infosets[infoset]["parent"]
     reach, value = float(numbers.reach[infoset]), float(policy @ values)
 
     def once_there(counterfactual: np.ndarray) -> np.ndarray:
-        """NaN for all if the others never lead there."""
+        """Expected returns at the infoset; NaN if the others never play to it."""
         return counterfactual[:MOST_MOVES] / (reach if reach > 0 else np.nan)
 
     return {
@@ -146,21 +151,21 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
 def belief_view(
     tree: GameTree, policy: np.ndarray, infoset: int, chosen: int = -1
 ) -> dict[str, Any]:
-    """The histories of an infoset, and how likely the player should take each to be.
+    """The histories of an infoset and the acting player's belief in each.
 
     Args:
         tree: the whole tree.
-        policy: `[S]` over its sequences.
-        infoset: its number.
-        chosen: a move there; if it is given, each row has its value for the player.
+        policy: `[S]` the policy.
+        infoset: the infoset's number.
+        chosen: index of a move; if it is not negative, each row has the move's value.
 
     Raises:
-        TooManyError: there are too many to search for.
+        TooManyError: the search visits too many nodes.
     """
-    found, left_out = histories_of(tree, infoset, policy, MOST_HISTORIES)
+    histories, left_out = histories_of(tree, infoset, policy, MOST_HISTORIES)
     player = int(tree.infosets[infoset]["player"])
     rows = []
-    for node, belief, state in found:
+    for node, belief, state in histories:
         names = [name for _, name in path_to(state)]
         row = {"history": state.history(), "names": names, "belief": belief}
         if chosen >= 0:
@@ -171,7 +176,8 @@ def belief_view(
 
 
 def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
-    """A policy as a whole, by what the players get `[P]` and could get."""
+    """Gains and NashConv from expected returns `[P]` and best responses' returns
+    `[P]`."""
     gains = np.maximum(best_returns - returns, 0.0)
     nash_conv = float(gains.sum())
     both = {"returns": returns, "best_returns": best_returns}
@@ -179,16 +185,16 @@ def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
 
 
 def hand_view(study: Study, state: pyspiel.State) -> dict[str, Any]:
-    """A policy of a subgame of hold'em at a decision, with the hand that the player
-    has there."""
+    """A policy of a hold'em subgame at a decision, for the acting player's hand."""
     history = state.history()
-    found = study.decision(history[2:])
-    at = int(np.flatnonzero(found.hands == history[found.player])[0])
-    value, values = float(found.evs[at]), found.action_evs[at]
+    decision = study.decision(history[2:])
+    player = decision.player
+    row = int(np.flatnonzero(decision.hands == history[player])[0])
+    value, values = float(decision.evs[row]), decision.action_evs[row]
     return {
-        "number": int(found.infosets[at]),
-        **knowledge(study.game, found.player, known_to(state, found.player)),
-        "probabilities": found.frequencies[at],
+        "number": int(decision.infosets[row]),
+        **knowledge(study.game, player, known_to(state, player)),
+        "probabilities": decision.frequencies[row],
         "value": value,
         "values": values,
         "regrets": values - value,

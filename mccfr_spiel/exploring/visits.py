@@ -1,4 +1,7 @@
-"""Visits."""
+"""The state of an open page: changes of its policy, its running solve, its game.
+
+Two open pages do not see each other's changes and games.
+"""
 
 import random
 import threading
@@ -21,23 +24,21 @@ from mccfr_spiel.solving.solver import Solver
 MOST_ITERATIONS = 100_000
 """The largest total number of iterations that one page may solve for."""
 
-
 MOST_SECONDS = 600.0
-"""The time limit of one solve, which keeps the policy found until then."""
-
+"""Time limit of a solve, which keeps the policy reached by then."""
 
 MOST_CHANGES = 16
-"""That a page keeps, and so can undo all but the first of them."""
+"""Changes that a page keeps. All but the first of them can be undone."""
 
 
 class Change(NamedTuple):
-    """A policy that was changed, as one step of a list that can be undone.
+    """A changed policy: one step of a list that can be undone.
 
     Attributes:
-        words: what was done.
-        candidate: the policy after it, `[S]`.
-        fixed: the infosets where it is fixed.
-        iterations: all that it was solved on for.
+        words: description of the change.
+        candidate: the policy after the change; its `policy` is an array `[S]`.
+        fixed: infosets at which the policy is fixed.
+        iterations: iterations of the last solve; zero before the first.
     """
 
     words: str
@@ -50,19 +51,19 @@ class Visit:
     """One open page.
 
     Attributes:
-        subject: what it looks at.
-        hand: the game that is played, if any.
-        changes: what was done to the policy, each step on top of the one before.
-        generator: of chance and of the policy's moves in games.
+        subject: the game and the policies that the page shows.
+        hand: the running game; None before the first.
+        changes: the changes of the policy, each based on the previous one.
+        generator: randomness of chance and of the policy in games.
     """
 
     def __init__(self, subject: Subject) -> None:
-        """Has changed nothing."""
+        """Starts without changes."""
         self.subject = subject
         self.hand: PlayedGame | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
-        self._is_cut = False  # whether changes before the first one are forgotten
+        self._is_cut = False  # whether older changes than the first were dropped
         self._solving: Work[None] | None = None
         self._solver: Solver | None = None
         self._wanted = 0
@@ -71,9 +72,9 @@ class Visit:
 
     @property
     def changed(self) -> ShownPolicy:
-        """The changed policy; raises ValueError if nothing was changed."""
+        """The policy after the last change; raises ValueError if there is none."""
         if not self.changes:
-            raise ValueError("Nothing was changed yet, or it is forgotten.")
+            raise ValueError("Nothing was changed yet, or the server dropped it.")
         return self.changes[-1].candidate
 
     def _add(
@@ -86,10 +87,16 @@ class Visit:
             self._is_cut = True
 
     def fix(self, candidate: ShownPolicy, infosets: Sequence[int], row: Any) -> None:
-        """Fixes the policy at infosets, or frees it if there is no row.
+        """Fixes the policy at some infosets, or frees these infosets if `row` is None.
+
+        Args:
+            candidate: the policy to change, if the page has not changed one yet.
+            infosets: infosets with the same actions.
+            row: new probabilities, scaled to sum 1; None frees the infosets.
 
         Raises:
-            ValueError: the tree is not there, or the row is no distribution.
+            ValueError: the tree is missing, `row` is no distribution, or a solve is
+            running.
         """
         tree = self.subject.need_infosets()
         with self._lock:
@@ -105,14 +112,18 @@ class Visit:
             self._add(words, policy, fixed, iterations)
 
     def solve(self, candidate: ShownPolicy, iterations: int) -> None:
-        """Starts a thread that solves the restricted game.
+        """Starts a thread that solves the restricted game from scratch.
 
-        The solve begins anew and runs `iterations` more than the previous one. It ends
-        early after `stop` or MOST_SECONDS; the policy found by then is kept.
+        It runs for `iterations` more than the previous solve. After `stop` or
+        MOST_SECONDS it ends early and keeps the policy reached by then.
+
+        Args:
+            candidate: the policy to change, if the page has not changed one yet.
+            iterations: additional iterations.
 
         Raises:
-            ValueError: the tree is missing, `iterations` is out of range, or the page
-                is still solving.
+            ValueError: the tree is missing, `iterations` is out of range, or a solve is
+                running.
         """
         refusals.number(iterations, "iterations", 1, MOST_ITERATIONS)
         tree = self.subject.need_infosets()
@@ -130,7 +141,7 @@ class Visit:
             def run() -> None:
                 solver = self._solver = restricted_solver(tree, policy, fixed)
                 end, done = time.monotonic() + MOST_SECONDS, 0
-                # Single iterations show their number and let `stop` through.
+                # Single iterations update the displayed count and react to `stop`.
                 while done < wanted and time.monotonic() < end:
                     if self._must_stop.is_set():
                         break
@@ -146,16 +157,20 @@ class Visit:
             self._solving = Work(run).begin()
 
     def stop(self) -> None:
-        """Ends a solve after its present iteration."""
+        """Ends a running solve after its current iteration."""
         self._must_stop.set()
 
     @property
     def is_solving(self) -> bool:
-        """Whether a solve has not ended yet."""
+        """Whether a solve is running."""
         return self._solving is not None and not self._solving.is_done
 
     def _base(self, candidate: ShownPolicy) -> tuple[np.ndarray, frozenset[int], int]:
-        """What is changed next: the last change, or the policy that is looked at."""
+        """The policy to change next, its fixed infosets and the iterations of the last
+        solve.
+
+        The last change is the base; `candidate` before the first.
+        """
         self._check_idle()
         if self.changes:
             _, last, fixed, iterations = self.changes[-1]
@@ -164,25 +179,28 @@ class Visit:
 
     def _check_idle(self) -> None:
         if self.is_solving:
-            raise ValueError("The page is still solving: stop it, or wait for its end.")
+            raise ValueError("The page is still solving: stop the solve or wait.")
 
     def undo(self) -> None:
-        """Takes the last change back.
+        """Removes the last change.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no change, or the policy before it was dropped.
         """
         with self._lock:
             self._check_idle()
             if not self.changes:
-                raise ValueError("There is nothing to undo, or it is forgotten.")
+                raise ValueError("There is nothing to undo.")
             if self._is_cut and len(self.changes) == 1:
-                words = "What was before this change is forgotten: a page keeps"
-                raise ValueError(f"{words} {MOST_CHANGES} changes.")
+                raise ValueError(
+                    "The policy before this change was dropped: a page keeps "
+                    f"{MOST_CHANGES} changes."
+                )
             self.changes.pop()
 
     def view(self) -> dict[str, Any]:
-        """What was changed, and what it has changed."""
+        """The changes, the running solve and the value of the restricted game, as
+        JSON."""
         solving, last = self._solving, (self.changes or [None])[-1]
         view: dict[str, Any] = {
             "solving": self.is_solving,
@@ -195,7 +213,7 @@ class Visit:
         }
         if last is not None and not view["solving"]:
             passes = full_pass(self.subject.need_infosets())
-            found = passes.best_within(last.candidate.policy, last.fixed)
+            returns = passes.best_within(last.candidate.policy, last.fixed)
             half = pot_of(self.subject.game) / 2 if self.subject.is_holdem else 0.0
-            view["restricted"] = found + half
+            view["restricted"] = returns + half
         return view

@@ -18,7 +18,6 @@ from mccfr_spiel.offline.factorization import (
 _OVERHEAD = 2
 """The nonzeros that a reference from one row to another adds to the other factors."""
 
-
 _MAX_CANDIDATES = 200
 """How many rows each row is compared with."""
 

@@ -13,10 +13,8 @@ _X, _Y = 1, 0
 """The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
 holds player 0's payoffs, so x is player 1's."""
 
-
 _LEAST_TAU = 1e-9
 """Below it the practical variant stops, since rounding leaves no room for a step."""
-
 
 _MOST_HALVINGS = 60
 """How often the practical variant may halve both mu at its start."""

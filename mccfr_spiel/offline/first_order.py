@@ -22,7 +22,6 @@ from mccfr_spiel.policies.policy import SequencePolicy
 SLACK = 1e-15
 """How much rounding may violate a condition, relative to the largest payoff."""
 
-
 Pair = tuple[np.ndarray, np.ndarray]
 """A vector `[m]` over the sequences of each player."""
 

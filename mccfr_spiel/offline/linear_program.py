@@ -29,9 +29,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 
 METHODS = {"simplex": "highs-ds", "interior_point": "highs-ipm"}
 
-
 SPARSIFICATIONS = {"differences": difference_factors, "rank_one": rank_one_factors}
-
 
 _STATUS = {
     1: "it reached the limit of time or iterations",
@@ -40,14 +38,11 @@ _STATUS = {
     4: "it ran into numerical difficulties",
 }
 
-
 _TOLERANCE = 1e-10
-
 
 _ORDINARY = 2.0**-10, 2.0**40
 """The least and the greatest largest payoff with which HiGHS solves a program as it is.
 """
-
 
 _BYTES_OF_NONZERO = 600
 """What scipy's and HiGHS's copies take; 410 to 570 were measured with both methods."""

@@ -143,18 +143,13 @@ class SparsifiedProgramMethod(LinearProgramMethod):
 
 EGT = ExcessiveGapMethod()
 
-
 PRACTICAL_EGT = PracticalExcessiveGapMethod()
-
 
 MIRROR_PROX = MirrorProxMethod()
 
-
 LP = LinearProgramMethod()
 
-
 SPARSIFIED_LP = SparsifiedProgramMethod()
-
 
 OFFLINE_METHODS: dict[str, OfflineMethod] = {
     method.name: method

@@ -15,9 +15,7 @@ from mccfr_spiel.offline.factorization import (
 _PATIENCE = 30
 """After this many products in a row that save nothing, the rank-one method ends."""
 
-
 _MOST_PRODUCTS = 5_000
-
 
 _ALTERNATIONS = 20
 """The most rounds of improving u for v and v for u."""

@@ -18,12 +18,9 @@ from mccfr_spiel.offline.factorization import Csr, csr
 DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""
 
-
 _BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
 
-
 _ZERO_SUM_TOLERANCE = 1e-9
-
 
 _ROUNDING = 1e-14
 

@@ -1,4 +1,4 @@
-"""Drawn nodes."""
+"""The nodes of a drawing, with their texts and probabilities."""
 
 import dataclasses
 from typing import Any
@@ -10,25 +10,27 @@ from mccfr_spiel.common import display
 from mccfr_spiel.policies.policy import Answers
 
 _MAX_LABEL = 24
+"""The largest number of characters of a move's name."""
 
 
 @dataclasses.dataclass(eq=False)
 class DrawnNode:
-    """A node of the drawing.
+    """A node of a drawing.
 
     Attributes:
-        state: the game's.
-        parent: None at the root.
-        level: how many moves lead to it.
-        label: what is written at the edge to the node.
-        odds: the probability of a player's move to it; None if there is no policy, or
-            if chance has made the move.
-        number: of its infoset among those of the player who acts.
-        known: what that player knows there, as people say it.
-        end: what is written behind a node: returns, or dots where the tree goes on.
-        below: its children.
-        x, y: where it stands, which `place_nodes` finds.
-        start: where the edge to it has come to its row, and the label begins.
+        state: the game's state.
+        parent: the parent; None at the first node.
+        level: number of moves from the first node.
+        label: text at the edge to the node.
+        odds: probability of the player's move to the node; None after chance moves and
+            without a policy.
+        infoset_number: number of the infoset among the acting player's, counted from 1.
+        info_text: display text of the acting player's information state.
+        annotation: text behind the node: returns, or dots for children that are not
+            drawn.
+        children: the children.
+        x, y: coordinates in pixels, set by `place_nodes`.
+        label_x: horizontal position of the label, set by `place_nodes`.
     """
 
     state: pyspiel.State
@@ -36,50 +38,51 @@ class DrawnNode:
     level: int = 0
     label: str = ""
     odds: float | None = None
-    number: int = 0
-    known: str = ""
-    end: str = ""
-    below: list["DrawnNode"] = dataclasses.field(default_factory=list)
+    infoset_number: int = 0
+    info_text: str = ""
+    annotation: str = ""
+    children: list["DrawnNode"] = dataclasses.field(default_factory=list)
     x: float = 0.0
     y: float = 0.0
-    start: float = 0.0
+    label_x: float = 0.0
 
     @property
     def player(self) -> int:
-        """Who acts, as in OpenSpiel."""
+        """The acting player, as in OpenSpiel."""
         return int(self.state.current_player())
 
 
 def drawn_nodes(
     state: pyspiel.State, policy: Any, depth: int | None
 ) -> list[DrawnNode]:
-    """The nodes from a state on in depth-first order, with the words of people.
+    """The nodes from a state on in depth-first order, with their texts.
 
     Args:
-        state: the first one.
-        policy: what answers for states, if there is a policy.
-        depth: how many moves the nodes go further; None for to the end.
+        state: the first state.
+        policy: an object that answers for states; None without a policy.
+        depth: number of levels below the first node; None for all.
     """
     nodes: list[DrawnNode] = []
     answers = None if policy is None else Answers(policy)
     numbers: dict[int, dict[str, int]] = {}
     stack = [DrawnNode(state)]
-    # One pass takes a node off the stack and puts its children on, the last one first.
+    # Each pass pops a node, fills in its texts, and pushes its children in reverse
+    # order, so that the first child is popped next.
     while stack:
         node = stack.pop()
         nodes.append(node)
         state, player = node.state, node.player
         if state.is_terminal():
-            node.end = ", ".join(f"{one:g}" for one in state.returns())
+            node.annotation = ", ".join(f"{value:g}" for value in state.returns())
             continue
         odds: dict[int, float] = {}
         if player >= 0:
-            known = state.information_state_string(player)
-            mine = numbers.setdefault(player, {})
-            node.number = mine.setdefault(known, 1 + len(mine))
-            node.known = said_info_state(state.get_game(), player, known)
+            string = state.information_state_string(player)
+            own = numbers.setdefault(player, {})
+            node.infoset_number = own.setdefault(string, 1 + len(own))
+            node.info_text = said_info_state(state.get_game(), player, string)
         if node.level == depth:
-            node.end = "\u2026"
+            node.annotation = "\u2026"
             continue
         if player < 0:
             odds = dict(state.chance_outcomes())
@@ -87,12 +90,12 @@ def drawn_nodes(
             odds = answers.action_probabilities(state)
         actions = state.legal_actions() if player >= 0 else list(odds)
         for action, name in zip(actions, said_at(state, player, actions), strict=True):
-            one = DrawnNode(state.child(action), node, node.level + 1)
-            one.label = display.one_line(name, _MAX_LABEL)
+            child = DrawnNode(state.child(action), node, node.level + 1)
+            child.label = display.one_line(name, _MAX_LABEL)
             if odds:
-                odd = odds.get(action, 0.0)
-                one.label += f" {odd:.2f}"
-                one.odds = odd if player >= 0 else None
-            node.below.append(one)
-        stack += reversed(node.below)
+                probability = odds.get(action, 0.0)
+                child.label += f" {probability:.2f}"
+                child.odds = probability if player >= 0 else None
+            node.children.append(child)
+        stack += reversed(node.children)
     return nodes

@@ -1,52 +1,49 @@
-"""Layout."""
+"""The coordinates of a drawing's nodes and links. All sizes are in pixels.
+
+Leaves stand in rows of their own, other nodes in the middle of their children.
+"""
 
 from collections.abc import Sequence
 
 from mccfr_spiel.exploring.drawing.drawn_nodes import DrawnNode
 
 FONT = 11
-"""Of all that is written."""
-
+"""Font size of all texts."""
 
 ROW = 24.0
-"""The distance between two leaves."""
-
+"""Vertical distance between two leaves."""
 
 RADIUS = 10.0
-"""Of a decision node."""
-
+"""Radius of a decision node."""
 
 LANE = 8.0
-"""The distance between two lanes, in which lines join the nodes of infosets."""
-
+"""Horizontal distance between two lanes, in which links run."""
 
 CHARACTER = 6.3
-"""The width of a letter, on average, at FONT."""
-
+"""Average width of a character."""
 
 BEND = 34.0
-"""The room in which an edge goes from the row of its parent to its own."""
-
+"""Width of the part of an edge that changes its row."""
 
 MARGIN = 18.0
-
+"""Width of the empty border."""
 
 Link = tuple[int, list[DrawnNode]]
-"""A line that joins nodes of one infoset on one level: the lane it is in, 0 next to the
-nodes, and the nodes from the top down."""
+"""A line that joins the nodes of an infoset on a level: its lane, counted from the
+nodes, and the nodes from top to bottom."""
 
 
 def links_of(members: Sequence[DrawnNode]) -> list[Link]:
-    """The links of a level, from the top down.
+    """The links of a level, from top to bottom.
 
-    Lines that overlap get lanes of their own. Each pass takes the line that begins
-    highest among those left and puts it into the first lane that is free there.
+    Overlapping links get different lanes: each link, in the order of its upper end,
+    takes the first lane that is free there.
     """
     groups: dict[tuple[int, int], list[DrawnNode]] = {}
     for node in members:
-        if node.number:
-            groups.setdefault((node.player, node.number), []).append(node)
-    links, ends = [], [-1.0]  # of each lane the row where its last line ends
+        if node.infoset_number:
+            groups.setdefault((node.player, node.infoset_number), []).append(node)
+    links, ends = [], [-1.0]  # ends: for each lane, the lower end of its last link
     for group in groups.values():
         if len(group) > 1:
             lane = next(i for i, end in enumerate(ends) if end < group[0].y)
@@ -57,29 +54,27 @@ def links_of(members: Sequence[DrawnNode]) -> list[Link]:
 
 
 def place_nodes(nodes: Sequence[DrawnNode]) -> tuple[list[Link], float]:
-    """Places nodes, given in depth-first order; returns the links and the width.
-
-    Leaves stand on rows of their own, other nodes in the middle of their children. From
-    the last node up, all children of a node have their rows before it.
-    """
-    for row, leaf in enumerate(node for node in nodes if not node.below):
+    """Sets the coordinates of nodes in depth-first order; returns the links and the
+    width."""
+    for row, leaf in enumerate(node for node in nodes if not node.children):
         leaf.y = MARGIN + ROW * (0.5 + row)
+    # Children follow their parents in `nodes`, so they have their rows already.
     for node in reversed(nodes):
-        if node.below:
-            node.y = (node.below[0].y + node.below[-1].y) / 2
-    found: list[Link] = []
+        if node.children:
+            node.y = (node.children[0].y + node.children[-1].y) / 2
+    all_links: list[Link] = []
     x, start, width = MARGIN + RADIUS, 0.0, 0.0
     for level in range(1 + max(node.level for node in nodes)):
         members = [node for node in nodes if node.level == level]
         links = links_of(members)
-        found += links
+        all_links += links
         if level:
             start = x + RADIUS + BEND
             end = start + CHARACTER * max(len(node.label) for node in members)
             lanes = 1 + max((lane for lane, _ in links), default=-1)
             x = end + 4 + lanes * LANE + RADIUS + 6
         for node in members:
-            node.x, node.start = x, start
-        behind = CHARACTER * max(len(node.end) for node in members)
+            node.x, node.label_x = x, start
+        behind = CHARACTER * max(len(node.annotation) for node in members)
         width = max(width, x + RADIUS + behind + MARGIN)
-    return found, width
+    return all_links, width

@@ -1,4 +1,4 @@
-"""Picture."""
+"""The drawing of a tree as SVG."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -17,26 +17,25 @@ from mccfr_spiel.exploring.drawing.layout import (
 )
 
 _LINE = 16.0
-
+"""Height of a line of text."""
 
 _MAX_STRING = 60
-
+"""The largest number of characters of an information state in the list."""
 
 _PLAYERS = 6
-
+"""Number of different colours of players."""
 
 _LIGHT = (
     *("#2563c9", "#c2410c", "#15803d", "#7c3aed", "#a16207", "#0e7490"),
     *("#15803d", "#be185d", "#7c3aed", "#a16207", "#0e7490", "#57606a"),
 )
 
-
 _DARK = (
     *("#79b0ff", "#ff9e64", "#6fd08c", "#c4a7ff", "#e3c04f", "#5fd0e0"),
     *("#6fd08c", "#ff8fbf", "#c4a7ff", "#e3c04f", "#5fd0e0", "#afb8c1"),
 )
-"""The colours of the players, and then those of the lanes. The first two players, and
-most games have no more, share theirs with no lane."""
+"""Colours of the players, followed by the colours of the lanes. No lane has the colour
+of one of the first two players, because most games have two players."""
 
 
 def style_rules() -> str:
@@ -69,12 +68,12 @@ def style_rules() -> str:
 
 
 def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
-    """The drawing of a tree as the text of an SVG file."""
+    """The SVG text of a tree's drawing."""
     links, width = place_nodes(nodes)
-    words = ", ".join(map(str, range(num_players)))
-    words = f"At the ends: the returns of players {words}."
+    players = ", ".join(map(str, range(num_players)))
+    caption = f"At the ends: the returns of players {players}."
     if links:
-        words += " Dots on a dashed line: one information set."
+        caption += " Dots on a dashed line: one information set."
     top = 2 * _LINE + MARGIN
     group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
     for node in nodes:
@@ -86,7 +85,7 @@ def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
     legend = ElementTree.Element("g")
     bottom = top + max(node.y for node in nodes) + ROW / 2 + MARGIN
     right, rows = _draw_legend(legend, nodes, num_players, bottom)
-    width = f"{max(width, right, CHARACTER * len(words) + 2 * MARGIN):.0f}"
+    width = f"{max(width, right, CHARACTER * len(caption) + 2 * MARGIN):.0f}"
     height = f"{bottom + _LINE * rows + MARGIN:.0f}"
     view = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
     named = {"xmlns": "http://www.w3.org/2000/svg", "class": "ms-tree"}
@@ -95,16 +94,16 @@ def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
     _child(root, "style").text = style_rules()
     _child(root, "rect", "paper", width="100%", height="100%")
     _text(root, MARGIN, _LINE + 6, display.one_line(name), "title")
-    _text(root, MARGIN, 2 * _LINE + 6, words, "faint")
+    _text(root, MARGIN, 2 * _LINE + 6, caption, "faint")
     root.extend((group, legend))
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def _draw_edge(group: ElementTree.Element, node: DrawnNode) -> None:
-    """Draws the edge that leads to a node."""
+    """Draws the edge to a node."""
     if node.parent is None:
         return
-    x0, y0, x1, y1 = node.parent.x, node.parent.y, node.start, node.y
+    x0, y0, x1, y1 = node.parent.x, node.parent.y, node.label_x, node.y
     middle = (x0 + x1) / 2 + RADIUS / 2
     path = (
         f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
@@ -130,9 +129,9 @@ def _draw_link(group: ElementTree.Element, lane: int, nodes: list[DrawnNode]) ->
 
 def _draw_node(group: ElementTree.Element, node: DrawnNode) -> None:
     x, y, player = node.x, node.y, node.player
-    if node.end:  # of a leaf, or dots where the tree goes on
+    if node.annotation:
         right = 4 if player == TERMINAL else RADIUS + 3
-        _text(group, x + right, y + 4, node.end)
+        _text(group, x + right, y + 4, node.annotation)
     if player == CHANCE_NODE:
         r = RADIUS - 1
         corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
@@ -141,19 +140,21 @@ def _draw_node(group: ElementTree.Element, node: DrawnNode) -> None:
     elif player != TERMINAL:
         kind = f"fill{player % _PLAYERS}"
         shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{RADIUS:g}")
-        _child(shape, "title").text = f"player {player}: {display.one_line(node.known)}"
-        _text(group, x, y + 4, str(node.number), "number")
+        text = display.one_line(node.info_text)
+        _child(shape, "title").text = f"player {player}: {text}"
+        _text(group, x, y + 4, str(node.infoset_number), "number")
 
 
 def _draw_legend(
     group: ElementTree.Element, nodes: Sequence[DrawnNode], num_players: int, top: float
 ) -> tuple[float, int]:
-    """The list of each player's information states; returns where it ends at the
-    right, and its rows."""
+    """Draws the list of information states; returns its right end and its number of
+    rows."""
     x, rows = MARGIN, 0
     for player in range(num_players):
-        known = {node.number: node.known for node in nodes if node.player == player}
-        names = display.one_lines([*known.values()], _MAX_STRING)
+        own = [node for node in nodes if node.player == player]
+        texts = {node.infoset_number: node.info_text for node in own}
+        names = display.one_lines([*texts.values()], _MAX_STRING)
         lines = [f"player {player}"]
         lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
         for row, words in enumerate(lines):
@@ -165,18 +166,21 @@ def _draw_legend(
 
 
 def _child(
-    parent: ElementTree.Element, tag: str, kind: str = "", **attributes: str | float
+    parent: ElementTree.Element,
+    tag: str,
+    css_class: str = "",
+    **attributes: str | float,
 ) -> ElementTree.Element:
-    """A new element, with a class if there is one."""
-    words = {k: v if isinstance(v, str) else f"{v:.1f}" for k, v in attributes.items()}
-    if kind:
-        words["class"] = kind
-    return ElementTree.SubElement(parent, tag, words)
+    """Appends an element, with a class unless `css_class` is empty."""
+    texts = {k: v if isinstance(v, str) else f"{v:.1f}" for k, v in attributes.items()}
+    if css_class:
+        texts["class"] = css_class
+    return ElementTree.SubElement(parent, tag, texts)
 
 
 def _text(
-    parent: ElementTree.Element, x: float, y: float, words: str, kind: str = ""
+    parent: ElementTree.Element, x: float, y: float, words: str, css_class: str = ""
 ) -> ElementTree.Element:
-    element = _child(parent, "text", kind, x=x, y=y)
+    element = _child(parent, "text", css_class, x=x, y=y)
     element.text = words
     return element

@@ -1,4 +1,4 @@
-"""Printing."""
+"""A drawing as PDF or PNG: matplotlib draws the elements of the SVG again."""
 
 import io
 import re
@@ -8,21 +8,19 @@ from xml.etree import ElementTree
 from mccfr_spiel.exploring.drawing.layout import FONT
 
 DOTS_PER_INCH = 200
-"""Of a PNG. The drawing's units are pixels, of which an inch has 96."""
-
+"""Resolution of a PNG."""
 
 _PIXELS_PER_INCH = 96
-
 
 _POINTS_PER_PIXEL = 72 / _PIXELS_PER_INCH
 
 
-def printed(svg: str, kind: str) -> bytes:
-    """The drawing as a file.
+def printed(svg: str, file_format: str) -> bytes:
+    """The drawing as the bytes of a file.
 
     Args:
-        svg: of `TreeDrawing`.
-        kind: "pdf" or "png".
+        svg: text of a `TreeDrawing`.
+        file_format: "pdf" or "png".
 
     Raises:
         ImportError: matplotlib is missing.
@@ -31,8 +29,8 @@ def printed(svg: str, kind: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
-            f"A drawing is written as {kind.upper()} by matplotlib, which is not "
-            "installed here: pip install 'mccfr_spiel[plot]'. SVG needs nothing."
+            f"Writing a drawing as {file_format.upper()} needs matplotlib: pip install "
+            "'mccfr_spiel[plot]'. SVG works without it."
         ) from error
     root = ElementTree.fromstring(re.sub(r' xmlns="[^"]*"', "", svg, count=1))
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
@@ -40,7 +38,7 @@ def printed(svg: str, kind: str) -> bytes:
     figure = Figure(figsize=size, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
-    # The rules of classes outside of the dark scheme.
+    # The rules of the light scheme; those of the dark scheme are indented.
     rules = re.findall(
         r"^\.ms-tree \.(\w+) \{ (.*) \}$", root.findtext("style", ""), re.MULTILINE
     )
@@ -52,14 +50,14 @@ def printed(svg: str, kind: str) -> bytes:
             style = {k: v for name in names for k, v in styles.get(name, ())}
             _draw(axes, element, down, style | element.attrib)
     file = io.BytesIO()
-    figure.savefig(file, format=kind, dpi=DOTS_PER_INCH)
+    figure.savefig(file, format=file_format, dpi=DOTS_PER_INCH)
     return file.getvalue()
 
 
 def _draw(
     axes: Any, element: ElementTree.Element, down: float, style: dict[str, str]
 ) -> None:
-    """Draws an element, by its own attributes and those of its classes."""
+    """Draws an SVG element with the style of its classes and attributes."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -79,7 +77,7 @@ def _draw(
         points: list[tuple[float, float]] = []
         codes: list[Any] = []
         for command, text in re.findall(r"([MCHV])([^MCHV]*)", style["d"]):
-            numbers = [float(one) for one in text.split()]
+            numbers = [float(number) for number in text.split()]
             if command == "H":
                 numbers = [numbers[0], points[-1][1]]
             elif command == "V":

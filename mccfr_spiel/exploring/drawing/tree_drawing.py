@@ -1,4 +1,4 @@
-"""Tree drawing."""
+"""`draw_tree`: draws a game tree, with a policy if there is one."""
 
 import os
 import pathlib
@@ -21,46 +21,45 @@ from mccfr_spiel.exploring.drawing.printing import printed
 from mccfr_spiel.policies.policy import SequencePolicy
 
 MAX_DRAWN_NODES = 400
-"""A larger tree could not be read, with one leaf on each row."""
-
+"""Default limit: each leaf has a row, so a larger drawing would be too tall to read."""
 
 _MAX_COUNTED = 100_000
-"""So many nodes are counted to say how large a game is that is refused."""
+"""Nodes that are counted at most for the message that refuses a game."""
 
 
 class TreeDrawing:
-    """A drawn tree, which notebooks show by themselves.
+    """A drawn tree, which notebooks display.
 
     Attributes:
-        svg: the picture as the text of an SVG file, readable in light and dark.
+        svg: the picture as SVG text, readable on light and dark backgrounds.
     """
 
-    def __init__(self, svg: str, words: str) -> None:
-        """Keeps the picture, and words for its repr."""
+    def __init__(self, svg: str, description: str) -> None:
+        """Stores the picture and a description for its repr."""
         self.svg = svg
-        self._words = words
+        self._description = description
 
     @display.never_raises
     def __repr__(self) -> str:
-        return display.line(self, self._words)
+        return display.line(self, self._description)
 
     def _repr_svg_(self) -> str:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as its name ends: .svg for browsers, .pdf or .png.
+        """Writes the picture as SVG, PDF or PNG, according to the file's suffix.
 
         Raises:
-            ValueError: the name ends otherwise.
+            ValueError: the suffix is not .svg, .pdf or .png.
             ImportError: PDF and PNG need matplotlib, which is missing.
             OSError: the file cannot be written.
         """
         path = pathlib.Path(path)
-        kind = path.suffix.lower().removeprefix(".")
-        if kind not in ("svg", "pdf", "png"):
-            raise ValueError(f"{path}: let the name end with .svg, .pdf or .png.")
-        is_svg = kind == "svg"
-        write_file(path, self.svg.encode() if is_svg else printed(self.svg, kind))
+        suffix = path.suffix.lower().removeprefix(".")
+        if suffix not in ("svg", "pdf", "png"):
+            raise ValueError(f"path={str(path)!r} must end with .svg, .pdf or .png.")
+        is_svg = suffix == "svg"
+        write_file(path, self.svg.encode() if is_svg else printed(self.svg, suffix))
 
 
 def draw_tree(
@@ -71,28 +70,30 @@ def draw_tree(
     depth: int | None = None,
     max_nodes: int = MAX_DRAWN_NODES,
 ) -> TreeDrawing:
-    """Draws the whole tree of a small game, such as Kuhn poker, or a part of any.
+    """Draws the whole tree of a small game, such as Kuhn poker, or a part of any game.
 
         ms.draw_tree("kuhn_poker", solver.average_policy()).save("kuhn.svg")
 
-    Moves have the game's own names. With a policy, edges are as wide as their moves are
-    probable, and have the probability beside the name. Ends have the players' returns.
-    A list below the tree says which information state each number stands for.
+    The root is at the left. Decision nodes are circles in the player's colour, with the
+    number of their infoset; chance nodes are diamonds. A dashed line joins the nodes of
+    an infoset on the same level, with a dot at each node. Edges have the game's names
+    of the moves; with a policy, they also show the move's probability, as a number and
+    as width. Leaves show the returns. A list below the tree explains the infosets.
 
     Args:
         game: a game, its load string, or its tree. Simultaneous moves become turns.
-        policy: any policy, or a list with one for each player, see `expected_returns`.
-            For a part, an OpenSpiel policy, such as all that solvers give.
-        around: the moves from the root to the node where the drawing begins, as
-            OpenSpiel's actions or its string of a history, such as "0, 3"; None for the
-            root.
-        depth: how many moves further the drawing goes; by default 3 with `around`, and
-            without it to the ends. Dots stand where the tree goes on.
-        max_nodes: more nodes are refused.
+        policy: any policy, or a list with one policy per player, see
+            `expected_returns`. A part of a tree needs an OpenSpiel policy; all policies
+            of solvers are OpenSpiel policies.
+        around: the history where the drawing begins, as a list of OpenSpiel's actions
+            or as a string such as "0, 3"; None for the root.
+        depth: number of levels below the first node. By default 3 with `around`, and
+            all levels without it. Dots mark nodes whose children are not drawn.
+        max_nodes: the largest number of nodes.
 
     Raises:
-        ValueError: there are too many nodes, see also `GameTree`; a move is not
-            possible; or the policy is of another game.
+        ValueError: there are too many nodes, see also `GameTree`; a move is illegal; or
+            the policy is for another game.
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
     source = game.source if isinstance(game, InfosetTable) else game
@@ -109,7 +110,7 @@ def draw_tree(
         if not isinstance(policy, Policy | pyspiel.Policy | None):
             raise ValueError(
                 "A part of a tree is drawn with an OpenSpiel policy, not with "
-                f"{policy!r}."
+                f"policy={policy!r}. Pass the average_policy() of a solver."
             )
     for move in moves:
         if move not in state.legal_actions():
@@ -123,25 +124,26 @@ def draw_tree(
         tree = complete_table(tree)
         policy = SequencePolicy(tree, policy_vector(tree, policy))
     nodes = drawn_nodes(state, policy, most)
-    words = f"{name}, {display.counted(len(nodes), 'node')}"
-    return TreeDrawing(picture(nodes, tree.num_players, name), words)
+    description = f"{name}, {display.counted(len(nodes), 'node')}"
+    return TreeDrawing(picture(nodes, tree.num_players, name), description)
 
 
 def _moves_in(history: Sequence[int] | str) -> list[int]:
-    """The actions that a user gives; raises ValueError for other words."""
+    """The actions of a history that a user passes; raises ValueError for other
+    input."""
     words = history.replace(",", " ").split() if isinstance(history, str) else history
     try:
         return [int(word) for word in words]
     except (TypeError, ValueError):
         raise ValueError(
-            f"around={history!r} is no list of actions, such as [0, 3] or '0, 3'."
+            f"around={history!r}: expected a list of actions, such as [0, 3] or '0, 3'."
         ) from None
 
 
 def _check_size(
     game: pyspiel.Game, state: pyspiel.State, depth: int | None, max_nodes: int
 ) -> None:
-    """Raises ValueError if more nodes follow a state than are drawn."""
+    """Raises ValueError if the part of a tree has more than `max_nodes` nodes."""
     most = max_nodes if depth is not None else max(_MAX_COUNTED, max_nodes)
     count, stack = 0, [(state, 0)]
     while stack and count <= most:
@@ -157,6 +159,6 @@ def _check_size(
             nodes = f"more than {most:,} nodes{there}"
         raise ValueError(
             f"{display.brief(game)} has {nodes}, and a drawing of more than "
-            f"{max_nodes:,} cannot be read. Draw a part (around=[], depth=2), or look "
-            "at policy.table(); max_nodes allows more."
+            f"{max_nodes:,} cannot be read. Draw a part (around=[], depth=2), use "
+            "policy.table(), or raise max_nodes."
         )
