@@ -6,7 +6,7 @@
 | exporting.py | `export`: writes the page of a small game into one file |
 | server.py | HTTP: access control, static files, JSON |
 | page_api.py | the requests of a page, by name |
-| visits.py | the state of one open page: its changes and its game |
+| visits.py | the state of one open page: changes, solve, game |
 | restricted_games.py | solving a game with a policy fixed at some infosets |
 | played_game.py | a game against a policy |
 | subjects.py | what a page shows: a game, policies, a tree |
@@ -19,6 +19,6 @@
 | drawing/ | `draw_tree`: small game trees as pictures, without the page |
 
 Nothing is computed before a page requests it, so a tree of a hundred million nodes
-opens at once. A pass over the whole tree runs in a thread, and the page repeats its
+opens at once. A pass over the whole tree runs in a thread, and the page repeats the
 request until the result is available.
 """

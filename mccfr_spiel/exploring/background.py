@@ -18,20 +18,19 @@ _Result = TypeVar("_Result")
 
 
 class WorkingError(ValueError):
-    """The result is not available yet; the page repeats its request or shows the
-    message."""
+    """The result is not available yet; the page asks again or shows the message."""
 
 
 class Work(Generic[_Result]):
-    """A call that runs in a thread, started by `begin` or by the first request for its
-    result.
+    """A call that runs in a thread, started by `begin` or by the first call of
+    `result`.
 
     Attributes:
         message: text of the WorkingError while the call is running.
     """
 
     def __init__(self, call: Callable[[], _Result], message: str = "") -> None:
-        """Stores the call without starting it."""
+        """Stores the call; `begin` starts it."""
         self._call, self.message = call, message
         self._lock, self._began = threading.Lock(), 0.0
         self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
@@ -69,7 +68,7 @@ class Work(Generic[_Result]):
 
         Args:
             seconds: timeout, measured from the start of the call, so that repeated
-                requests do not add up; None waits without a limit.
+                requests do not add up; None waits as long as necessary.
 
         Raises:
             ValueError: the call raised an error; the message is the error's.

@@ -39,8 +39,7 @@ def export(
 ) -> None:
     """Writes the page of a small game into one file.
 
-    An exported page cannot change policies or solve; it refers its reader to the
-    server.
+    An exported page cannot change policies or solve; it refers readers to the server.
 
     Args:
         subject: the game and the policies to show.
@@ -156,29 +155,31 @@ def _of_policy(
 
 
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
-    """Data for a game against a policy without a server.
+    """Data that an exported page needs to play against a policy.
 
-    `knows` has, for each player, the number of the string of that player's information.
-    `seen` has, for each move, a bit mask of the players who can identify the move.
+    `knows`: for each player, the number of the string of the player's information.
+    `seen`: for each move, a bit mask of the players who can identify the move.
     """
     if state.is_terminal():
         return {}
     players = range(state.num_players())
     each = zip(*(seen_moves(state, player) for player in players), strict=True)
-    seen = [sum(sees << player for player, sees in enumerate(one)) for one in each]
+    seen = [
+        sum(sees << player for player, sees in enumerate(column)) for column in each
+    ]
     knows = [words_known_to(state, player) for player in players]
-    numbers = [strings.setdefault(one, len(strings)) for one in knows]
+    numbers = [strings.setdefault(text, len(strings)) for text in knows]
     return {"knows": numbers, "seen": seen}
 
 
 def page(values: dict[str, Any]) -> str:
     """The whole page with embedded values.
 
-    Escaping keeps the values from closing their own HTML element. The content security
-    policy lists the hashes of the script and the style, so that a browser runs and
-    loads nothing else.
+    The values are escaped so that they cannot close the HTML element around them. The
+    content security policy lists the hashes of the script and the style, so that a
+    browser runs and loads nothing else.
     """
-    scripts = [static_file(f"{one}.js") for one in ("saved", "page")]
+    scripts = [static_file(f"{name}.js") for name in ("saved", "page")]
     style = static_file("page.css")
     data = plain(values)
     data = json.dumps(data, separators=(",", ":"), allow_nan=False)

@@ -30,8 +30,8 @@ _MAX_HANDS = 4_000
 """The largest number of hands in a grid."""
 
 _NEVER = 1e-100
-"""Weight of hands that the player never holds at a decision, so that their cells still
-have a mean."""
+"""Weight of hands that the player never holds at a decision, so that all cells have a
+mean."""
 
 _RANKS = "AKQJT98765432"
 
@@ -39,7 +39,7 @@ _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
 
 
 class NoGridError(ValueError):
-    """The game or the state has no grid; the message says why."""
+    """The game or the state has no grid, for the reason in the message."""
 
 
 Ask = Callable[[pyspiel.State], dict[int, float]]
@@ -172,8 +172,10 @@ def word_of_deals(game: pyspiel.Game) -> str:
     if not state.is_chance_node():
         return ""
     name = name_of(state, state.legal_actions()[0]).lower()
-    words = {"roll": "Dice", "value": "Values"}
-    return next((word for part, word in words.items() if part in name), "Cards")
+    headings = {"roll": "Dice", "value": "Values"}
+    return next(
+        (heading for part, heading in headings.items() if part in name), "Cards"
+    )
 
 
 def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
@@ -225,7 +227,7 @@ def replayed(
         history: the actions of the history.
         cards: index of a deal -> the action to deal there.
         num_deals: number of deals in the history. Deals that are not in `cards` change
-            if their card is taken.
+            if another player gets the card.
     """
     state = game.new_initial_state()
     taken = set(cards.values())

@@ -60,7 +60,7 @@ def listed(
     | list | ranked by |
     |---|---|
     | "reached" | probability of reaching the infoset |
-    | "gain" | gain of a best response from its action there |
+    | "gain" | gain of a best response from the action there |
     | "mixed" | entropy of the action probabilities in bits |
     | "changed" | total variation distance between two policies |
 

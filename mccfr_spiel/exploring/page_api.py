@@ -22,7 +22,7 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import Visit
 
 WORKING = {"working": True}
-"""The answer while a thread is computing the result; the page repeats its request."""
+"""The answer while a thread is computing the result; the page asks again."""
 
 MINE = "mine"
 """The page's name for the policy that it has changed."""
@@ -81,7 +81,7 @@ class PageApi:
     def about(self, _: Query) -> Any:
         """The game, the policies and the state of the tree."""
         subject = self.subject
-        kind, why = subject.state_of_tree()
+        tree_state, why = subject.state_of_tree()
         tree = subject.tree()
         return {
             "title": subject.title,
@@ -93,7 +93,7 @@ class PageApi:
                 for p in subject.candidates
             ],
             "lists": lists.LISTS,
-            "tree": kind,
+            "tree": tree_state,
             "why": why,
             "nodes": None if tree is None else tree.num_nodes,
             "infosets": None if tree is None else tree.num_infosets,
@@ -102,8 +102,8 @@ class PageApi:
 
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
-        kind, why = self.subject.state_of_tree()
-        if kind == "none":
+        tree_state, why = self.subject.state_of_tree()
+        if tree_state == "none":
             return {"none": why}
         numbers = self._numbers(query)
         if self.subject.is_holdem:
@@ -156,14 +156,14 @@ class PageApi:
 
     def list(self, query: Query) -> Any:
         """The first infosets of a list."""
-        tree, kind = self.subject.need_tree(), str(query.get("kind"))
+        tree, name = self.subject.need_tree(), str(query.get("kind"))
         numbers, other = self._numbers(query), None
-        if kind == "changed" and query.get("other"):
+        if name == "changed" and query.get("other"):
             other = self._numbers(query, "other")
         rows = [
             lists.row_of(tree, numbers.policy, infoset, numbers.visits)
             | {"amount": amount}
-            for infoset, amount in lists.listed(numbers, tree, kind, other)
+            for infoset, amount in lists.listed(numbers, tree, name, other)
         ]
         return {"rows": rows}
 
@@ -246,8 +246,8 @@ class PageApi:
     # --- what queries name ---------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
-        """The page that sent the request. Drops the least recently used page, and ends
-        its solve, if there are too many."""
+        """The page that sent the request. If too many pages are open, the least
+        recently used page is dropped, and the server ends the solve of that page."""
         name = str(query.get("visit", ""))
         if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
             raise ValueError(
@@ -286,7 +286,7 @@ class PageApi:
         return self.subject.evaluation(self._candidate(query, key))
 
     def _numbers(self, query: Query, key: str = "policy") -> Any:
-        """The `Numbers` of a policy, or its `Study` in a hold'em subgame."""
+        """The `Numbers` of a policy; in a hold'em subgame, the `Study`."""
         return self._evaluation(query, key).numbers()
 
     def _numbers_if_there(self, query: Query, key: str = "policy") -> Any:

@@ -18,7 +18,7 @@ class PlayedGame:
     Attributes:
         seat: the user's player.
         state: the game's state. Until the end, only the seat's information leaves it.
-        log: for each move so far its player, and its name if the seat can identify it.
+        log: for each move the player, and the move's name if the seat can identify it.
     """
 
     def __init__(

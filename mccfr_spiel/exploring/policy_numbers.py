@@ -31,11 +31,11 @@ class Numbers(NamedTuple):
         policy: `[S]` the policy.
         plan: `[S]` realization plans of all players.
         reach: `[I]` probability that chance and the other players play to each infoset.
-        values: `[S]` counterfactual value of each sequence to its player.
+        values: `[S]` counterfactual value of each sequence to the player.
         best: `[S]` the same if the player plays a best response after the sequence.
         returns: `[P]` expected returns.
         best_returns: `[P]` expected returns of a best response to the others.
-        gains: `[I]` gain of a best response from its action at the infoset. A player's
+        gains: `[I]` gain of a best response from the action at the infoset. A player's
             gains add up to the whole gain.
         visits: `[I]` estimated number of walks to each infoset, see `visits_of`; None
             if unknown.
@@ -59,10 +59,10 @@ def visits_of(
 
     Solvers do not count these walks. The estimate multiplies the number of walks by the
     probability that a walk reaches the infoset under the average policy, because
-    earlier policies are not kept.
+    solvers do not store earlier policies.
 
     Returns:
-        None if the solver is unknown or its algorithm samples nothing.
+        None if the solver is unknown or the algorithm samples nothing.
     """
     if candidate.solver is None:
         return None
@@ -100,9 +100,9 @@ def numbers_of(tree: GameTree, policy: np.ndarray, candidate: ShownPolicy) -> Nu
     played = np.add.reduceat(policy * best, starts)
     gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
     gains = plan[infosets["parent"]] * gaps
-    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
-    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
-    return found._replace(visits=visits_of(passes, found, candidate))
+    returns, best_returns = (v[: tree.num_players].copy() for v in (values, best))
+    numbers = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    return numbers._replace(visits=visits_of(passes, numbers, candidate))
 
 
 _one_at_a_time = threading.Lock()
@@ -120,7 +120,7 @@ class PolicyEvaluation:
     """
 
     def __init__(self, tree: GameTree, candidate: ShownPolicy) -> None:
-        """Stores the tree and the policy without reading them."""
+        """Stores the tree and the policy; nothing is read yet."""
         self.is_wanted, policy = True, candidate.policy
 
         def compute() -> Any:
@@ -132,8 +132,8 @@ class PolicyEvaluation:
                     return Study(tree.source, SequencePolicy(tree, vector))
                 return numbers_of(tree, vector, candidate)
 
-        words = "The policy is still being read; try again in a moment."
-        self.vector = Work(lambda: policy_vector(tree, policy), words).result
+        message = "The policy is still being read; try again in a moment."
+        self.vector = Work(lambda: policy_vector(tree, policy), message).result
         self.numbers = Work(
             compute, f"The numbers of {candidate.label} took long."
         ).result

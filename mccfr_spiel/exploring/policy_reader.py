@@ -24,8 +24,7 @@ class PolicyReader:
 
     Attributes:
         game: the game; None to take the game that a policy names.
-        tree: the game's tree, which supplies its abstraction; None if there is no tree
-            yet.
+        tree: the game's tree, which supplies the abstraction; None without a tree.
     """
 
     game: pyspiel.Game | str | None
@@ -34,8 +33,8 @@ class PolicyReader:
     def read(self, source: Any, label: str) -> Iterator[ShownPolicy]:
         """The policies of a solver, a path or a policy; errors of `load_policy`.
 
-        A folder of results has its reported policy, the policies kept during the run,
-        and the policies in its checkpoints.
+        A folder of results contains the reported policy, policies saved during the run,
+        and checkpoints with the average and the current policy.
         """
         if isinstance(source, type):
             raise ValueError(
@@ -76,7 +75,7 @@ class PolicyReader:
         yield from current_policies
 
     def kept_in(self, folder: pathlib.Path, name: str) -> list[ShownPolicy]:
-        """The policies that a run has kept in its folder, not read yet."""
+        """The policies that a run has saved in a folder, to be read later."""
         return [
             ShownPolicy(
                 f"{name}, average policy after {iteration:,}",

@@ -1,9 +1,9 @@
 """States, histories and infosets of a tree, found without a pass over the tree.
 
-A player remembers its own moves, so all histories of an infoset follow the same moves
-of that player. A search from the root that takes these moves, and all moves of the
-others, therefore visits few other nodes. Only a tree that was loaded from a file reads
-all its nodes once, at the first request for the path to a node.
+Players remember the moves they made, so all histories of an infoset follow the same
+moves of the acting player. A search from the root that takes these moves, and all moves
+of the others, therefore visits few other nodes. Only a tree that was loaded from a file
+reads all its nodes once, at the first request for the path to a node.
 """
 
 import bisect
@@ -27,7 +27,7 @@ def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     them."""
     try:
         return loading.said_at(state, int(state.current_player()), moves)
-    except Exception:  # games raise what they like
+    except Exception:  # a game's code may raise any exception
         return [*map(str, moves)]  # the number is better than no page
 
 
@@ -52,7 +52,7 @@ def follow(
     """The state after a history, and the infoset of the player who acts there.
 
     Returns:
-        The state, and the infoset's number; None without a tree or an acting player.
+        (state, infoset). The infoset is None without a tree or an acting player.
 
     Raises:
         ValueError: a move of the history is illegal.
@@ -81,9 +81,8 @@ def histories_of(
     """The `limit` most probable histories of an infoset, and the number of other
     histories.
 
-    Each history is a tuple: its node in the tree; the probability that the acting
-    player should assign to it, None if chance and the others never play to the infoset;
-    its state.
+    Each history is a tuple (node, probability, state). The probability is the belief of
+    the acting player; None if chance and the others never play to the infoset.
 
     Raises:
         TooManyError: the search visits too many nodes.
@@ -121,7 +120,7 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
 
 
 def seen_moves(state: pyspiel.State, seat: int) -> list[bool]:
-    """For each legal move, whether a player can identify it after it was made.
+    """For each legal move, whether a player can identify it afterwards.
 
     All False for more than MAX_TOLD_MOVES moves.
     """
@@ -140,9 +139,5 @@ def known_to(state: pyspiel.State, player: int) -> str:
         return ""  # calling the method would print an error on the terminal
     try:
         return state.information_state_string(player)
-    except Exception:  # games raise what they like
+    except Exception:  # a game's code may raise any exception
         return ""
-
-
-# A deal is a move of chance at the beginning that one player alone sees. The grid keeps
-# all later moves of a history and replaces the deals.

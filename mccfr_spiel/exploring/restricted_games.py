@@ -17,7 +17,7 @@ from mccfr_spiel.solving.solver import Solver
 def with_row(
     tree: GameTree, policy: np.ndarray, infosets: Sequence[int], row: Any
 ) -> np.ndarray:
-    """A copy of a policy `[S]` with new probabilities at infosets that share their
+    """A copy of a policy `[S]` with new probabilities at infosets with the same
     actions.
 
     Raises:

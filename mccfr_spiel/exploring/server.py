@@ -1,4 +1,4 @@
-"""The HTTP server of a page, and its access control.
+"""The HTTP server of a page, with access control.
 
 The server listens on the loopback address only. Other programs on this machine and
 other pages in the same browser can still reach it. Every path must therefore begin with
@@ -49,7 +49,7 @@ _MAX_BYTES = 1_000_000
 def application(api: PageApi, token: str) -> ASGIApp:
     """The ASGI application: static files and the page's requests.
 
-    It answers 421 to other hosts and 404 without the token.
+    Requests from other hosts get status 421; requests with a wrong token get 404.
 
     Args:
         api: answers the page's requests.
@@ -84,7 +84,7 @@ def application(api: PageApi, token: str) -> ASGIApp:
         return Response(static_file(name), media_type=FILES[name])
 
     async def answered(request: Request, name: str) -> Response:
-        known, query = READING, dict[str, Any](request.query_params)
+        allowed, query = READING, dict[str, Any](request.query_params)
         if request.method == "POST":
             body = b""
             try:
@@ -92,14 +92,14 @@ def application(api: PageApi, token: str) -> ASGIApp:
                     body += part
                     if len(body) > _MAX_BYTES:
                         return _refused("This is too long.")
-                known, query = CHANGING, json.loads(body)
+                allowed, query = CHANGING, json.loads(body)
             except ClientDisconnect:
                 return _refused("The client disconnected.")  # read by nobody
             except (ValueError, RecursionError):
                 return _refused("The body must be valid JSON.")
             if not isinstance(query, dict):
                 return _refused("The body must be a JSON object.")
-        if name not in known:
+        if name not in allowed:
             return _refused(f"Unknown request {name!r}.", 404)
         try:
             answer = await run_in_threadpool(api.answer, name, query)
@@ -110,12 +110,12 @@ def application(api: PageApi, token: str) -> ASGIApp:
     return app
 
 
-def _refused(words: str, status: int = 400) -> Response:
-    return JSONResponse({"error": plain(words)}, status)
+def _refused(message: str, status: int = 400) -> Response:
+    return JSONResponse({"error": plain(message)}, status)
 
 
 def opened(api: PageApi, token: str, port: int) -> tuple[uvicorn.Server, socket.socket]:
-    """The server of an application, and its listening socket on the loopback address.
+    """The server of an application, and the socket that listens for requests.
 
     Raises:
         ValueError: the port is out of range, in use, or forbidden.

@@ -18,10 +18,10 @@ RegretsAt = Callable[[pyspiel.State], list[float] | None]
 
 @dataclasses.dataclass(eq=False)
 class ShownPolicy:
-    """A policy with its label and, if known, the solver that computed it.
+    """A policy with a label and, if known, the solver that computed the policy.
 
-    A policy file is read when the page first shows the policy, because a run may have
-    kept dozens of files and reading a file can take a second.
+    Policy files are read when the page shows the policy, because a run may save dozens
+    of files and each can take a second.
 
     Attributes:
         label: name of the policy on the page.
@@ -30,8 +30,8 @@ class ShownPolicy:
         run: name of the run whose average policy this is. The page's slider moves
             through the policies of a run. Empty for all other policies.
         solver: the solver that computed the policy; None if unknown.
-        regrets: function that returns the solver's cumulative regrets; None without a
-            solver, or if the solver's rule keeps none.
+        regrets: function that returns the solver's cumulative regrets; None if the
+            solver is unknown or stores no regrets.
         read: function that loads the policy; None if `given` holds the policy.
     """
 
@@ -69,7 +69,7 @@ class ShownPolicy:
 
 
 def policies_of_solver(solver: Any, prefix: str, ending: str = "") -> list[ShownPolicy]:
-    """Copies the average and the current policy of a solver, with its regrets.
+    """Copies the average policy, the current policy and the regrets of a solver.
 
     Args:
         solver: a `Solver`, or any object with `average_policy()`.

@@ -32,14 +32,14 @@ from mccfr_spiel.exploring.shown_policies import ShownPolicy
 from mccfr_spiel.policies.table import MOST_NODES
 
 KEPT_BYTES = 1 << 29
-"""Memory for the numbers of all policies. The numbers of two policies, the shown one
-and the one it is compared with, are kept in any case."""
+"""Memory for the numbers of all policies. The numbers of two policies, the shown policy
+and the policy to compare with, are always cached."""
 
 _BYTES_PER_SEQUENCE = 48
 """Size of `Numbers` per sequence: four arrays `[S]` and two shorter ones `[I]`."""
 
 _MAX_KEPT = 64
-"""The largest number of policies whose numbers are kept."""
+"""The largest number of policies whose numbers are cached."""
 
 _MAX_ROWS = 5_000
 """The largest number of rows of a run that a page shows."""
@@ -50,11 +50,11 @@ class Subject:
 
     Attributes:
         source: the game as the user passed it.
-        game: its turn-based form.
+        game: turn-based form of `source`.
         title: the game's name in headings.
         candidates: the policies.
         folder: the first folder of results among the arguments; None without one.
-        history: the recorded rows of the first solver that has some.
+        history: the recorded rows of the first solver with a history.
         is_holdem: whether the game is a hold'em subgame. Such a game has a tree of
             hands instead of histories, and a `Study` instead of `Numbers`.
     """
@@ -116,7 +116,7 @@ class Subject:
                 self._reader.tree = getattr(source, "tree", None)
 
     def update_policies(self) -> int:
-        """Adds policies that the folder's run has kept since; returns the new total."""
+        """Adds policies that the folder's run has saved; returns the new total."""
         if self.folder is not None:
             with self._lock:
                 iterations = {
@@ -127,7 +127,7 @@ class Subject:
         return len(self.candidates)
 
     def candidate(self, index: int) -> ShownPolicy:
-        """A policy by its index, read from its file if necessary.
+        """The policy with an index, read from the policy's file if necessary.
 
         Raises:
             ValueError: the file is damaged, or the policy is for another game.
@@ -231,8 +231,8 @@ class Subject:
         """The numeric columns of the folder's results.csv, or of the solver's history.
 
         Returns:
-            `columns`: name -> values, None where a row has no number. `running`:
-            whether the run seems to be active.
+            {"columns": name -> values, None where a row lacks a number; "running":
+            whether the run seems active}.
         """
         rows, is_running = self.history, False
         if self.folder is not None:

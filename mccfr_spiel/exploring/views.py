@@ -52,14 +52,14 @@ def plain(value: Any) -> Any:
 
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
-    """An information state: its player, OpenSpiel's string, and the display text."""
-    words = loading.said_info_state(game, player, info_state)
-    return {"player": player, "info_state": info_state, "words": words}
+    """An information state as player, OpenSpiel's string, and display text."""
+    text = loading.said_info_state(game, player, info_state)
+    return {"player": player, "info_state": info_state, "words": text}
 
 
 def words_known_to(state: pyspiel.State, player: int) -> str:
-    """Display text of a player's information state, or of its observation as a
-    fallback."""
+    """Display text of a player's information state; as a fallback, of the
+    observation."""
     game, string = state.get_game(), known_to(state, player)
     if not string and game.get_type().provides_observation_string:
         string = state.observation_string(player)
@@ -106,7 +106,7 @@ def infoset_view(
     Args:
         candidate: the policy.
         state: a state where a player acts.
-        infoset: the number of its infoset in the tree; None without a tree.
+        infoset: number of the infoset in the tree; None without a tree.
     """
     odds, player = candidate.probabilities(state), int(state.current_player())
     actions = state.legal_actions()[:MOST_MOVES]

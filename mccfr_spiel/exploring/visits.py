@@ -1,4 +1,4 @@
-"""The state of an open page: changes of its policy, its running solve, its game.
+"""The state of an open page: policy changes, a running solve, a game.
 
 Two open pages do not see each other's changes and games.
 """
@@ -25,23 +25,23 @@ MOST_ITERATIONS = 100_000
 """The largest total number of iterations that one page may solve for."""
 
 MOST_SECONDS = 600.0
-"""Time limit of a solve, which keeps the policy reached by then."""
+"""Time limit of a solve. The policy reached by then is used."""
 
 MOST_CHANGES = 16
-"""Changes that a page keeps. All but the first of them can be undone."""
+"""Length of the list of changes. All changes but the first can be undone."""
 
 
 class Change(NamedTuple):
     """A changed policy: one step of a list that can be undone.
 
     Attributes:
-        words: description of the change.
-        candidate: the policy after the change; its `policy` is an array `[S]`.
+        description: text that the page shows.
+        candidate: the policy after the change, an array `[S]`.
         fixed: infosets at which the policy is fixed.
         iterations: iterations of the last solve; zero before the first.
     """
 
-    words: str
+    description: str
     candidate: ShownPolicy
     fixed: frozenset[int]
     iterations: int
@@ -78,10 +78,14 @@ class Visit:
         return self.changes[-1].candidate
 
     def _add(
-        self, words: str, policy: np.ndarray, fixed: frozenset[int], iterations: int
+        self,
+        description: str,
+        policy: np.ndarray,
+        fixed: frozenset[int],
+        iterations: int,
     ) -> None:
         candidate = ShownPolicy("changed on this page", policy)
-        self.changes.append(Change(words, candidate, fixed, iterations))
+        self.changes.append(Change(description, candidate, fixed, iterations))
         if len(self.changes) > MOST_CHANGES:
             del self.changes[0]
             self._is_cut = True
@@ -105,17 +109,17 @@ class Visit:
             name = said_info_state(tree.game, player, tree.info_state(infosets[0]))
             if len(infosets) > 1:
                 name = f"all hands, as {name}"
-            words, fixed = f"Freed {name}", fixed.difference(infosets)
+            description, fixed = f"Freed {name}", fixed.difference(infosets)
             if row is not None:
                 policy = with_row(tree, policy, infosets, row)
-                words, fixed = f"Fixed {name}", fixed.union(infosets)
-            self._add(words, policy, fixed, iterations)
+                description, fixed = f"Fixed {name}", fixed.union(infosets)
+            self._add(description, policy, fixed, iterations)
 
     def solve(self, candidate: ShownPolicy, iterations: int) -> None:
         """Starts a thread that solves the restricted game from scratch.
 
         It runs for `iterations` more than the previous solve. After `stop` or
-        MOST_SECONDS it ends early and keeps the policy reached by then.
+        MOST_SECONDS it ends early with the policy reached by then.
 
         Args:
             candidate: the policy to change, if the page has not changed one yet.
@@ -149,15 +153,15 @@ class Visit:
                     done += 1
                 if not done:
                     return
-                words = f"Solved for {iterations:,} iterations"
+                description = f"Solved for {iterations:,} iterations"
                 if done < wanted:
-                    words = f"Solved for {done:,} iterations of {wanted:,}"
-                self._add(words, solver.average_vector(), fixed, done)
+                    description = f"Solved for {done:,} iterations of {wanted:,}"
+                self._add(description, solver.average_vector(), fixed, done)
 
             self._solving = Work(run).begin()
 
     def stop(self) -> None:
-        """Ends a running solve after its current iteration."""
+        """Ends a running solve after the current iteration."""
         self._must_stop.set()
 
     @property
@@ -166,8 +170,8 @@ class Visit:
         return self._solving is not None and not self._solving.is_done
 
     def _base(self, candidate: ShownPolicy) -> tuple[np.ndarray, frozenset[int], int]:
-        """The policy to change next, its fixed infosets and the iterations of the last
-        solve.
+        """The policy to change next, the fixed infosets, and the last solve's
+        iterations.
 
         The last change is the base; `candidate` before the first.
         """
@@ -207,7 +211,7 @@ class Visit:
             "done": 0 if self._solver is None else self._solver.num_iterations,
             "wanted": self._wanted,
             "error": str(solving.error) if solving and solving.error else None,
-            "changes": [change.words for change in self.changes],
+            "changes": [change.description for change in self.changes],
             "fixed": sorted(last.fixed) if last else [],
             "restricted": None,
         }

@@ -1,4 +1,4 @@
-"""The nodes of a drawing, with their texts and probabilities."""
+"""The nodes of a drawing, with texts and probabilities."""
 
 import dataclasses
 from typing import Any
@@ -22,8 +22,8 @@ class DrawnNode:
         parent: the parent; None at the first node.
         level: number of moves from the first node.
         label: text at the edge to the node.
-        odds: probability of the player's move to the node; None after chance moves and
-            without a policy.
+        odds: probability of the player's move to the node; None for chance moves or if
+            there is no policy.
         infoset_number: number of the infoset among the acting player's, counted from 1.
         info_text: display text of the acting player's information state.
         annotation: text behind the node: returns, or dots for children that are not
@@ -55,7 +55,7 @@ class DrawnNode:
 def drawn_nodes(
     state: pyspiel.State, policy: Any, depth: int | None
 ) -> list[DrawnNode]:
-    """The nodes from a state on in depth-first order, with their texts.
+    """The nodes from a state on in depth-first order, with texts.
 
     Args:
         state: the first state.

@@ -1,6 +1,6 @@
 """The coordinates of a drawing's nodes and links. All sizes are in pixels.
 
-Leaves stand in rows of their own, other nodes in the middle of their children.
+Each leaf is a row; other nodes are centred at the children.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ CHARACTER = 6.3
 """Average width of a character."""
 
 BEND = 34.0
-"""Width of the part of an edge that changes its row."""
+"""Width of the curved part of an edge."""
 
 MARGIN = 18.0
 """Width of the empty border."""
 
 Link = tuple[int, list[DrawnNode]]
-"""A line that joins the nodes of an infoset on a level: its lane, counted from the
+"""A line that joins the nodes of an infoset on a level: the lane, counted from the
 nodes, and the nodes from top to bottom."""
 
 
 def links_of(members: Sequence[DrawnNode]) -> list[Link]:
     """The links of a level, from top to bottom.
 
-    Overlapping links get different lanes: each link, in the order of its upper end,
-    takes the first lane that is free there.
+    Overlapping links get different lanes: from top to bottom, each link takes the first
+    free lane.
     """
     groups: dict[tuple[int, int], list[DrawnNode]] = {}
     for node in members:

@@ -138,8 +138,8 @@ def _draw_node(group: ElementTree.Element, node: DrawnNode) -> None:
         shape = _child(group, "polygon", "chance", points=corners)
         _child(shape, "title").text = "chance"
     elif player != TERMINAL:
-        kind = f"fill{player % _PLAYERS}"
-        shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{RADIUS:g}")
+        css_class = f"fill{player % _PLAYERS}"
+        shape = _child(group, "circle", css_class, cx=x, cy=y, r=f"{RADIUS:g}")
         text = display.one_line(node.info_text)
         _child(shape, "title").text = f"player {player}: {text}"
         _text(group, x, y + 4, str(node.infoset_number), "number")
@@ -148,7 +148,7 @@ def _draw_node(group: ElementTree.Element, node: DrawnNode) -> None:
 def _draw_legend(
     group: ElementTree.Element, nodes: Sequence[DrawnNode], num_players: int, top: float
 ) -> tuple[float, int]:
-    """Draws the list of information states; returns its right end and its number of
+    """Draws the list of information states; returns the right end and the number of
     rows."""
     x, rows = MARGIN, 0
     for player in range(num_players):
@@ -157,9 +157,9 @@ def _draw_legend(
         names = display.one_lines([*texts.values()], _MAX_STRING)
         lines = [f"player {player}"]
         lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
-        for row, words in enumerate(lines):
-            kind = f"title fill{player % _PLAYERS}" if row == 0 else ""
-            _text(group, x, top + _LINE * (row + 0.5), words, kind)
+        for row, text in enumerate(lines):
+            css_class = f"title fill{player % _PLAYERS}" if row == 0 else ""
+            _text(group, x, top + _LINE * (row + 0.5), text, css_class)
         x += CHARACTER * max(map(len, lines)) + 2 * MARGIN
         rows = max(rows, len(lines))
     return x, rows
@@ -179,8 +179,8 @@ def _child(
 
 
 def _text(
-    parent: ElementTree.Element, x: float, y: float, words: str, css_class: str = ""
+    parent: ElementTree.Element, x: float, y: float, text: str, css_class: str = ""
 ) -> ElementTree.Element:
     element = _child(parent, "text", css_class, x=x, y=y)
-    element.text = words
+    element.text = text
     return element

@@ -35,7 +35,7 @@ class TreeDrawing:
     """
 
     def __init__(self, svg: str, description: str) -> None:
-        """Stores the picture and a description for its repr."""
+        """Stores the picture and a description for `repr`."""
         self.svg = svg
         self._description = description
 
@@ -75,7 +75,7 @@ def draw_tree(
         ms.draw_tree("kuhn_poker", solver.average_policy()).save("kuhn.svg")
 
     The root is at the left. Decision nodes are circles in the player's colour, with the
-    number of their infoset; chance nodes are diamonds. A dashed line joins the nodes of
+    number of the infoset; chance nodes are diamonds. A dashed line joins the nodes of
     an infoset on the same level, with a dot at each node. Edges have the game's names
     of the moves; with a policy, they also show the move's probability, as a number and
     as width. Leaves show the returns. A list below the tree explains the infosets.
@@ -100,11 +100,11 @@ def draw_tree(
     tree = GameTree(source)
     if isinstance(game, GameTree) and game.abstraction is None:
         tree = game
-    state, moves, most, name = tree.new_state(), [], None, display.title(tree.source)
+    state, moves, limit, name = tree.new_state(), [], None, display.title(tree.source)
     if depth is not None and around is None:
         around = ()
     if around is not None:
-        most = refusals.integer(3 if depth is None else depth, "depth", 0)
+        limit = refusals.integer(3 if depth is None else depth, "depth", 0)
         moves = _moves_in(around)
         name += f", after {', '.join(map(str, moves))}" if moves else ""
         if not isinstance(policy, Policy | pyspiel.Policy | None):
@@ -119,11 +119,11 @@ def draw_tree(
                 f"after {state.history()}."
             )
         state.apply_action(move)
-    _check_size(tree.source, state, most, max_nodes)
+    _check_size(tree.source, state, limit, max_nodes)
     if policy is not None and around is None:
         tree = complete_table(tree)
         policy = SequencePolicy(tree, policy_vector(tree, policy))
-    nodes = drawn_nodes(state, policy, most)
+    nodes = drawn_nodes(state, policy, limit)
     description = f"{name}, {display.counted(len(nodes), 'node')}"
     return TreeDrawing(picture(nodes, tree.num_players, name), description)
 
@@ -131,9 +131,9 @@ def draw_tree(
 def _moves_in(history: Sequence[int] | str) -> list[int]:
     """The actions of a history that a user passes; raises ValueError for other
     input."""
-    words = history.replace(",", " ").split() if isinstance(history, str) else history
+    actions = history.replace(",", " ").split() if isinstance(history, str) else history
     try:
-        return [int(word) for word in words]
+        return [int(action) for action in actions]
     except (TypeError, ValueError):
         raise ValueError(
             f"around={history!r}: expected a list of actions, such as [0, 3] or '0, 3'."
@@ -144,9 +144,9 @@ def _check_size(
     game: pyspiel.Game, state: pyspiel.State, depth: int | None, max_nodes: int
 ) -> None:
     """Raises ValueError if the part of a tree has more than `max_nodes` nodes."""
-    most = max_nodes if depth is not None else max(_MAX_COUNTED, max_nodes)
+    limit = max_nodes if depth is not None else max(_MAX_COUNTED, max_nodes)
     count, stack = 0, [(state, 0)]
-    while stack and count <= most:
+    while stack and count <= limit:
         state, level = stack.pop()
         count += 1
         check_length(game, level)
@@ -155,8 +155,8 @@ def _check_size(
     if count > max_nodes:
         there = "" if depth is None else " there"
         nodes = display.counted(count, "node")
-        if count > most:
-            nodes = f"more than {most:,} nodes{there}"
+        if count > limit:
+            nodes = f"more than {limit:,} nodes{there}"
         raise ValueError(
             f"{display.brief(game)} has {nodes}, and a drawing of more than "
             f"{max_nodes:,} cannot be read. Draw a part (around=[], depth=2), use "
