@@ -147,7 +147,7 @@ class ExcessiveGap(FirstOrderSolver):
         if aggressive:
             self._shrink_start()
         for p in range(2):
-            evaluate_gradient(self.sides[p], self._plans[1 - p], self._known[p])
+            evaluate_gradient(self.sides[p], self.plans[1 - p], self._known[p])
         self.gradient_evaluations += 2
 
     def _start(self) -> None:
@@ -157,7 +157,7 @@ class ExcessiveGap(FirstOrderSolver):
         step from the uniform plan by the gradient at y. With both mu at ||A|| the pair
         meets the excessive gap condition.
         """
-        sides, plans, (to, middles, logs) = self.sides, self._plans, self.scratch
+        sides, plans, (to, middles, logs) = self.sides, self.plans, self.scratch
         to[_X][:] = 0.0
         respond(sides[_X], to[_X], 1.0, logs[_X], middles[_X])
         evaluate_gradient(sides[_Y], middles[_X], to[_Y])
@@ -188,7 +188,7 @@ class ExcessiveGap(FirstOrderSolver):
         """The slack in the excessive gap condition; at least 0, up to rounding."""
         gradients = zeros(self.form)
         for p in range(2):
-            evaluate_gradient(self.sides[p], self._plans[1 - p], gradients[p])
+            evaluate_gradient(self.sides[p], self.plans[1 - p], gradients[p])
         return -float(
             smoothed_values(self.sides, self._scales, gradients, self.scratch)
         )
@@ -201,7 +201,7 @@ class ExcessiveGap(FirstOrderSolver):
             SLACK * self.norm,
             self._tau,
             self._scales,
-            self._plans,
+            self.plans,
             self._known,
             self._spare,
         )

@@ -65,7 +65,7 @@ class FirstOrderSolver(abc.ABC):
         self.sides = make_sides(self.form)
         self.ranges = tuple(map(regularizer_range, self.form.treeplexes, self.sides))
         self.scratch = tuple(zeros(self.form) for _ in range(3))
-        self._plans = zeros(self.form)
+        self.plans = zeros(self.form)
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
 
@@ -92,11 +92,11 @@ class FirstOrderSolver(abc.ABC):
 
     def average_plans(self) -> Pair:
         """The answer so far as plans."""
-        return self._plans
+        return self.plans
 
     def current_plans(self) -> Pair:
         """The last iteration's plans."""
-        return self._plans
+        return self.plans
 
     def average_policy(self) -> SequencePolicy:
         """A snapshot of the answer so far."""

@@ -74,7 +74,7 @@ class MirrorProx(FirstOrderSolver):
         self._centers = tuple(side.uniform.copy() for side in self.sides)
         self._sums = zeros(self.form)
         for side, plan, center in zip(
-            self.sides, self._plans, self._centers, strict=True
+            self.sides, self.plans, self._centers, strict=True
         ):
             prox(side, np.zeros_like(plan), center, 1.0, center, plan)
 
@@ -93,7 +93,7 @@ class MirrorProx(FirstOrderSolver):
             iterations,
             self.step_size,
             self._centers,
-            self._plans,
+            self.plans,
             self._sums,
             self.scratch,
         )
@@ -101,6 +101,6 @@ class MirrorProx(FirstOrderSolver):
 
     def average_plans(self) -> Pair:
         if not self.num_iterations:
-            return self._plans
+            return self.plans
         first, second = self._sums
         return first / self.num_iterations, second / self.num_iterations
