@@ -1,4 +1,9 @@
-"""Duplicate."""
+"""`duplicate_returns`: two policies against each other, with less variance by duplicate
+play.
+
+Each deal is played twice, with the seats swapped. The second play cancels the luck of
+the cards, so the difference of two players shows in far fewer plays.
+"""
 
 import functools
 import os
@@ -38,38 +43,38 @@ def duplicate_returns(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """What `first` gets against `second` a play, by duplicate deals.
+    """The expected return of `first` against `second` per play, by duplicate deals.
 
         ms.evaluation.duplicate_returns(game, policy, "call", deals=5_000)
 
-    Each deal is played twice with the seats swapped, and with the same draws for the
-    first, second, ... move of chance. The interval is that of the mean over deals of
-    both plays' mean.
+    Each deal is played twice with swapped seats and with the same random numbers for
+    the first, second, ... chance move. The interval belongs to the mean over deals of
+    the mean of both plays.
 
     Args:
-        game: a game of two players that lists its chance outcomes. Simultaneous moves
-            become turns.
-        first, second: a policy (see `sampled_returns`); the path of one, as
-            `load_policy` takes it; a list of two of OpenSpiel's bots, one for each
-            seat; "uniform"; or, in poker, "call" or "raise", which always do that
-            where they can.
-        deals: how many, at least 2.
-        seed: of all draws, at least 0. Bots have their own.
+        game: a two-player game that lists chance outcomes. Simultaneous moves become
+            turns.
+        first, second: a policy (see `sampled_returns`); the path of a policy that
+            `load_policy` reads; a list of two OpenSpiel bots, one per seat; "uniform";
+            or, in poker, "call" or "raise", which choose that move whenever it is
+            legal.
+        deals: number of deals, at least 2.
+        seed: seed of all draws except those of bots, at least 0.
         confidence: as in `sampled_returns`.
 
     Returns:
-        The estimate; its `plays` counts deals.
+        The estimate; `plays` counts deals.
 
     Raises:
-        ValueError: an argument is out of range; the game has not two players; a policy
-            is of another game, or is none.
+        ValueError: an argument is out of range, the game does not have two players, or
+            a policy is invalid or for another game.
     """
     source = loading.load_game(game)
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
     check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
     loaded = loading.turn_based(source)
-    bots = [bots_of(one, source, seed) for one in (first, second)]
+    bots = [bots_of(policy, source, seed) for policy in (first, second)]
     declared = description.declared_by(loaded)
     means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
@@ -79,13 +84,13 @@ def duplicate_returns(
                 bot.restart()
             generator = np.random.Generator(np.random.PCG64([seed, deal]))
             act = functools.partial(_step, seats)
-            got = play_once(loaded, declared, chance, generator, act)
-            means[deal] += got[seat] / 2
+            returns = play_once(loaded, declared, chance, generator, act)
+            means[deal] += returns[seat] / 2
     return estimate_of(means, confidence)
 
 
 def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
-    """Makes the move of the bot whose turn it is, of which the other one hears."""
+    """Applies the move of the acting bot and informs the other one."""
     player = state.current_player()
     action = bots[player].step(state)
     bots[1 - player].inform_action(state, player, action)
@@ -93,16 +98,16 @@ def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
 
 
 def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
-    """A bot for each seat, of whatever `duplicate_returns` takes."""
+    """A bot for each seat, from an argument of `duplicate_returns`."""
     if game.num_players() != 2:
         raise ValueError(
-            f"{brief(game)} has {game.num_players()} players; in duplicate play two "
-            "swap seats."
+            f"{brief(game)} has {game.num_players()} players: duplicate play needs "
+            "two, who swap seats. Use sampled_returns instead."
         )
     given = [given] if isinstance(given, pyspiel.Bot) else given
     if is_one_for_each(given):
-        if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
-            raise ValueError(f"{given!r} is no list of two bots, one for each seat.")
+        if len(given) != 2 or not all(isinstance(bot, pyspiel.Bot) for bot in given):
+            raise ValueError(f"{given!r}: expected a list of two bots, one per seat.")
         return given
     if isinstance(given, str | os.PathLike):
         if given == "uniform":
@@ -112,12 +117,13 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
         elif os.path.exists(given):
             given = load_policy(given)
         else:
-            known = "uniform, call and raise"
-            raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
+            raise ValueError(
+                f"{str(given)!r} is no file: expected a path, 'uniform', 'call' or "
+                "'raise'."
+            )
     its_game = given.game if isinstance(given, SequencePolicy) else game
     if not loading.same_name(*map(loading.turn_based, (its_game, game))):
         raise ValueError(
-            f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
-            "played."
+            f"The policy is for {brief(its_game)}, not for the game {brief(game)}."
         )
     return [PolicyBot(given, seat, seed=seed) for seat in range(2)]

@@ -1,4 +1,8 @@
-"""Estimates."""
+"""Means of independent plays with confidence intervals.
+
+The intervals rest on the central limit theorem. They are reliable after many plays,
+unless rare payoffs dominate the mean.
+"""
 
 import math
 import statistics
@@ -13,12 +17,12 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """The mean of many plays, and how far from it the truth may be.
+    """The mean of many plays with a confidence interval.
 
     Attributes:
-        mean: the mean of the plays.
+        mean: mean of the plays.
         half_width: half the width of the confidence interval around the mean.
-        plays: the number of plays.
+        plays: number of plays.
     """
 
     mean: float
@@ -44,10 +48,10 @@ class Estimate(NamedTuple):
 
 
 def check_confidence(confidence: Any) -> None:
-    """Raises ValueError unless `confidence` is above 0 and below 1."""
+    """Raises ValueError unless `confidence` is between 0 and 1."""
     refusals.number(confidence, "confidence", 0, 1, open_low=True)
     if confidence == 1:
-        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+        raise ValueError(f"confidence={confidence} must be below 1.")
 
 
 def estimate_of(values: np.ndarray, confidence: float) -> Estimate:

@@ -1,4 +1,4 @@
-"""Learning."""
+"""Learning a response of one player to fixed policies of the others."""
 
 import contextlib
 import time
@@ -20,9 +20,9 @@ from mccfr_spiel.solving.solver import Solver
 
 
 class _FixedState:
-    """A state in which the moves of all players but one are moves of chance.
+    """A state in which the moves of all players but one are chance moves.
 
-    What is not here, such as `returns`, is the game's own state's.
+    Other attributes, such as `returns`, are those of the wrapped state.
     """
 
     __slots__ = ("_asked", "_player", "_state")
@@ -63,13 +63,13 @@ class _FixedState:
 
 
 class Opponents(NamedTuple):
-    """What one player faces when the other players follow a policy.
+    """A game in which all players but one follow fixed policies.
 
     Attributes:
-        game: as it was given.
-        each: `[P]` the policies, of which the player's own does not matter.
+        game: the game as the user passed it.
+        each: `[P]` policies; the player's own is ignored.
         player: the player who responds.
-        max_nodes, max_memory: of the arena.
+        max_nodes, max_memory: limits of the arena.
     """
 
     game: pyspiel.Game
@@ -79,12 +79,12 @@ class Opponents(NamedTuple):
     max_memory: MaxMemory
 
     def new_state(self) -> Any:
-        """The first state; moves of the others are moves of chance."""
+        """The initial state; moves of the others are chance moves."""
         state = turn_based(self.game).new_initial_state()
         return _FixedState(state, self.each, self.player)
 
     def arena(self, rules: BoundRules | None) -> GameTree | RuleArena:
-        """A new arena: walks over rules, or through pyspiel without any."""
+        """A new arena for walks over `rules`, or through pyspiel if `rules` is None."""
         limits = {"max_nodes": self.max_nodes, "twin": False}
         if rules is None:
             return GameTree(
@@ -112,14 +112,14 @@ def learn(
     """Learns by external sampling, or by outcome sampling if walks are too large.
 
     Args:
-        faced: what the player faces.
-        rules: over which walks go; None for walks through pyspiel.
-        until: the number of iterations, or None and the seconds.
-        seed: of the walks.
+        faced: the game and the fixed policies.
+        rules: the rules for walks over compiled rules; None for walks through pyspiel.
+        until: number of iterations, or None and a number of seconds.
+        seed: seed of the walks.
     """
-    with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
+    with contextlib.suppress(WalkTooLargeError):
         return _run(EXTERNAL, faced.arena(rules), until, seed)
-    # Not in an `except`, since there the error would keep the first tree alive.
+    # Not in an `except` clause, where the error would keep the first tree alive.
     return _run(OUTCOME, faced.arena(rules), until, seed)
 
 
@@ -129,7 +129,7 @@ def _run(
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
-    """Runs a solver for some iterations or seconds, or until memory is full."""
+    """Runs a solver for a number of iterations or seconds, or until memory is full."""
     iterations, seconds = until
     algorithm = CFR_PLUS._replace(sampling=sampling)
     solver = Solver(arena, algorithm, seed=seed, store=arena.store)

@@ -1,4 +1,11 @@
-"""Local."""
+"""`local_best_response`: a local best response in poker (Lisy, Bowling 2017).
+
+It needs no tree. It knows the opponent's policy and therefore, by Bayes' rule, the
+probability of each opponent's hand. It looks one move ahead: after a check or call, it
+assumes that both players check and call to the end; after a bet, that the opponent
+folds as the policy says and otherwise calls. This is a strategy, so its expected return
+is at most that of a best response.
+"""
 
 import random
 from typing import Any
@@ -15,10 +22,11 @@ from mccfr_spiel.evaluation.poker_moves import passive_move
 from mccfr_spiel.policies.policy import SeatBot
 
 _RUNOUTS = 1_000
-"""Ways in which chance is followed to the end at a decision, for all hands together."""
+"""Chance outcomes followed to the end per decision, for all hands together."""
 
 _MOST_DEALS = 100_000
-"""More hands, or ways to deal them, would take a second for each deal."""
+"""The largest number of hands times outcomes of a deal; more would take a second per
+deal."""
 
 
 def local_best_response(
@@ -29,33 +37,36 @@ def local_best_response(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """What a local best response gets against a policy, by duplicate deals.
+    """The expected return of a local best response to a policy, by duplicate deals.
 
         ms.evaluation.local_best_response(game, policy, deals=500)
 
-    In a zero-sum game its mean is a lower bound on `exploitability`, and needs no tree.
-    It may be below 0, while 0 is a lower bound in any case. Each deal asks the policy
-    for all hands of either player at each of its decisions, and after each bet that the
-    response looks at.
+    In a zero-sum game the true mean is a lower bound on `exploitability`, and no tree
+    is needed. It may be negative, although 0 is always a lower bound. Each deal
+    evaluates the policy for all hands at every decision of the opponent and after every
+    bet that the response considers.
 
     Args:
-        game: poker of two players: hands are dealt first, moves are seen by both, and
-            are named check, call, or Pass and Bet as in kuhn_poker.
-        policy: as in `duplicate_returns`. Bots must tell their policies.
+        game: two-player poker: hands are dealt first, both players see all moves, and
+            moves are named check and call, or Pass and Bet as in kuhn_poker.
+        policy: as in `duplicate_returns`. Bots must provide their policies.
         deals, seed, confidence: as in `duplicate_returns`.
 
     Returns:
-        The estimate of the mean over both seats; its `plays` counts deals.
+        The estimate of the mean over both seats; `plays` counts deals.
 
     Raises:
-        ValueError: see `duplicate_returns`; a bot tells no policy; the game is no poker
-            of that kind, or deals hands in more than 100,000 ways.
+        ValueError: see `duplicate_returns`; a bot provides no policy; the game is not
+            poker of this kind, or has more than 100,000 deals.
     """
     source = load_game(game)
     seed = refusals.integer(seed, "seed", 0)
     bots = bots_of(policy, source, seed)
     if not all(bot.provides_policy() for bot in bots):
-        raise ValueError("A local best response needs bots that tell their policies.")
+        raise ValueError(
+            "A local best response needs the opponent's probabilities: pass a policy, "
+            "or bots whose provides_policy() is True."
+        )
     played = turn_based(source)
     responses = [
         _LocalBestResponse(played, seat, bots[1 - seat], seed) for seat in range(2)
@@ -67,8 +78,8 @@ def local_best_response(
 class _LocalBestResponse(SeatBot):
     """The local best response in one seat.
 
-    It keeps a state for each hand that the other player may have, in which all else is
-    as it is seen, and the weight of each.
+    It keeps one state for each possible hand of the opponent, equal to the played state
+    in everything that the seat can see, and the probability of each hand.
     """
 
     def __init__(
@@ -81,13 +92,13 @@ class _LocalBestResponse(SeatBot):
         self.restart()
 
     def restart(self) -> None:
-        """Knows of no deal yet."""
+        """Forgets the previous deal."""
         self._played = self._game.new_initial_state()
         self._states = [self._played.clone()]
         self._weights = np.ones(1)
 
     def step(self, state: pyspiel.State) -> int:
-        """The move that looks best."""
+        """The move with the highest estimated value."""
         for move in state.full_history()[len(self._played.history()) :]:
             if self._played.is_chance_node():
                 self._see(move.action)
@@ -97,30 +108,31 @@ class _LocalBestResponse(SeatBot):
         seed, stays = self._draws.getrandbits(48), passive_move(state)
 
         def worth(action: int) -> float:
-            # All actions are looked at with the same cards to come.
+            # All actions are evaluated with the same future cards.
             values = [
-                self._value(one.child(action), action == stays, random.Random(seed + k))
-                for k, one in enumerate(self._states)
+                self._value(s.child(action), action == stays, random.Random(seed + k))
+                for k, s in enumerate(self._states)
             ]
             return float(self._weights @ values)
 
         return max(state.legal_actions(), key=worth)
 
     def _see(self, action: int) -> None:
-        """Takes in a move of chance, of which only what the seat sees is used."""
+        """Updates the possible hands after a chance move, using only what the seat sees
+        of it."""
         seat, outcomes = self.player, self._played.legal_actions()
         if len(outcomes) * len(self._states) > _MOST_DEALS:
             raise ValueError(
-                f"{brief(self._game)} deals hands in more than "
-                f"{_MOST_DEALS:,} ways, too many for a local best response to follow."
+                f"{brief(self._game)} has more than {_MOST_DEALS:,} possible deals, "
+                "too many for a local best response. Use learned_response instead."
             )
-        children = [self._played.child(one) for one in outcomes]
+        children = [self._played.child(outcome) for outcome in outcomes]
         seen = [child.information_state_string(seat) for child in children]
         wanted = seen[outcomes.index(action)]
         is_plain = seen.count(wanted) == 1
-        # The other's hands that look alike to the other are one. Where the seat sees
-        # the card itself, there is one child for each hand, or none that fits.
-        found: dict[str, tuple[pyspiel.State, float]] = {}
+        # Hands that the opponent cannot tell apart are merged. If the seat sees the
+        # card, each state has at most one matching child.
+        merged: dict[str, tuple[pyspiel.State, float]] = {}
         for state, weight in zip(self._states, self._weights.tolist(), strict=True):
             for outcome, prob in state.chance_outcomes():
                 if prob <= 0 or (is_plain and outcome != action):
@@ -128,12 +140,13 @@ class _LocalBestResponse(SeatBot):
                 child = state.child(outcome)
                 if is_plain or child.information_state_string(seat) == wanted:
                     theirs = child.information_state_string(1 - seat)
-                    _, before = found.get(theirs, (child, 0.0))
-                    found[theirs] = child, before + weight * prob
-        self._keep([*found.values()])
+                    _, before = merged.get(theirs, (child, 0.0))
+                    merged[theirs] = child, before + weight * prob
+        self._keep([*merged.values()])
 
     def _follow(self, action: int) -> None:
-        """Takes in a move of a player; the other's tells of its hand."""
+        """Updates the hands after a player's move; a move of the opponent changes
+        probabilities."""
         pairs = []
         for state, weight in zip(self._states, self._weights.tolist(), strict=True):
             if state.current_player() != self.player:
@@ -148,12 +161,12 @@ class _LocalBestResponse(SeatBot):
         self._weights = weights / weights.sum()
 
     def _value(self, state: pyspiel.State, stays: bool, draws: random.Random) -> float:
-        """What the seat gets, with one hand of the other's, after its move there.
+        """The seat's return after a move, for one hand of the opponent.
 
         Args:
-            state: after the move, which is changed.
-            stays: whether the move was to check or call.
-            draws: of the cards to come.
+            state: the state after the move; it is modified.
+            stays: whether the move was a check or call.
+            draws: randomness of the future cards.
         """
         tries = max(1, _RUNOUTS // len(self._states))
         if stays or state.is_terminal() or state.current_player() != 1 - self.player:
@@ -174,13 +187,14 @@ class _LocalBestResponse(SeatBot):
 def _checked_down(
     state: pyspiel.State, player: int, tries: int, draws: random.Random
 ) -> float:
-    """What a player gets if both only check and call from a state on, which is changed.
+    """A player's return if both players only check and call from a state on.
 
     Args:
-        state: the state.
+        state: the state; it is modified.
         player: the player.
-        tries: about how many ways of chance are followed: all, if there are no more.
-        draws: of the others.
+        tries: approximate number of chance outcomes to follow; all are followed if
+            there are no more than that.
+        draws: randomness of the sampled outcomes.
     """
     while not (state.is_terminal() or state.is_chance_node()):
         state.apply_action(passive_move(state))

@@ -1,4 +1,5 @@
-"""Reports."""
+"""Sampled estimates of a policy as a report, for games whose tree does not fit in
+memory."""
 
 from typing import Any
 
@@ -21,21 +22,23 @@ def evaluated_by_play(
     twin: bool | None = None,
     forgets: bool = False,
 ) -> dict[str, Any]:
-    """Plays the policy; returns the estimates in the form that is written as JSON.
+    """Plays a policy and returns the estimates as JSON values, for a run's
+    evaluation.json.
 
-    The estimates are those of evaluation/plays.py. For each player they are the value
-    of the policy against itself, its value against uniform players, and the value of a
-    learned response to the others' policy. The gain of that response is a lower bound
-    of what a best response gains. `iterations_of_learning` says how many iterations the
-    response was learned with. For players who forget, no response is learned.
+    For each player the report contains the policy's value against itself, the value
+    against uniform players, and the value of a learned response to the policy. The gain
+    of the response is a lower bound on the gain of a best response.
+    `iterations_of_learning` counts the iterations behind the response. Games of
+    imperfect recall have no learned responses.
 
     Args:
-        policy: what is evaluated.
-        plays: for each estimate.
-        seconds: of learning, for each response.
-        seed: any integer, of all draws. Each response has a seed of its own.
-        max_memory: of learning, see `learned_response`.
-        twin: whether walks and plays go over the game's compiled twin, see there.
+        policy: the policy.
+        plays: number of plays per estimate.
+        seconds: time of learning per response.
+        seed: any integer; each response gets a different seed.
+        max_memory: memory limit of learning, see `learned_response`.
+        twin: whether walks and plays use the game's compiled twin, see
+            `learned_response`.
         forgets: whether the game has imperfect recall.
     """
     game = turn_based(policy.game)
@@ -66,22 +69,22 @@ def evaluated_by_play(
         if response:
             estimates["value_of_learned_response"] = response.value
             estimates["gain_of_learned_response"] = response.gain
-        found: dict[str, Any] = {
-            name: {"mean": one.mean, "half_width": one.half_width}
-            for name, one in estimates.items()
+        report: dict[str, Any] = {
+            name: {"mean": e.mean, "half_width": e.half_width}
+            for name, e in estimates.items()
         }
         if response:
-            found["iterations_of_learning"] = response.iterations
-        players.append(found)
-    unsaid = (
-        "The game has imperfect recall, so no response was learned, and nothing says "
-        "how far the policy is from an equilibrium."
+            report["iterations_of_learning"] = response.iterations
+        players.append(report)
+    note = (
+        "The game has imperfect recall, so no response was learned. The distance from "
+        "an equilibrium is unknown."
         if forgets
-        else "The gain of a learned response is a lower bound of a best response's "
+        else "The gain of a learned response is a lower bound on a best response's "
         "gain; this is not NashConv."
     )
     return {
-        "what": f"Sampled estimates, mean +- half_width at 95% confidence. {unsaid}",
+        "what": f"Sampled estimates, mean +- half_width at 95% confidence. {note}",
         "plays": plays,
         "players": players,
     }

@@ -1,4 +1,9 @@
-"""Plays."""
+"""`sampled_returns`: expected returns in large games, estimated by playing.
+
+Plays use the game's compiled rules if possible, and pyspiel otherwise. Both draw one
+number per move of chance or a player, in the same order, so the returns are equal to
+the bit.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -35,41 +40,41 @@ def sampled_returns(
     confidence: float = CONFIDENCE,
     twin: bool | None = None,
 ) -> list[Estimate]:
-    """`[P]` what each player gets on average, estimated by playing.
+    """`[P]` the players' expected returns, estimated by playing.
 
     Args:
-        game: any game that lists its chance outcomes; it may have simultaneous moves.
-        policies: one policy for all players, or a list `[P]` with one for each. They
-            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy, or
-            dictionaries information-state string -> action -> probability.
-        plays: how often the game is played, at least 2.
-        seed: the seed of the plays.
-        confidence: the probability with which each interval, taken alone, holds the
-            truth.
-        twin: whether plays go over the game's compiled twin, where all policies are
-            SequencePolicies of the game. By default they do in games with a tree of
-            more than about half a million nodes. True uses it in smaller games, too,
-            False never. It changes the time, and no result.
+        game: any game that lists chance outcomes; simultaneous moves are allowed.
+        policies: one policy for all players, or a list `[P]` with one policy per
+            player. Each is an OpenSpiel policy of Python or pyspiel, such as a
+            SequencePolicy, or a dictionary information-state string -> action ->
+            probability.
+        plays: number of plays, at least 2.
+        seed: seed of the plays.
+        confidence: probability that an interval, taken alone, contains the true value.
+        twin: whether to play by the game's compiled twin if all policies are
+            SequencePolicies of the game. None: in games whose tree has more than about
+            half a million nodes. True: also in smaller games. False: never. The choice
+            changes the time only.
 
     Raises:
-        ValueError: an argument is out of range, or a policy gives no distribution, or
-            `twin` is True and the game has none.
-        GameError: returns are not as the game declares.
+        ValueError: an argument is out of range, a policy returns no distribution, or
+            `twin` is True and the game has no twin.
+        GameError: the game's returns contradict its declared range or sum.
     """
     loaded = loading.load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    declared, each = description.declared_by(loaded), [one.policy for one in asked]
+    declared, each = description.declared_by(loaded), [seat.policy for seat in asked]
     returns = returns_by_rules(loaded, each, plays, seed, twin)
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
             description.check_returns(declared, row)
-    except description.GameError:  # below it is told with its history
+    except description.GameError:  # plays through pyspiel add the history
         returns = None
     if returns is None:
-        if any(one.needs_turns() for one in asked):
+        if any(seat.needs_turns() for seat in asked):
             loaded = loading.turn_based(loaded)
         generator = np.random.Generator(np.random.PCG64(seed))
         act = functools.partial(_draw_moves, asked, generator)
@@ -79,10 +84,10 @@ def sampled_returns(
 
 
 class ChanceMoves:
-    """Draws moves of chance in plays of one game.
+    """Draws chance moves in plays of one game.
 
-    It keeps the outcomes of the node with which all plays begin, since OpenSpiel may
-    take a second to list them: a deal of two hands of hold'em has 1,624,350.
+    The outcomes of the first node are cached, because listing them can take OpenSpiel a
+    second: a deal of two hold'em hands has 1,624,350 outcomes.
     """
 
     _FEW = 1_000
@@ -91,15 +96,15 @@ class ChanceMoves:
         self._first: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, state: pyspiel.State, draw: float) -> int:
-        """The move of chance at a state that a number in [0, 1) stands for."""
+        """The chance move at a state that a number in [0, 1) selects."""
         begins = not state.history()
         if not begins or self._first is None:
             actions, probs = zip(*state.chance_outcomes(), strict=True)
             if not begins or len(actions) <= self._FEW:
                 return actions[plain_draw_action(probs, 0, len(probs), draw)]
-            known = np.array(probs)
-            possible = known > 0
-            sums = np.cumsum(known[possible])
+            weights = np.array(probs)
+            possible = weights > 0
+            sums = np.cumsum(weights[possible])
             sums[-1] = 1.0
             self._first = np.array(actions)[possible], sums
         moves, sums = self._first
@@ -113,12 +118,14 @@ def play_once(
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
 ) -> tuple[float, ...]:
-    """Plays the game once and returns the players' returns, checked.
+    """Plays the game once and returns the players' returns, which it validates.
 
     Args:
-        game, declared: the game, and what it says of returns.
-        chance, generator: chance draws one number for each of its moves.
-        act: makes the move of everybody who acts in a state.
+        game: the game.
+        declared: the range and sum of returns that the game declares.
+        chance: draws chance moves.
+        generator: supplies one number per chance move.
+        act: applies the moves of all players who act at a state.
     """
     state = game.new_initial_state()
     simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
@@ -143,7 +150,7 @@ def play_once(
 def _draw_moves(
     asked: Sequence[Answers], generator: np.random.Generator, state: pyspiel.State
 ) -> None:
-    """Draws the move of everybody who acts in a state and makes it."""
+    """Draws the moves of all players who act at a state and applies them."""
     if state.is_simultaneous_node():
         players = range(len(asked))
         state.apply_actions([_drawn(asked, state, p, generator) for p in players])
@@ -160,13 +167,13 @@ def _drawn(
 ) -> int:
     legal = set(state.legal_actions(player))
     if not legal:
-        return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
+        return 0  # OpenSpiel's action of a player without a choice
     probs = asked[player].action_probabilities(state, player)
     actions, odds = list(probs), list(probs.values())
     is_legal = all(prob == 0 or action in legal for action, prob in probs.items())
     if not (is_legal and abs(sum(odds) - 1) < MOST_OFF and min(odds) >= 0):
         raise ValueError(
-            f"Player {player}'s policy gives {probs} at the state {state}, whose legal "
-            f"actions are {sorted(legal)}."
+            f"Player {player}'s policy returns {probs} at the state {state}: expected "
+            f"a distribution over the legal actions {sorted(legal)}."
         )
     return actions[plain_draw_action(odds, 0, len(odds), generator.random())]

@@ -1,13 +1,13 @@
-"""Poker moves."""
+"""Moves of poker, recognized by name, and policies that always choose them."""
 
 import pyspiel
 
 PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")
-"""What is in the names of moves that stay in the game, and of those that raise."""
+"""Words in the names of moves that check or call, and of moves that bet or raise."""
 
 
 class SameMove:
-    """A policy of poker that always calls, or always raises, where it can."""
+    """A poker policy that always calls, or always raises where that is legal."""
 
     def __init__(self, word: str) -> None:
         self._raises = word == "raise"
@@ -15,7 +15,7 @@ class SameMove:
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The move with probability 1."""
+        """The chosen move with probability 1."""
         if self._raises:
             for action, name in _names(state).items():
                 if any(word in name for word in ACTIVE):
@@ -24,15 +24,16 @@ class SameMove:
 
 
 def _names(state: pyspiel.State) -> dict[int, str]:
-    """The names of the moves of the player who acts."""
+    """Action -> name in lower case, for the legal moves of the acting player."""
     player = state.current_player()
     legal = state.legal_actions()
-    return {one: state.action_to_string(player, one).lower() for one in legal}
+    return {action: state.action_to_string(player, action).lower() for action in legal}
 
 
 def passive_move(state: pyspiel.State) -> int:
-    """The move that checks or calls, by its name. In Kuhn's betting that is Pass, or
-    Bet after a Bet.
+    """The move that checks or calls, recognized by name.
+
+    In Kuhn poker that is Pass, or Bet after a Bet.
 
     Raises:
         ValueError: no move has a name of poker.
@@ -44,8 +45,8 @@ def passive_move(state: pyspiel.State) -> int:
     if sorted(names.values()) == ["bet", "pass"]:
         last = state.full_history()[-1]
         is_bet = last.player >= 0 and names.get(last.action) == "bet"
-        return next(one for one in names if (names[one] == "bet") == is_bet)
+        return next(action for action in names if (names[action] == "bet") == is_bet)
     raise ValueError(
-        f"No move of {[*names.values()]} has a name of poker ({', '.join(PASSIVE)}, or "
-        "pass and bet), so nobody can tell what it is to call."
+        f"Moves {[*names.values()]} contain no check or call: expected a name with "
+        f"{' or '.join(map(repr, PASSIVE))}, or the moves Pass and Bet."
     )

@@ -1,4 +1,7 @@
-"""Rec."""
+"""`recommend`: the algorithm that was fastest in the most similar game of the league.
+
+The league (docs/measured.md) ran every algorithm on twelve games.
+"""
 
 import functools
 import math
@@ -19,13 +22,13 @@ from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 
 HORIZON = 1000
-"""Of the schedules in the league. Beyond it their parameters stay."""
+"""Length of the schedules in the league; parameters stay constant afterwards."""
 
 MOST_NODES = 2_000_000
-"""Games with more are not expanded to be measured: they are too large for passes."""
+"""Larger games are not expanded: they are too large for passes over the tree."""
 
 ENTRANTS: dict[str, Algorithm] = {
-    **{name: one for name, one in ALGORITHMS.items() if name != "omd"},
+    **{name: value for name, value in ALGORITHMS.items() if name != "omd"},
     "hs_dcfr gamma=8": algorithms.hs_dcfr(HORIZON, gamma=8.0),
     "hs_dcfr gamma=30": algorithms.hs_dcfr(HORIZON, gamma=30.0),
     "hs_pcfr_plus": algorithms.hs_pcfr_plus(HORIZON),
@@ -47,22 +50,21 @@ ENTRANTS: dict[str, Algorithm] = {
     ),
     "mmd step=0.5": Algorithm(FULL, algorithms.mmd(0.5, 1.0, temperature_power=0.5)),
 }
-"""The online algorithms of the league by the names in its tables. (OMD is FTRL with a
-constant step.)"""
+"""The online algorithms of the league, by their names in the tables. OMD is missing
+because it equals FTRL with a constant step."""
 
 
 class LeagueRow(NamedTuple):
-    """A line of league.csv, which `python -m benchmarks.league --write` measures.
+    """A row of league.csv, which `python -m benchmarks.league --write` produces.
 
     Attributes:
-        game: its title on the page.
-        nodes: of its tree.
-        zero_sum: whether it is for two players and zero-sum.
-        nash_conv: the one that was to be reached.
-        place: "1" or "2" for the first algorithms that got there; "lowest" for the one
-            that came lowest of all, to `nash_conv`.
-        algorithm: its name.
-        nodes_touched, seconds: what it took; 0 for "lowest".
+        game: title of the game in the tables.
+        nodes: number of nodes of the game's tree.
+        zero_sum: whether the game is a two-player zero-sum game.
+        nash_conv: the target; in a row "lowest", the lowest NashConv of all algorithms.
+        place: "1" or "2" for the first two algorithms at the target, or "lowest".
+        algorithm: name of the algorithm.
+        nodes_touched, seconds: cost until the target; 0 for "lowest".
     """
 
     game: str
@@ -76,28 +78,28 @@ class LeagueRow(NamedTuple):
 
 
 _READ: dict[Any, Any] = {bool: "True".__eq__}
-"""What reads a field, if not its type."""
+"""Converters of fields whose type cannot convert text."""
 
 
 @functools.cache
 def league() -> tuple[LeagueRow, ...]:
-    """What the league measured."""
+    """All rows of the league."""
     table = read_table(pathlib.Path(__file__).with_name("league.csv"))
-    kinds = LeagueRow.__annotations__.items()
+    fields = LeagueRow.__annotations__.items()
     return tuple(
-        LeagueRow(*(_READ.get(kind, kind)(row[name] or 0) for name, kind in kinds))
+        LeagueRow(*(_READ.get(of, of)(row[name] or 0) for name, of in fields))
         for row in table.rows
     )
 
 
 class Recommendation(NamedTuple):
-    """What `recommend` says.
+    """A recommended algorithm.
 
     Attributes:
-        name: as the league calls it.
-        algorithm: for `Solver`; None for an offline method, such as the linear program
-            of `solve_lp`.
-        reason: why, in sentences.
+        name: name in the league.
+        algorithm: argument for `Solver`; None for an offline method, such as
+            `solve_lp`.
+        reason: the reason, in sentences.
     """
 
     name: str
@@ -106,18 +108,18 @@ class Recommendation(NamedTuple):
 
 
 def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendation:
-    """The algorithm that was first at a NashConv in the league's most similar game.
+    """The algorithm that first reached a NashConv in the league's most similar game.
 
-    That is the game of the same kind (two players and zero-sum, or not) whose number of
-    nodes is closest. The league ran each algorithm for three seconds, those that sample
-    from three seeds, so the first is often ahead by little.
+    The most similar game is of the same kind (two-player zero-sum or not) and closest
+    in its number of nodes. Each algorithm ran for three seconds, sampling algorithms
+    with three seeds, so the winner is often ahead by little.
 
     Args:
-        game: it is expanded, to count its nodes, up to MOST_NODES.
-        target: the NashConv that is wanted, in the game's own payoffs.
+        game: the game. It is expanded up to MOST_NODES nodes to count them.
+        target: the desired NashConv, in the game's payoffs.
 
     Raises:
-        ValueError: `target` is not above 0, or the game cannot be expanded; see
+        ValueError: `target` is not positive, or the game cannot be expanded; see
             `GameTree`.
     """
     target = refusals.number(target, "target", 0, math.inf, open_low=True)
@@ -126,63 +128,64 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
         tree.expand_all(most=MOST_NODES)
     except (TreeFullError, MemoryBudgetError):
         size = (
-            f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
-            "memory, "
+            f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or does not fit "
+            "in memory, "
         )
         if is_possible(tree, EVALUATION, "worlds"):
             return Recommendation(
                 "dcfr",
                 algorithms.DCFR,
-                f"{size}but it is solved and evaluated world by world: give Solver "
-                "store='worlds', if its worlds are not too many for that, too.",
+                f"{size}but it can be solved and evaluated world by world: pass "
+                "store='worlds' to Solver, unless its worlds do not fit either.",
             )
         return Recommendation(
             "external_sampling",
             algorithms.EXTERNAL_SAMPLING,
-            f"{size}so passes over the whole tree are out of the question, and so is "
-            "NashConv. External sampling needs little of the tree at a time, and no "
-            "tuning; if a player has so many actions that following all of them is too "
-            "slow, take outcome sampling.",
+            f"{size}so passes over the whole tree and NashConv are impossible. External "
+            "sampling visits a small part of the tree per iteration and needs no tuning. "
+            "If a player has too many actions to follow all of them, use outcome "
+            "sampling.",
         )
     zero_sum = is_two_player_constant_sum(tree.game)
-    alike = [place for place in league() if place.zero_sum == zero_sum]
-    near = min(alike, key=lambda one: abs(math.log(one.nodes / tree.num_nodes)))
-    kind = "two-player zero-sum game" if zero_sum else "game without a theorem"
-    words = [
-        f"{near.game} ({near.nodes:,} nodes) is the {kind} of the league closest in "
-        f"size to {title(tree.source)} ({tree.num_nodes:,} nodes)."
+    alike = [row for row in league() if row.zero_sum == zero_sum]
+    near = min(alike, key=lambda row: abs(math.log(row.nodes / tree.num_nodes)))
+    category = "two-player zero-sum game" if zero_sum else "game without a theorem"
+    sentences = [
+        f"{near.game} ({near.nodes:,} nodes) is the {category} of the league closest "
+        f"in size to {title(tree.source)} ({tree.num_nodes:,} nodes)."
     ]
     if not zero_sum:
-        words.append(
+        sentences.append(
             "With more than two players or general sums NashConv need not fall to 0."
         )
-    name, more = _first(near.game, target)
-    words.append(more)
-    return Recommendation(name, ENTRANTS.get(name), " ".join(words))
+    name, reason = _first(near.game, target)
+    sentences.append(reason)
+    return Recommendation(name, ENTRANTS.get(name), " ".join(sentences))
 
 
 def _first(game: str, target: float) -> tuple[str, str]:
-    """Who was first at a target in a game of the league, and the sentence on it."""
-    targets = {one.nash_conv for one in league() if one.place == "1"}
-    within = [known for known in targets if known <= target * (1 + 1e-9)]
-    known = max(within, default=min(targets))
-    places = [one for one in league() if one.game == game]
-    reached = {one.place: one for one in places if one.nash_conv == known}
+    """The algorithm that first reached a target in a game of the league, with the
+    reason."""
+    targets = {row.nash_conv for row in league() if row.place == "1"}
+    within = [value for value in targets if value <= target * (1 + 1e-9)]
+    league_target = max(within, default=min(targets))
+    rows = [row for row in league() if row.game == game]
+    reached = {row.place: row for row in rows if row.nash_conv == league_target}
     if "1" not in reached:
-        lowest = next(one for one in places if one.place == "lowest")
+        lowest = next(row for row in rows if row.place == "lowest")
         return lowest.algorithm, (
-            f"There nobody came to NashConv {known:g} in the time of the league; "
-            f"{lowest.algorithm} came lowest, to {lowest.nash_conv:g}."
+            f"No algorithm reached NashConv {league_target:g} there in the time of the "
+            f"league; {lowest.algorithm} came lowest, to {lowest.nash_conv:g}."
         )
     name, nodes, seconds = reached["1"][-3:]
-    words = (
-        f"There {name} was first at NashConv {known:g}, after {nodes:,} nodes touched "
-        f"and {seconds:g} s of solving."
+    sentences = (
+        f"There {name} was first at NashConv {league_target:g}, after {nodes:,} nodes "
+        f"touched and {seconds:g} s of solving."
     )
     if "2" in reached:
         other, nodes, seconds = reached["2"][-3:]
-        words += f" Second was {other}, after {nodes:,} nodes and {seconds:g} s."
+        sentences += f" Second was {other}, after {nodes:,} nodes and {seconds:g} s."
     if name not in ENTRANTS:
         use = {"lp": "ms.solve_lp(game)"}.get(name, f"--algorithm={name}")
-        words += f" It is an offline method: use {use}."
-    return name, words
+        sentences += f" It is an offline method: use {use}."
+    return name, sentences

@@ -1,4 +1,9 @@
-"""Responses."""
+"""`learned_response`: a response to a fixed policy, learned by sampling.
+
+No response has a higher expected return than a best response, so the return of a
+learned response is a *lower bound* on the value of a best response. It is not NashConv
+and may be far below it.
+"""
 
 import contextlib
 import math
@@ -24,21 +29,21 @@ from mccfr_spiel.solving.solver import Solver
 _MOST_SECONDS = 1e9
 
 _MAX_NODES = 1_000_000
-"""An external walk over this many nodes takes some ten seconds, and the clock is read
-only between walks."""
+"""Default size limit of external walks. One over this many nodes takes about ten
+seconds, and the clock is read between walks only."""
 
 
 class LearnedResponse(NamedTuple):
-    """What a learned response of one player to a policy gets.
+    """A learned response of one player to a policy, with its estimated returns.
 
     Attributes:
         player: the player who responds.
-        value: what the response gets; a lower bound on the value of a best response.
-        own: what the policy itself gets in the player's seat.
-        gain: value - own; a lower bound on what a best response would gain. It is below
-            0 if the response was learned badly, while 0 is a lower bound in any case.
+        value: return of the response; a lower bound on the value of a best response.
+        own: return of the policy itself in the player's seat.
+        gain: value - own; a lower bound on the gain of a best response. A badly learned
+            response has a negative gain, although 0 is always a lower bound.
         response: the response, a policy of that player.
-        iterations: the number of iterations that it was learned with.
+        iterations: number of iterations of learning.
     """
 
     player: int
@@ -76,33 +81,34 @@ def learned_response(
     """Learns a response to a policy by sampling, then plays it with fresh draws.
 
     MCCFR learns the response while the other players follow the policy. It uses
-    external sampling, or outcome sampling if one external walk meets more than
-    `max_nodes` nodes or `max_memory` bytes. The response takes the most frequent action
-    at each information state that was met and follows the policy everywhere else.
+    external sampling, or outcome sampling if one external walk exceeds `max_nodes`
+    nodes or `max_memory` bytes. The response takes the most probable action of the
+    learned average policy at each infoset that learning visited, and follows the given
+    policy elsewhere.
+
+    Walks over compiled rules, or over a twin, need SequencePolicies of the game for the
+    other players. They store no nodes and otherwise give the same bits as walks through
+    pyspiel, with one exception: outcome sampling in a game with compiled rules, where
+    draws depend on the infosets' keys.
 
     Args:
-        game: any game that `Solver` takes. Simultaneous moves become turns.
+        game: any game that `Solver` accepts. Simultaneous moves become turns.
         policy: one policy for all players, or a list, see `sampled_returns`.
         player: the player who responds.
-        iterations: the number of iterations of learning. None: as many as take about
-            `seconds`, which is not the same number each time.
+        iterations: number of iterations of learning. None: as many as fit in `seconds`,
+            which varies from run to run.
         seconds: see `iterations`.
         plays, seed, confidence: see `sampled_returns`.
-        max_nodes: as in `Solver`. None: a million, or twice the deals if
-            these are more.
-        max_memory: as in `Solver`; learning ends when what was met fills it.
-        twin: whether walks and plays go over the game's compiled twin. By default walks
-            do in games with a tree of more than about half a million nodes, as in
-            `Solver`. True uses it in smaller games, too, False never.
-
-    Walks over a game's compiled rules or over its twin need policies of the other
-    players that are SequencePolicies of the game. They keep no nodes, and have the same
-    bits otherwise as walks through pyspiel. Only outcome sampling draws other
-    actions in a game with compiled rules, where draws depend on the infosets' keys.
+        max_nodes: as in `Solver`. None: a million, or twice the number of deals if that
+            is more.
+        max_memory: as in `Solver`; learning ends when this memory is full.
+        twin: whether walks and plays use the game's compiled twin. None: in games whose
+            tree has more than about half a million nodes. True: also in smaller games.
+            False: never.
 
     Raises:
-        ValueError: there is no such player, `Solver` refuses the game, or `twin` is
-            True and the game has none.
+        ValueError: `player` is out of range, `Solver` refuses the game, or `twin` is
+            True and the game has no twin.
     """
     loaded = turn_based(load_game(game))
     player = refusals.player(player, loaded.num_players())
@@ -112,7 +118,7 @@ def learned_response(
     seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
     until = (iterations, seconds)
     each = of_each_player(policy, loaded)
-    # Before minutes of learning, since this refuses wrong arguments.
+    # Runs before the learning, because it validates the arguments.
     own = sampled_returns(
         loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
     )
@@ -122,9 +128,9 @@ def learned_response(
     faced = Opponents(loaded, each, player, max_nodes, max_memory)
     twin = checked_twin(twin, loaded)
     solver = None
-    rules = rules_faced(loaded, [one.policy for one in each], player, twin)
+    rules = rules_faced(loaded, [asked.policy for asked in each], player, twin)
     if rules is not None:
-        with contextlib.suppress(GameError):  # pyspiel's walks tell it in words
+        with contextlib.suppress(GameError):  # walks through pyspiel report it
             solver = learn(faced, rules, until, seed)
     solver = solver or learn(faced, None, until, seed)
     response = Response(each[player].policy, solver, player)
@@ -140,8 +146,8 @@ def learned_response(
 
 
 class Response(openspiel_policy.Policy):
-    """Takes a player's most frequent action where a solver met the state, and follows
-    another policy elsewhere."""
+    """A solver's most probable action at the solver's infosets; another policy
+    elsewhere."""
 
     def __init__(self, policy: Any, solver: Solver, player: int) -> None:
         tree, average = solver.tree, solver.average_vector()
@@ -156,14 +162,15 @@ class Response(openspiel_policy.Policy):
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The action of the response with probability 1, where it has one."""
+        """The response's action with probability 1, or the other policy's
+        probabilities."""
         player = state.current_player() if player_id is None else player_id
         met = self._best.tree.find(state.information_state_string(player), player) >= 0
         says = self._best if met else self._otherwise
         return says.action_probabilities(state, player)
 
     def layers(self, game: pyspiel.Game) -> list[Layer] | None:
-        """What the response says, and what it follows elsewhere, as `layers_of`."""
+        """The response as probability tables, see `layers_of`."""
         own = layers_of(self._best, game)
         below = layers_of(self._otherwise.policy, game)
         return None if own is None or below is None else own + below

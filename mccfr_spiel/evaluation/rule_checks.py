@@ -1,4 +1,4 @@
-"""Rule checks."""
+"""`check_rule`: tests a rule that a user has written, without a game."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,21 +13,21 @@ Textbook = Callable[
     [list[float], list[float], list[float], tuple[float, ...], int],
     tuple[Sequence[float], Sequence[float], float],
 ]
-"""A rule on lists: (policy, memory, gradient, parameters, t) -> the next policy, the
-next memory, and the value."""
+"""A rule on lists: (policy, memory, gradient, parameters, t) -> (next policy, next
+memory, value)."""
 
 _TOLERANCE = 1e-9
 
 
 class RuleReport(NamedTuple):
-    """What `check_rule` has found.
+    """The result of `check_rule`.
 
     Attributes:
-        num_updates: how many updates were tried, for each number of actions.
+        num_updates: number of updates for each number of actions.
         average_regrets: for 2, 3, ... actions, the largest regret against one action
-            divided by the number of updates, with gradients in [-1, 1] of which the
-            first action's is better than the others' by 0.1 on average. It falls with
-            more updates if the rule minimizes regret.
+            divided by the number of updates. Gradients are in [-1, 1], and the first
+            action's is better than the others' by 0.1 on average. A rule that minimizes
+            regret has lower values with more updates.
     """
 
     num_updates: int
@@ -42,26 +42,27 @@ def check_rule(
     most_actions: int = 4,
     seed: int = 0,
 ) -> RuleReport:
-    """Plays a rule of `algorithms.own_rule` against random gradients and checks it.
+    """Runs a rule of `algorithms.own_rule` on random gradients and validates its
+    updates.
 
-    After each update the policy must be one, the value finite, and the gradient and the
-    parameters as they were. Compiled and as plain Python the rule must give the same,
-    and, if there is a textbook, what that gives, up to 1e-9. What it does in a game is
-    not checked: the whole tree's loop is the same for all rules.
+    After each update, the policy must be a distribution, the value finite, and the
+    gradient and the parameters unchanged. The compiled rule, the same function in plain
+    Python, and the textbook, if there is one, must agree to 1e-9. Behaviour in games is
+    not tested, because the loop over a tree is the same for all rules.
 
     Args:
         rule: the rule.
-        textbook: the same rule as plain lists, written apart from it.
-        num_updates: how many updates follow each other.
-        most_actions: the most actions of an infoset that is tried.
-        seed: of the gradients.
+        textbook: an independent version of the rule on lists.
+        num_updates: number of successive updates.
+        most_actions: the largest number of actions to test.
+        seed: seed of the gradients.
 
     Raises:
-        ValueError: the rule breaks one of these; the message says at which update. Or
-            an argument is out of range, or the rule is none of `own_rule`.
+        ValueError: the rule violates a condition, and the message names the update; or
+            an argument is out of range or not a value of `own_rule`.
     """
     if not isinstance(rule, OwnRule):
-        raise ValueError(f"{rule!r} is no rule of your own; give own_rule(function).")
+        raise ValueError(f"rule={rule!r}: expected a value of own_rule(function).")
     num_updates = refusals.integer(num_updates, "num_updates", 1)
     most_actions = refusals.integer(most_actions, "most_actions", 1)
     seed = refusals.integer(seed, "seed", 0)
@@ -102,29 +103,31 @@ def _update(
     gradient: np.ndarray,
     t: int,
 ) -> float:
-    """One update of a policy and a memory, and what must hold after it."""
+    """Applies one update to a policy and a memory and validates the result."""
     policy, memory = tables
     given, numbers = gradient.copy(), np.array(rule.numbers, np.float64)
     value = function(policy, memory, given, numbers, t)
     where = f"{rule.name} with {len(policy)} actions, update {t}"
     if not isinstance(value, int | float | np.floating) or not np.isfinite(value):
-        raise ValueError(f"{where} returns {value!r}, which is no finite number.")
+        raise ValueError(f"{where} returns {value!r}: expected a finite number.")
     sums = abs(policy.sum() - 1.0)
     if not (np.isfinite(memory).all() and policy.min() >= 0.0 and sums < _TOLERANCE):
         raise ValueError(
-            f"{where} leaves the policy {policy.tolist()}, with memory "
-            f"{memory.tolist()}: no probabilities that add up to 1, or not finite."
+            f"{where} leaves the policy {policy.tolist()} and the memory "
+            f"{memory.tolist()}: expected probabilities with sum 1 and finite memory."
         )
     if (given != gradient).any() or numbers.tolist() != list(rule.numbers):
-        raise ValueError(f"{where} changes the gradient or the parameters.")
+        raise ValueError(
+            f"{where} changes the gradient or the parameters, which are read-only."
+        )
     return float(value)
 
 
 def _check_same(
     how: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], t: int
 ) -> None:
-    for name, one, other in zip(
+    for name, own, other in zip(
         ("policy", "memory", "value"), mine, theirs, strict=True
     ):
-        if not np.allclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE):
-            raise ValueError(f"Update {t}: the {name} is {one}, but {how} {other}.")
+        if not np.allclose(own, other, rtol=_TOLERANCE, atol=_TOLERANCE):
+            raise ValueError(f"Update {t}: the {name} is {own}, but {how} {other}.")

@@ -1,4 +1,9 @@
-"""Rule plays."""
+"""Plays over compiled rules, without OpenSpiel's states.
+
+A play looks up policies by 64-bit hashes: of player and information key or, for a twin,
+of player and information-state string. A policy can therefore come from OpenSpiel's
+game or from the twin.
+"""
 
 import copy
 import itertools
@@ -25,19 +30,20 @@ from mccfr_spiel.policies.policy import (
 )
 
 _DRAWS = 1 << 16
-"""Numbers drawn at a time in plays over compiled rules."""
+"""Random numbers drawn at a time."""
 
 _NO_LIMIT = 2**60
+"""Memory limit in bytes; plays store only what fits into fixed arrays."""
 
 
 class Layer(NamedTuple):
-    """What a policy says at some infosets.
+    """A probability table for some infosets.
 
     Attributes:
         infosets: `[I]` of dtype INFOSET.
-        hashes: `[I]` uint64, see `hashes_of`.
-        actions: `[S]` the action of each sequence.
-        probs: `[S]` its probability.
+        hashes: `[I]` uint64 keys, see `hashes_of`.
+        actions: `[S]` action of each sequence.
+        probs: `[S]` probability of each sequence's action.
     """
 
     infosets: np.ndarray
@@ -47,11 +53,14 @@ class Layer(NamedTuple):
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
-    """What a policy says, in layers of which the first that has an infoset counts; None
-    if it cannot be told from tables of this game alone."""
+    """A policy as probability tables, in order of precedence.
+
+    Returns:
+        None if tables of this game do not determine the policy.
+    """
     if not isinstance(policy, SequencePolicy):
-        found = getattr(policy, "layers", None)
-        return None if found is None else found(game)
+        layers = getattr(policy, "layers", None)
+        return None if layers is None else layers(game)
     tree = policy.tree
     if isinstance(tree, Names) or tree.abstraction is not None:
         return None
@@ -63,13 +72,17 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
     sums = np.add.reduceat(probs, infosets["first_sequence"])
     if not ((abs(sums - 1) < MOST_OFF).all() and (probs >= 0).all()):
-        return None  # plays through pyspiel tell in words what is wrong
+        return None  # plays through pyspiel report the invalid probabilities
     return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
 
 
 def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
-    """`[count]` the hashes by which plays find the first infosets of a tree; None if
-    there are none: the game has no twin, or the tree does not use the game's rules."""
+    """`[count]` the hashes of a tree's first infosets, by which plays find them.
+
+    Returns:
+        None if the game has neither rules nor a twin, or if the tree does not use the
+        game's rules.
+    """
     if description.rules_of(tree.game) is not None:
         uses_rules = getattr(tree, "rules", None) is not None
         return tree.infosets["place"][:count] if uses_rules else None
@@ -84,7 +97,7 @@ def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
 
 @jit
 def _hash_strings(text, ends, players, hashes):
-    """Hashes each player with the string behind it."""
+    """Hashes each player number followed by the player's string."""
     start = 0
     for infoset in range(len(ends)):
         row = np.empty(1 + ends[infoset] - start, np.uint8)
@@ -104,15 +117,15 @@ def returns_by_rules(
     """`[plays, P]` the returns of plays.
 
     Args:
-        game: which is played.
-        policies: `[P]` the policy of each player.
-        plays: how many.
-        seed: of numpy's PCG64.
+        game: the game.
+        policies: `[P]` policy of each player.
+        plays: number of plays.
+        seed: seed of numpy's PCG64.
         twin: see `compiled_rules`.
 
     Returns:
-        None if `rules_faced` gives none, or something about a play is odd, which plays
-        through pyspiel tell in words.
+        None if `rules_faced` returns None, or if a play failed. Plays through pyspiel
+        then report the failure.
     """
     rules = rules_faced(game, policies, -1, twin)
     if rules is None:
@@ -123,7 +136,8 @@ def returns_by_rules(
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
-    # Each pass plays until fewer draws are left than the longest history takes.
+    # Each pass appends new draws to the unused ones and plays until fewer draws are
+    # left than the longest history needs. It ends when all plays are done or one fails.
     while status == GROW:
         more = generator.random(max(_DRAWS, len(path.history)))
         draws = np.concatenate([draws[cursor[1] :], more])
@@ -135,21 +149,21 @@ def returns_by_rules(
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
 ) -> description.BoundRules | None:
-    """The rules of the game that a player faces while the others follow policies.
+    """Rules of the game that one player faces while the others follow policies.
 
     Args:
-        game: to which the policies belong.
-        policies: `[P]` the policy of each player.
-        player: the one who follows no policy; -1 if all do.
+        game: the game of the policies.
+        policies: `[P]` policy of each player.
+        player: the player who follows no policy; -1 if all do.
         twin: see `compiled_rules`.
 
     Returns:
-        None if the game has no compiled rules, or is so small that its twin's would
-        save no time; or if a policy is no table of this game.
+        None if the game has no compiled rules, is too small for a twin to save time, or
+        a policy is not given by tables of this game.
     """
     parts: list[tuple[np.ndarray, ...]] = []
     first_of_layer = 0
-    for other in [one for one in range(len(policies)) if one != player]:
+    for other in [seat for seat in range(len(policies)) if seat != player]:
         layers = layers_of(policies[other], game)
         if layers is None:
             return None
@@ -160,11 +174,12 @@ def rules_faced(
             parts.append((hashes[mine], starts, counts, actions, probs))
             first_of_layer += len(probs)
     rules = compiled_rules(game, "walking", twin=twin) if parts else None
-    if rules is None:  # also in a game of one player, where nobody is asked for
+    if rules is None:  # also in a game of one player, which has no others
         return None
-    hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))
-    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
-    rows = hashes, starts[first], counts[first], *said
+    hashes, starts, counts, *tables = map(np.concatenate, zip(*parts, strict=True))
+    # `np.unique` returns first indices, so earlier layers take precedence.
+    hashes, first = np.unique(hashes, return_index=True)
+    rows = hashes, starts[first], counts[first], *tables
     faced = copy.copy(rules)
     faced.faced = np.array([player]), rules.new_text(), *rows
     return faced

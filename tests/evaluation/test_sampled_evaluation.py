@@ -139,7 +139,7 @@ def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
 def test_a_wrong_confidence_is_refused_before_a_response_is_learned(monkeypatch):
     monkeypatch.setattr(learning, "Solver", None)
     policy = UniformRandomPolicy(KUHN_3)
-    with pytest.raises(ValueError, match="confidence=1 is not between"):
+    with pytest.raises(ValueError, match="confidence=1 must be below 1"):
         learned_response(KUHN_3, policy, 0, plays=2, confidence=1)
 
 
