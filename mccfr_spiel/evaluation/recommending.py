@@ -141,10 +141,10 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
         return Recommendation(
             "external_sampling",
             algorithms.EXTERNAL_SAMPLING,
-            f"{size}so passes over the whole tree and NashConv are impossible. External "
-            "sampling visits a small part of the tree per iteration and needs no tuning. "
-            "If a player has too many actions to follow all of them, use outcome "
-            "sampling.",
+            f"{size}so passes over the whole tree and NashConv are impossible. "
+            "External sampling visits a small part of the tree per iteration and needs "
+            "no tuning. If a player has too many actions to follow all of them, use "
+            "outcome sampling.",
         )
     zero_sum = is_two_player_constant_sum(tree.game)
     alike = [row for row in league() if row.zero_sum == zero_sum]

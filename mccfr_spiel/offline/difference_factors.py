@@ -1,4 +1,11 @@
-"""Differences."""
+"""Factors of a payoff matrix by differences of similar rows or columns.
+
+Each row is written as a multiple of a similar row plus a difference. A minimum spanning
+tree decides which row refers to which other row, and M = I - C, where C holds the
+multiples along the edges of the tree. The same is done with the columns of the result.
+On the win-lose matrix of poker this gives the bidiagonal differences of Farina and
+Sandholm 2022.
+"""
 
 import numpy as np
 import scipy.sparse
@@ -16,41 +23,36 @@ from mccfr_spiel.offline.factorization import (
 )
 
 _OVERHEAD = 2
-"""The nonzeros that a reference from one row to another adds to the other factors."""
+"""Nonzeros that a reference from one row to another adds to the other factors."""
 
 _MAX_CANDIDATES = 200
-"""How many rows each row is compared with."""
+"""Number of rows with which each row is compared."""
 
 
 @jit
 def _most_common(ratios, count):
-    """(value, frequency) of the most common of the first `count` ratios.
-
-    The ratios are sorted, so equal ones form a run. Each pass extends the present run
-    by one ratio or, if that is different, notes the run's length and begins the next.
-    """
-    best, most = ratios[0], 0
+    """(value, frequency) of the most common of the first `count` ratios, which are
+    sorted."""
+    # Equal ratios form a run. Each pass extends the current run by one ratio or, if the
+    # ratio differs, records the run's length and begins the next run.
+    best, frequency = ratios[0], 0
     begin = 0
     for end in range(1, count + 1):
         if end == count or ratios[end] - ratios[begin] > EQUAL * abs(ratios[begin]):
-            if end - begin > most:
-                best, most = ratios[begin], end - begin
+            if end - begin > frequency:
+                best, frequency = ratios[begin], end - begin
             begin = end
-    return best, most
+    return best, frequency
 
 
 @jit
 def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
     """Finds pairs of rows i > k whose difference A_i - c A_k has few nonzeros.
 
-    Each pass of the outer loop takes one row i. It first counts how many columns the
-    row shares with every earlier row. It then compares it entry by entry with the rows
-    that share the most, and the most common ratio of the entries becomes the factor c.
-
     Args:
         starts, columns, values: A in csr form with sorted columns.
         column_starts, column_rows: the rows that appear in each column, sorted.
-        limit: at most this many rows k are compared with a row i.
+        limit: the largest number of rows k to compare with a row i.
 
     Returns:
         Arrays of i, k, c, and the number of nonzeros of each difference.
@@ -63,13 +65,17 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
     out_k = [0 for _ in range(0)]
     out_c = [0.0 for _ in range(0)]
     out_cost = [0 for _ in range(0)]
+    # Each pass handles one row i. It first counts the columns that i shares with every
+    # earlier row. It then compares i, entry by entry, with the rows that share the most
+    # columns; the most common ratio of two entries becomes the factor c. A pair is kept
+    # if its difference has fewer nonzeros than the longer of the two rows.
     for i in range(num_rows):
         size = starts[i + 1] - starts[i]
         met = 0
         for entry in range(starts[i], starts[i + 1]):
             column = columns[entry]
-            for place in range(column_starts[column], column_starts[column + 1]):
-                k = column_rows[place]
+            for position in range(column_starts[column], column_starts[column + 1]):
+                k = column_rows[position]
                 if k >= i:
                     break
                 if shared[k] == 0:
@@ -111,7 +117,7 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
 
 
 def _difference_rows(matrix: Csr) -> Factorization:
-    """Factors the matrix by one pass of differences over its rows."""
+    """Factors the matrix by differences of rows."""
     matrix = csr(matrix)
     matrix.sort_indices()
     by_column = scipy.sparse.csc_array(matrix)
@@ -152,7 +158,7 @@ def _difference_rows(matrix: Csr) -> Factorization:
     combine = csr((ratios, (rows, references)), shape=(num_rows, num_rows))
     taken = combine @ matrix
     difference = drop_rounding(matrix - taken, abs(matrix) + abs(combine) @ abs(matrix))
-    # The rows that others refer to, and of the factors only these, are inner ones.
+    # Inner rows are the rows to which others refer. Only they become rows of V'.
     is_inner = np.zeros(num_rows, bool)
     is_inner[references] = True
     rest = scipy.sparse.diags_array((~is_inner).astype(float))
@@ -166,7 +172,7 @@ def _difference_rows(matrix: Csr) -> Factorization:
 
 
 def _difference_columns(factors: Factorization) -> Factorization:
-    """Adds a pass of differences over the columns of Ahat and V' together."""
+    """Also factors the columns of Ahat and V' together by differences."""
     stacked = scipy.sparse.vstack((factors.residual, factors.right), format="csr")
     inner = _difference_rows(csr(stacked.T))
     if not inner.rank:
@@ -196,7 +202,7 @@ def difference_factors(matrix: Csr) -> Factorization:
     """Factors by differences of similar rows, of similar columns, or of both.
 
     Returns:
-        The candidate with the fewest nonzeros; the trivial factorization is among them.
+        The factorization with the fewest nonzeros, which may be the trivial one.
     """
     matrix = csr(matrix)
     rows = _difference_rows(matrix)

@@ -1,4 +1,4 @@
-"""EGT."""
+"""The excessive gap technique (Nesterov 2005) for two-player zero-sum games."""
 
 import numpy as np
 import pyspiel
@@ -11,13 +11,15 @@ from mccfr_spiel.offline.sequence_forms import SequenceForm
 
 _X, _Y = 1, 0
 """The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
-holds player 0's payoffs, so x is player 1's."""
+holds player 0's payoffs, so x belongs to player 1."""
 
 _LEAST_TAU = 1e-9
-"""Below it the practical variant stops, since rounding leaves no room for a step."""
+"""The practical variant stops below this tau, because rounding leaves no room for a
+step."""
 
 _MOST_HALVINGS = 60
-"""How often the practical variant may halve both mu at its start."""
+"""The largest number of times that the practical variant halves both mu at the
+start."""
 
 
 @jit(nogil=True)
@@ -35,38 +37,36 @@ def smoothed_values(sides, scales, gradients, scratch):
 
 
 @jit(nogil=True)
-def egt_steps(sides, first, iterations, slack, tau, scales, plans, known, spare):
-    """Runs iterations of the excessive gap technique, from number `first` on.
-
-    Each iteration shrinks the mu of one player p by the factor 1 - tau and moves both
-    plans so that the excessive gap condition still holds. It mixes p's plan with p's
-    smoothed best response and lets the other player q respond to the mixture. Then q's
-    plan moves towards that response, and p's plan towards the prox step by the gradient
-    at it. The new plans and their gradients are written aside at first.
-
-    The practical variant shrinks the larger mu. Its inner loop tries the step; if the
-    new plans break the condition, it tries again with half the tau.
+def egt_steps(sides, first, iterations, slack, tau, scales, plans, gradients_at, spare):
+    """Runs iterations of the excessive gap technique.
 
     Args:
-        sides: both players' Sides.
-        first: the number of the first iteration, counted from 1.
-        iterations: how many.
-        slack: how much rounding may violate the condition.
-        tau: of the practical variant, at the end of the last call; else 0, and an
-            iteration t has the tau 2 / (t + 2).
-        scales: `[2]` the mu, updated.
-        plans: pair of `[m]`, updated.
-        known: pair of `[m]`, the gradients at `plans`, updated.
-        spare: (pairs of `[m]`, pairs of `[m]`) to write to.
+        sides: Sides of both players.
+        first: number of the first iteration, counted from 1.
+        iterations: number of iterations.
+        slack: allowed violation of the condition by rounding.
+        tau: tau of the practical variant at the end of the last call; 0 for the variant
+            in which iteration t uses 2 / (t + 2).
+        scales: `[2]` mu of each player, updated.
+        plans: Pair of the plans, updated.
+        gradients_at: Pair of the gradients at `plans`, updated.
+        spare: (three Pairs, two Pairs) of working memory.
 
     Returns:
         (number of gradient evaluations, tau). The loop ends early when rounding leaves
         no room for another step.
     """
-    working, (next_plans, next_known) = spare
+    working, (next_plans, next_gradients) = spare
     gradients, middles, logs = working
     is_practical = tau > 0.0
     evaluations = 0
+    # Invariant: the plans satisfy the excessive gap condition. A pass shrinks the mu of
+    # one player p by the factor 1 - tau. It mixes p's plan with p's smoothed best
+    # response and lets the other player q respond to the mixture. Then q's plan moves
+    # towards that response, and p's plan towards the prox step by the gradient at it
+    # (Nesterov 2005). The new plans and gradients are written aside until the step is
+    # accepted. The practical variant shrinks the larger mu; its inner loop halves tau
+    # until the new plans satisfy the condition (Kroer, Farina, Sandholm 2018).
     for t in range(first, first + iterations):
         p = _Y if t % 2 else _X
         step = 2.0 / (t + 2.0)
@@ -77,22 +77,22 @@ def egt_steps(sides, first, iterations, slack, tau, scales, plans, known, spare)
         old_scale = scales[p]
         while True:
             scales[p] = old_scale
-            gradients[p][:] = known[p]
+            gradients[p][:] = gradients_at[p]
             respond(sides[p], gradients[p], scales[p], logs[p], middles[p])
             mix_into(plans[p], middles[p], step, middles[p])
             evaluate_gradient(sides[q], middles[p], gradients[q])
             respond(sides[q], gradients[q], scales[q], logs[q], middles[q])
             evaluate_gradient(sides[p], middles[q], gradients[p])
-            mix_into(known[p], gradients[p], step, next_known[p])
+            mix_into(gradients_at[p], gradients[p], step, next_gradients[p])
             scales[p] *= 1.0 - step
             prox(sides[p], gradients[p], logs[p], scales[p] / step, logs[p], middles[p])
             mix_into(plans[p], middles[p], step, next_plans[p])
             mix_into(plans[q], middles[q], step, next_plans[q])
-            evaluate_gradient(sides[q], next_plans[p], next_known[q])
+            evaluate_gradient(sides[q], next_plans[p], next_gradients[q])
             evaluations += 3
             if not is_practical:
                 break
-            if smoothed_values(sides, scales, next_known, working) <= slack:
+            if smoothed_values(sides, scales, next_gradients, working) <= slack:
                 break
             tau = step = step * 0.5
             if tau < _LEAST_TAU:
@@ -100,7 +100,7 @@ def egt_steps(sides, first, iterations, slack, tau, scales, plans, known, spare)
                 return evaluations, tau
         for player in range(2):
             plans[player][:] = next_plans[player]
-            known[player][:] = next_known[player]
+            gradients_at[player][:] = next_gradients[player]
     return evaluations, tau
 
 
@@ -111,14 +111,14 @@ class ExcessiveGap(FirstOrderSolver):
 
         max_y {x' A y - mu_y d(y)} <= min_x {x' A y + mu_x d(x)}
 
-    continues to hold; then the gap is at most `mu_x max d_x + mu_y max d_y`. Both start
-    at ||A||, and iteration t = 1, 2, ... shrinks one of them by the factor
-    1 - 2 / (t + 2). An iteration takes three gradient evaluations. The last plans are
-    the answer, so `average_policy()` and `current_policy()` are the same.
+    still holds; then the gap is at most `mu_x max d_x + mu_y max d_y`. Both start at
+    ||A||, and iteration t = 1, 2, ... shrinks one of them by the factor
+    `1 - 2 / (t + 2)`. An iteration makes three gradient evaluations. The last plans are
+    the result, so `average_policy()` and `current_policy()` are equal.
 
-    `aggressive=True` is the practical variant (Kroer, Farina, Sandholm 2018). The mu
-    start as small as the condition allows, each iteration shrinks the larger one by the
-    factor 1 - tau, and tau, initially 1/2, is halved whenever a step would break the
+    `aggressive=True` is the practical variant (Kroer, Farina, Sandholm 2018). Both mu
+    start as small as the condition allows. Each iteration shrinks the larger one by the
+    factor 1 - tau. Initially tau is 1/2; it is halved whenever a step would violate the
     condition.
     """
 
@@ -128,7 +128,7 @@ class ExcessiveGap(FirstOrderSolver):
         *,
         aggressive: bool = False,
     ) -> None:
-        """Starts both plans so that the excessive gap condition holds.
+        """Starts with plans that satisfy the excessive gap condition.
 
         Args:
             game: a two-player zero-sum game, its tree or its sequence form.
@@ -140,22 +140,22 @@ class ExcessiveGap(FirstOrderSolver):
         super().__init__(game)
         self.aggressive = aggressive
         self._scales = np.full(2, self.norm)
-        self._known = zeros(self.form)
+        self._gradients = zeros(self.form)
         self._spare = (self.scratch, (zeros(self.form), zeros(self.form)))
         self._tau = 0.5 if aggressive else 0.0
         self._start()
         if aggressive:
             self._shrink_start()
         for p in range(2):
-            evaluate_gradient(self.sides[p], self.plans[1 - p], self._known[p])
+            evaluate_gradient(self.sides[p], self.plans[1 - p], self._gradients[p])
         self.gradient_evaluations += 2
 
     def _start(self) -> None:
-        """Writes the plans to start from.
+        """Writes the initial plans.
 
         The plan y is the smoothed best response to the uniform plan, and x is a prox
         step from the uniform plan by the gradient at y. With both mu at ||A|| the pair
-        meets the excessive gap condition.
+        satisfies the excessive gap condition.
         """
         sides, plans, (to, middles, logs) = self.sides, self.plans, self.scratch
         to[_X][:] = 0.0
@@ -167,12 +167,12 @@ class ExcessiveGap(FirstOrderSolver):
         self.gradient_evaluations += 2
 
     def _shrink_start(self) -> None:
-        """Halves both mu for as long as the condition holds at the start."""
+        """Halves both mu while the initial plans satisfy the condition."""
         good = self._scales.copy()
         for _ in range(_MOST_HALVINGS):
             self._scales *= 0.5
             self._start()
-            self.gradient_evaluations += 2  # the two of the check
+            self.gradient_evaluations += 2  # made by `excess`
             if self.excess() < 0:
                 break
             good[:] = self._scales
@@ -181,11 +181,11 @@ class ExcessiveGap(FirstOrderSolver):
 
     @property
     def gap_bound(self) -> float:
-        """mu_x max d_x + mu_y max d_y, which by the condition bounds the gap."""
+        """mu_x max d_x + mu_y max d_y, which bounds the gap by the condition."""
         return float(np.dot(self._scales, self.ranges))
 
     def excess(self) -> float:
-        """The slack in the excessive gap condition; at least 0, up to rounding."""
+        """The slack in the excessive gap condition; not negative, up to rounding."""
         gradients = zeros(self.form)
         for p in range(2):
             evaluate_gradient(self.sides[p], self.plans[1 - p], gradients[p])
@@ -202,7 +202,7 @@ class ExcessiveGap(FirstOrderSolver):
             self._tau,
             self._scales,
             self.plans,
-            self._known,
+            self._gradients,
             self._spare,
         )
         return evaluations

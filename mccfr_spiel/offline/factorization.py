@@ -1,31 +1,31 @@
-"""Factorization."""
+"""Factored payoff matrices A = Ahat + U M^-1 V', which make linear programs sparser.
+
+A linear program can use `Ahat' x + V w` with `M' w = U' x` in place of A' x. The size
+of the program then depends on the number of nonzeros in all four factors together
+(Zhang, Sandholm 2020).
+
+| file | method |
+|---|---|
+| rank_one_factors.py | products u v' of rank one; M is the identity |
+| difference_factors.py | differences of similar rows or columns |
+"""
 
 from typing import Any, NamedTuple
 
 import scipy.sparse
 
 Csr = Any
-"""A scipy.sparse.csr_array; type checkers believe that its shape may be None."""
+"""A scipy.sparse.csr_array. Its type is Any, because type checkers infer a wrong
+shape."""
 
 
 def csr(data: Any, *, shape: tuple[int, int] | None = None) -> Csr:
-    """Calls `scipy.sparse.csr_array`, hiding the type that checkers get wrong."""
+    """Calls `scipy.sparse.csr_array` with a result that type checkers accept."""
     return scipy.sparse.csr_array(data, shape=shape)
 
 
-# A linear program can then use `Ahat' x + V w` with `M' w = U' x` in place of A' x, so
-# its size depends on the number of nonzeros in all four factors together (Zhang,
-# Sandholm 2020). There are two ways to find the factors:
-#
-# - `rank_one_factors` is the method of that paper. It greedily subtracts products u v',
-#   and M is the identity.
-# - `difference_factors` writes each row as a multiple of a similar row plus a
-#   difference, and then does the same with the columns of the remainder. A minimum
-#   spanning tree decides which row refers to which, and M = I - C, where C holds the
-#   multiples along the tree's edges. On the win-lose matrix of poker this gives the
-#   bidiagonal differences of Farina and Sandholm 2022.
 EQUAL = 1e-11
-"""The relative difference up to which two ratios count as equal."""
+"""Relative difference up to which two ratios count as equal."""
 
 
 class Factorization(NamedTuple):
@@ -45,7 +45,7 @@ class Factorization(NamedTuple):
 
     @property
     def num_nonzeros(self) -> int:
-        """The number of nonzeros in all four factors."""
+        """Number of nonzeros in all four factors."""
         return sum(factor.nnz for factor in self)
 
     @property
@@ -55,15 +55,15 @@ class Factorization(NamedTuple):
 
 
 def trivial_factors(matrix: Csr) -> Factorization:
-    """The factorization A = Ahat, in which nothing is factored out."""
+    """The factorization A = Ahat."""
     m, n = matrix.shape
     return Factorization(matrix, csr((m, 0)), csr((0, 0)), csr((0, n)))
 
 
 def drop_rounding(difference: Csr, sizes: Csr) -> Csr:
-    """Drops the entries of `difference` that are only rounding errors.
+    """Drops the entries of `difference` that are rounding errors.
 
-    `sizes` holds, for each entry, the magnitude of the terms that were subtracted.
+    `sizes` holds the magnitude of the subtracted terms of each entry.
     """
     return without_zeros(difference * (abs(difference) > 10 * EQUAL * sizes))
 

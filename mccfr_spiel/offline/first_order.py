@@ -1,4 +1,9 @@
-"""First order."""
+"""The common part of first-order methods for two-player zero-sum games.
+
+The methods solve the bilinear saddle-point problem of the sequence form by gradient
+evaluations and prox maps. Each player maximizes a payoff, so player p's gradient is B_p
+times the other player's plan, where B_0 = A and B_1 = -A'.
+"""
 
 import abc
 import math
@@ -20,14 +25,14 @@ from mccfr_spiel.offline.sequence_forms import (
 from mccfr_spiel.policies.policy import SequencePolicy
 
 SLACK = 1e-15
-"""How much rounding may violate a condition, relative to the largest payoff."""
+"""Allowed violation of a condition by rounding, relative to the largest payoff."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 """A vector `[m]` over the sequences of each player."""
 
 
 def zeros(form: SequenceForm) -> Pair:
-    """A vector of zeros over each player's sequences."""
+    """Zero vectors over the sequences of both players."""
     first, second = form.treeplexes
     return np.zeros(first.num_sequences), np.zeros(second.num_sequences)
 
@@ -36,16 +41,17 @@ class FirstOrderSolver(abc.ABC):
     """The problem, the counters and the policies of a first-order method.
 
     Attributes:
-        form: the game's sequence form.
-        tree: the tree it was made from.
-        num_iterations: the iterations run so far.
-        gradient_evaluations: how often B_p y was computed so far.
-        seconds: the time spent in `iterate` so far.
-        sides: both players' Sides.
-        ranges: the largest value of each player's dilated entropy.
+        form: sequence form of the game.
+        tree: the game's tree.
+        num_iterations: number of iterations so far.
+        gradient_evaluations: number of products B_p y so far.
+        seconds: time in `iterate` so far.
+        sides: Sides of both players.
+        ranges: maximum of each player's dilated entropy.
         norm: ||A||, the largest absolute payoff in A; 1 if A has none.
-        scratch: three Pairs that the compiled loops write to: a gradient, the maximizer
-            of a prox map, and the logarithm of its policy.
+        scratch: three Pairs as working memory of the compiled loops: a gradient, the
+            maximizer of a prox map, and the logarithm of the maximizer's policy.
+        plans: Pair of the current plans.
     """
 
     def __init__(self, game: pyspiel.Game | str | GameTree | SequenceForm) -> None:
@@ -72,50 +78,51 @@ class FirstOrderSolver(abc.ABC):
     @never_raises
     def __repr__(self) -> str:
         bound = self.gap_bound
-        words = f"gap at most {short(bound)}" if math.isfinite(bound) else ""
+        gap = f"gap at most {short(bound)}" if math.isfinite(bound) else ""
         name, done = title(self.tree.source), counted(self.num_iterations, "iteration")
-        return line(self, name, done, words)
+        return line(self, name, done, gap)
 
     @property
     @abc.abstractmethod
     def gap_bound(self) -> float:
-        """What theory promises: NashConv is at most this."""
+        """The theorem's upper bound on NashConv."""
 
     @property
     def nodes_touched(self) -> int:
-        """Nodes touched; a gradient evaluation counts as one pass over the tree."""
+        """Number of nodes touched; a gradient evaluation counts as one pass over the
+        tree."""
         return self.gradient_evaluations * self.tree.num_nodes
 
     @abc.abstractmethod
     def run(self, iterations: int) -> int:
-        """Runs iterations; returns how many gradient evaluations they took."""
+        """Runs iterations; returns the number of gradient evaluations."""
 
     def average_plans(self) -> Pair:
-        """The answer so far as plans."""
+        """The plans to report."""
         return self.plans
 
     def current_plans(self) -> Pair:
-        """The last iteration's plans."""
+        """The plans of the last iteration."""
         return self.plans
 
     def average_policy(self) -> SequencePolicy:
-        """A snapshot of the answer so far."""
+        """A copy of the policy to report."""
         return SequencePolicy(self.tree, self.average_vector())
 
     def current_policy(self) -> SequencePolicy:
-        """A snapshot of the last iteration's policy."""
+        """A copy of the last iteration's policy."""
         return SequencePolicy(self.tree, self.current_vector())
 
     def average_vector(self) -> np.ndarray:
-        """`[S]` the answer so far, as a policy over the tree's sequences."""
+        """`[S]` the policy to report, over the tree's sequences."""
         return joint_vector(self.form, self.average_plans())
 
     def current_vector(self) -> np.ndarray:
-        """`[S]` the last iteration's policy over the tree's sequences."""
+        """`[S]` the last iteration's policy, over the tree's sequences."""
         return joint_vector(self.form, self.current_plans())
 
     def gap(self) -> float:
-        """The saddle-point gap (NashConv) of the answer so far."""
+        """The saddle-point gap (NashConv) of the policy to report."""
         return saddle_point_gap(self.form, *self.average_plans())
 
     def iteration(self) -> None:
@@ -129,7 +136,7 @@ class FirstOrderSolver(abc.ABC):
             self.iterate(1)
 
     def iterate(self, iterations: int) -> None:
-        """Runs iterations; raises ValueError unless they are an integer >= 0."""
+        """Runs iterations; raises ValueError unless `iterations` is an integer >= 0."""
         iterations = refusals.integer(iterations, "iterations", 0)
         began = working_clock()
         self.gradient_evaluations += self.run(iterations)

@@ -1,4 +1,4 @@
-"""Game solvers."""
+"""The protocol of solvers that experiments run, and linear programs as such solvers."""
 
 from typing import Any, Protocol
 
@@ -13,20 +13,16 @@ from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
 
 
-# An online algorithm is a value of `algorithms.Algorithm`, which `Solver` runs. The
-# values here are its counterparts for methods that need the whole game. Each holds only
-# its own parameters, checks them when it is made, and starts a `GameSolver` on a tree.
 class GameSolver(Protocol):
-    """A computation that runs in steps and has a policy after each of them.
+    """A computation that runs in steps and has a policy after each step.
 
-    The loop that measures convergence (experiments/runs.py) and the code that writes
-    results use solvers only through this, so a new method needs no change there.
-
-    `Solver`, the first-order methods and `LinearProgramRun` are game solvers.
+    The code that measures convergence (experiments/runs.py) and writes results uses
+    solvers only through this protocol, so new methods need no change there. `Solver`,
+    the first-order methods and `LinearProgramRun` satisfy it.
 
     Attributes:
-        tree: the game's tree. It grows while an algorithm that samples is running.
-        seconds: time spent in `iterate` and `iterate_until` so far.
+        tree: the game's tree. It grows while a sampling algorithm runs.
+        seconds: time in `iterate` and `iterate_until` so far.
     """
 
     tree: GameTree
@@ -34,16 +30,16 @@ class GameSolver(Protocol):
 
     @property
     def num_iterations(self) -> int:
-        """Iterations done so far."""
+        """Number of iterations so far."""
         ...
 
     @property
     def nodes_touched(self) -> int:
-        """Nodes of the tree visited so far: a cost that all methods share."""
+        """Number of nodes touched so far, a cost that all methods share."""
         ...
 
     def iterate(self, num_iterations: int, /) -> None:
-        """Runs some iterations."""
+        """Runs iterations."""
         ...
 
     def iterate_until(self, nodes_touched: float, /) -> None:
@@ -55,20 +51,20 @@ class GameSolver(Protocol):
         ...
 
     def average_policy(self) -> SequencePolicy:
-        """A snapshot of the policy to report."""
+        """A copy of the policy to report."""
         ...
 
 
 class LinearProgramRun:
-    """A linear program as a solver whose first iteration finds the whole solution.
+    """A linear program as a solver whose first iteration computes the solution.
 
     Attributes:
-        tree: the game's tree, whole.
-        form: its sequence form.
-        options: the arguments of `solve_lp`.
-        solution: None before the iteration.
+        tree: the game's whole tree.
+        form: sequence form of the game.
+        options: arguments of `solve_lp`.
+        solution: the solution; None before the first iteration.
         num_iterations: 0 or 1.
-        seconds: spent in building and solving the program.
+        seconds: time of building and solving the program.
     """
 
     def __init__(self, tree: GameTree, **options: Any) -> None:
@@ -87,16 +83,16 @@ class LinearProgramRun:
 
     @never_raises
     def __repr__(self) -> str:
-        found = "not solved yet" if self.solution is None else str(self.solution)
-        return line(self, title(self.tree.source), found)
+        result = "not solved yet" if self.solution is None else str(self.solution)
+        return line(self, title(self.tree.source), result)
 
     @property
     def nodes_touched(self) -> int:
-        """The nodes of the tree, which is read once to make the matrix."""
+        """Number of nodes of the tree, each of which is read once."""
         return self.tree.num_nodes
 
     def iterate(self, num_iterations: int) -> None:
-        """Solves the program if it is not solved yet; raises LinearProgramError."""
+        """Solves the program unless it is solved already; raises LinearProgramError."""
         more = refusals.integer(num_iterations, "num_iterations", 0)
         if more and self.solution is None:
             self.solution = solve_lp(self.form, **self.options)
@@ -104,7 +100,7 @@ class LinearProgramRun:
             self.num_iterations = 1
 
     def iterate_until(self, nodes_touched: float) -> None:
-        """Solves the program: it touches all the nodes that it ever will at once."""
+        """Solves the program, which touches all nodes at once."""
         del nodes_touched
         self.iterate(1)
 
@@ -113,20 +109,20 @@ class LinearProgramRun:
         return SequencePolicy(self.tree, self.average_vector())
 
     def average_vector(self) -> np.ndarray:
-        """`[S]` the probabilities of `average_policy` over the tree's sequences."""
+        """`[S]` probabilities of `average_policy` over the tree's sequences."""
         if self.solution is not None:
             return self.solution.policy.vector
         return uniform_vector(self.tree)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the solution that are written into a file.
+        """The numbers of the solution that are written to a file.
 
         Raises:
             ValueError: the program is not solved yet.
         """
         solution = self.solution
         if solution is None:
-            raise ValueError("The program is not solved yet.")
+            raise ValueError("The program is not solved yet: call iterate(1) first.")
         return {
             "value": solution.value,
             "nash_conv": solution.nash_conv,

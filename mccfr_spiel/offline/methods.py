@@ -1,4 +1,8 @@
-"""Methods."""
+"""Offline methods as values, the counterparts of `algorithms.Algorithm`.
+
+Each value holds the parameters of a method, validates them, and starts a `GameSolver`
+on a tree.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,15 +18,14 @@ from mccfr_spiel.offline.sequence_forms import sum_of_payoffs
 
 @dataclass(frozen=True)
 class OfflineMethod:
-    """What the offline methods have in common.
+    """The base class of offline methods, whose fields are parameters.
 
-    Each method is a subclass whose fields are its parameters. A field that is None
-    leaves the parameter to the solver's default.
+    A field that is None leaves the parameter to the solver's default.
 
     Attributes:
-        name: what files, legends and the command line call the method.
-        is_iterative: whether the method approaches the answer step by step. A linear
-            program does not: it is one call that cannot be interrupted and gives one
+        name: name in files, legends and on the command line.
+        is_iterative: whether the method approaches the solution in steps. A linear
+            program does not: it is one call that cannot be interrupted and produces one
             row.
     """
 
@@ -31,15 +34,15 @@ class OfflineMethod:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are not left to the solver's default."""
+        """The parameters that are not None."""
         values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value is not None}
 
     def start(self, tree: GameTree) -> GameSolver:
-        """A solver on a tree, which is expanded whole.
+        """A solver on a tree, which is expanded completely.
 
         Args:
-            tree: the game's.
+            tree: the game's tree.
 
         Raises:
             NotZeroSumError, TooLargeError: see `sequence_form`.
@@ -48,7 +51,7 @@ class OfflineMethod:
         raise NotImplementedError
 
     def _replace(self, **changes: Any) -> Self:
-        """The method with other values of some fields, as for a NamedTuple."""
+        """A copy with other values of some fields, as for a NamedTuple."""
         return dataclasses.replace(self, **changes)
 
 
@@ -66,7 +69,7 @@ class ExcessiveGapMethod(OfflineMethod):
 
 @dataclass(frozen=True)
 class PracticalExcessiveGapMethod(ExcessiveGapMethod):
-    """The variant of the excessive gap technique that shrinks aggressively."""
+    """The practical variant of the excessive gap technique, see `ExcessiveGap`."""
 
     name: ClassVar[str] = "practical_egt"
     aggressive: ClassVar[bool] = True
@@ -77,10 +80,10 @@ class MirrorProxMethod(OfflineMethod):
     """Mirror prox, see `MirrorProx`.
 
     Attributes:
-        step_size: eta; by default 1 over the largest entry of the payoff matrix.
+        step_size: eta; None: 1 over the largest entry of the payoff matrix.
 
     Raises:
-        ValueError: the step size is no number above 0.
+        ValueError: `step_size` is not a positive number.
     """
 
     step_size: float | None = None
@@ -101,8 +104,8 @@ class LinearProgramMethod(OfflineMethod):
     """The linear program of the sequence form, see `solve_lp`.
 
     Attributes:
-        method: of HiGHS, a name in `linear_program.METHODS`; by default simplex.
-        time_limit: the most seconds that HiGHS may take; by default no limit.
+        method: a name in `linear_program.METHODS`; None: simplex.
+        time_limit: time limit of HiGHS in seconds; None: no limit.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -128,8 +131,7 @@ class SparsifiedProgramMethod(LinearProgramMethod):
     """The linear program with a factored payoff matrix, see `solve_lp`.
 
     Attributes:
-        factorization: a name in `linear_program.SPARSIFICATIONS`; by default
-            differences.
+        factorization: a name in `linear_program.SPARSIFICATIONS`; None: differences.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -155,14 +157,14 @@ OFFLINE_METHODS: dict[str, OfflineMethod] = {
     method.name: method
     for method in (EGT, PRACTICAL_EGT, MIRROR_PROX, LP, SPARSIFIED_LP)
 }
-"""The methods with default parameters, as the command line calls them. They solve
+"""The methods with default parameters, by their names on the command line. They solve
 two-player zero-sum games only."""
 
 
 def check_players(tree: GameTree) -> None:
-    """Raises NotZeroSumError if the number of players rules the offline methods out.
+    """Raises NotZeroSumError unless the game has two players.
 
-    The payoffs are checked later, since that takes the whole tree.
+    The payoffs are validated later, because that needs the whole tree.
     """
     if tree.num_players != 2:
         sum_of_payoffs(tree)

@@ -1,4 +1,4 @@
-"""Mirror prox."""
+"""Mirror prox (Nemirovski 2004) for two-player zero-sum games."""
 
 import numpy as np
 import pyspiel
@@ -15,17 +15,17 @@ from mccfr_spiel.offline.sequence_forms import SequenceForm
 def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
     """Runs iterations of mirror prox.
 
-    Each iteration takes two prox steps from the same centers: the first to the middle
+    Each iteration makes two prox steps from the same centers: the first to the middle
     plans w, the second, with the gradients at w, to the next plans.
 
     Args:
-        sides: both players' Sides.
-        iterations: how many.
+        sides: Sides of both players.
+        iterations: number of iterations.
         eta: the step size.
-        centers: pair of `[m]`, the logarithms of the current policies, updated.
-        plans: pair of `[m]`, the plans of those policies, updated.
-        sums: pair of `[m]`, the sums of all plans w so far, updated.
-        scratch: pairs of `[m]` for gradients, w, and the logarithms of w's policy.
+        centers: Pair of logarithms of the current policies, updated.
+        plans: Pair of the plans of these policies, updated.
+        sums: Pair of the sums of all plans w so far, updated.
+        scratch: Pairs for gradients, w, and logarithms of w's policy.
     """
     gradients, middles, logs = scratch
     for _ in range(iterations):
@@ -39,18 +39,18 @@ def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
 
 
 def checked_step(step_size: float) -> float:
-    """The step size as a float; raises ValueError unless it is finite and above 0."""
-    most = np.finfo(np.float64).max
-    return refusals.number(step_size, "step_size", 0, most, open_low=True)
+    """`step_size` as a float; raises ValueError unless it is finite and positive."""
+    largest = np.finfo(np.float64).max
+    return refusals.number(step_size, "step_size", 0, largest, open_low=True)
 
 
 class MirrorProx(FirstOrderSolver):
     """Mirror prox (Nemirovski 2004) with the dilated entropy.
 
-    `w_x = prox_x(x, eta B_x y)`, `w_y = prox_y(y, eta B_y x)`, then
-    `x = prox_x(x, eta B_x w_y)`, `y = prox_y(y, eta B_y w_x)` with the old x, y as
-    centers. The answer, `average_policy()`, is the average of the w. An iteration takes
-    four gradient evaluations.
+    `w_x = prox_x(x, eta B_x y)`, `w_y = prox_y(y, eta B_y x)`, then `x = prox_x(x, eta
+    B_x w_y)`, `y = prox_y(y, eta B_y w_x)` with the old x, y as centers.
+    `average_policy()` is the average of the w. An iteration makes four gradient
+    evaluations.
     """
 
     def __init__(
@@ -63,11 +63,12 @@ class MirrorProx(FirstOrderSolver):
 
         Args:
             game: a two-player zero-sum game, its tree or its sequence form.
-            step_size: eta. By default 1 / ||A||, where ||A|| is A's largest absolute
-                entry.
+            step_size: eta. None: 1 / ||A||, where ||A|| is the largest absolute entry
+                of A.
 
         Raises:
-            ValueError: the step size is not above 0, or `sequence_form` refuses.
+            ValueError: `step_size` is not positive, or `sequence_form` refuses the
+                game.
         """
         super().__init__(game)
         self.step_size = 1 / self.norm if step_size is None else checked_step(step_size)
@@ -80,8 +81,11 @@ class MirrorProx(FirstOrderSolver):
 
     @property
     def gap_bound(self) -> float:
-        """The theorem's bound on the gap, (max d_x + max d_y) / (eta T). It is infinite
-        for a step size above the default, which the theorem does not cover."""
+        """The theorem's bound on the gap, (max d_x + max d_y) / (eta T).
+
+        It is infinite if the step size is above the default, because the theorem does
+        not cover larger steps.
+        """
         if self.step_size > (1 + SLACK) / self.norm:
             return float("inf")
         spread = sum(self.ranges) / self.step_size

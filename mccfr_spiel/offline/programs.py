@@ -1,4 +1,13 @@
-"""Programs."""
+"""The linear program of the sequence form, as matrices and as an MPS file.
+
+The program (Koller, Megiddo, von Stengel 1994) has two sets of variables, player 0's
+plan x and player 1's values v at infosets:
+
+    maximize f2' v   subject to   A' x - F2' v >= 0,   F1 x = f1,   x >= 0.
+
+The dual solution is player 1's plan and player 0's values. The *sparsified* program
+replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020).
+"""
 
 import os
 from collections.abc import Iterator
@@ -17,8 +26,8 @@ class LinearProgram(NamedTuple):
     """Minimize cost' z subject to inequalities z >= 0, equalities z = right.
 
     The variables are z = (x, v, w): player 0's plan `[m0]`, which is nonnegative;
-    player 1's values `[n1 + 1]`; and the variables of the factorization `[k]`. The
-    last two are free.
+    player 1's values `[n1 + 1]`; and the variables of the factorization `[k]`. The last
+    two are free.
 
     Attributes:
         cost: `[m0 + n1 + 1 + k]`; the optimum is minus the value of the game.
@@ -63,7 +72,7 @@ class LinearProgram(NamedTuple):
 
 
 def program_of(form: SequenceForm, factors: Factorization) -> LinearProgram:
-    """Makes the sequence-form program, sparsified as A is factored."""
+    """Makes the sequence-form program with a factored payoff matrix."""
     own, own_right = constraints(form.treeplexes[0])
     other, other_right = constraints(form.treeplexes[1])
     rank = factors.rank
@@ -91,8 +100,8 @@ def write_program(
 
     Args:
         program: the program, laid out as `write_mps` describes.
-        path: where to write it.
-        name: the name that the file gives to the program.
+        path: the file.
+        name: name of the program in the file.
 
     Raises:
         OSError: the file cannot be written.
@@ -121,9 +130,9 @@ def _mps_lines(program: LinearProgram, name: str) -> Iterator[str]:
     for column, label in enumerate(columns):
         if program.cost[column]:
             yield f" {label} cost {float(program.cost[column])!r}"
-        for place in range(matrix.indptr[column], matrix.indptr[column + 1]):
-            value = float(matrix.data[place])
-            yield f" {label} {rows[matrix.indices[place]]} {value!r}"
+        for entry in range(matrix.indptr[column], matrix.indptr[column + 1]):
+            value = float(matrix.data[entry])
+            yield f" {label} {rows[matrix.indices[entry]]} {value!r}"
     yield "RHS"
     for row in np.flatnonzero(program.right):
         yield f" RHS {rows[num_inequalities + row]} {float(program.right[row])!r}"

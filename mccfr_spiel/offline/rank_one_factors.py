@@ -1,4 +1,4 @@
-"""Rank one."""
+"""Factors of a payoff matrix by greedily subtracted rank-one products."""
 
 import numpy as np
 import scipy.sparse
@@ -13,12 +13,14 @@ from mccfr_spiel.offline.factorization import (
 )
 
 _PATIENCE = 30
-"""After this many products in a row that save nothing, the rank-one method ends."""
+"""The method stops after this many products in a row that save no nonzeros."""
 
 _MOST_PRODUCTS = 5_000
+"""The largest number of products."""
+
 
 _ALTERNATIONS = 20
-"""The most rounds of improving u for v and v for u."""
+"""The largest number of rounds that improve u for v and v for u."""
 
 
 def _best_multipliers(
@@ -26,8 +28,8 @@ def _best_multipliers(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Finds the u that makes A - u v' sparsest for a given v.
 
-    Row i takes the most common ratio A_ij / v_j, provided that this removes more
-    nonzeros than it creates, the entry of u itself included.
+    The entry of u in row i is the most common ratio A_ij / v_j, if it removes more
+    nonzeros than it creates, counting the entry itself.
 
     Returns:
         The rows and entries of u, and the number of nonzeros saved, net of those of u.
@@ -35,8 +37,8 @@ def _best_multipliers(
     part = scipy.sparse.coo_array(matrix[:, columns])
     if not part.nnz:
         return np.empty(0, np.int64), np.empty(0), 0
-    rows, place = part.coords
-    ratios = part.data / values[place]
+    rows, column_indices = part.coords
+    ratios = part.data / values[column_indices]
     order = np.lexsort((ratios, rows))
     rows, ratios = rows[order].astype(np.int64), ratios[order]
     is_new = np.ones(len(rows), bool)
@@ -57,19 +59,18 @@ def _best_multipliers(
 
 
 def rank_one_factors(matrix: Csr) -> Factorization:
-    """Subtracts products u v' greedily for as long as that removes nonzeros.
-
-    Each pass of the loop looks for one product. It starts from v, a row of the
-    remainder drawn with probability proportional to its number of nonzeros. Then the
-    best u for v and the best v for u are found in turn until neither improves (Zhang,
-    Sandholm 2020). The product is subtracted if that saves nonzeros, its own included.
-    """
+    """Subtracts products u v' greedily while that removes nonzeros (Zhang, Sandholm
+    2020)."""
     rng = np.random.default_rng(0)
     residual = csr(matrix)
     m, n = residual.shape
     lefts, rights = [], []
     failures = 0
     by_column = scipy.sparse.csc_array(residual)
+    # Each pass searches for one product. It starts with v, a row of the residual drawn
+    # with probability proportional to the row's number of nonzeros. Then it alternates
+    # between the best u for v and the best v for u until neither improves. The product
+    # is subtracted if that saves nonzeros, counting those of u and v.
     while failures < _PATIENCE and len(lefts) < _MOST_PRODUCTS and residual.nnz:
         sizes = np.diff(residual.indptr).astype(float)
         row = rng.choice(m, p=sizes / sizes.sum())
@@ -78,12 +79,12 @@ def rank_one_factors(matrix: Csr) -> Factorization:
         pairs, best = [(columns, v), (columns[:0], v[:0])], -1
         sides = by_column, scipy.sparse.csc_array(residual.T)
         for turn in range(2 * _ALTERNATIONS):
-            known = pairs[turn % 2]
-            places, values, gain = _best_multipliers(sides[turn % 2], *known)
-            gain -= len(known[0]) + 1
-            if gain <= best or not len(places):
+            fixed = pairs[turn % 2]
+            indices, values, gain = _best_multipliers(sides[turn % 2], *fixed)
+            gain -= len(fixed[0]) + 1
+            if gain <= best or not len(indices):
                 break
-            pairs[1 - turn % 2], best = (places, values), gain
+            pairs[1 - turn % 2], best = (indices, values), gain
         (columns, v), (rows, u) = pairs
         if best <= 0:
             failures += 1

@@ -1,4 +1,11 @@
-"""SF."""
+"""Two-player zero-sum games in sequence form: treeplexes, payoff matrix, plans.
+
+In the sequence form (Romanovskii 1962; von Stengel 1996) a player chooses a realization
+plan x from a *treeplex* {x >= 0, F x = f}, and expected payoffs are bilinear: player 0
+gets x' A y, player 1 a constant minus that. A treeplex numbers the player's sequences
+from 0, the empty sequence, in the order of the tree: the actions of an infoset are
+contiguous and come after the sequence that leads to the infoset.
+"""
 
 from typing import NamedTuple
 
@@ -16,7 +23,7 @@ from mccfr_spiel.kernels.passes import fill_plan
 from mccfr_spiel.offline.factorization import Csr, csr
 
 DEFAULT_MAX_LEAVES = 30_000_000
-"""Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""
+"""Assembling the payoff matrix of this many terminal histories needs about 4 GiB."""
 
 _BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
 
@@ -30,20 +37,20 @@ class NotZeroSumError(ValueError):
 
 
 class TooLargeError(ValueError):
-    """The game has more terminal histories than the payoff matrix may hold."""
+    """The game has more terminal histories than `max_leaves`."""
 
 
 class Treeplex(NamedTuple):
     """One player's n infosets and m sequences, numbered from 0 within the player.
 
     Attributes:
-        player: the player they belong to.
-        infosets: `[n]` their numbers in the tree, ancestors first.
-        sequences: `[m]` their numbers in the tree; the first is the empty sequence.
-        first_sequence: `[n]` each infoset's first sequence, numbered within the player.
-        num_actions: `[n]` the number of actions at each infoset.
-        parent: `[n]` the sequence that leads to each infoset, numbered within the
+        player: the player.
+        infosets: `[n]` infoset numbers in the tree, ancestors first.
+        sequences: `[m]` sequence numbers in the tree; the first is the empty sequence.
+        first_sequence: `[n]` first sequence of each infoset, numbered within the
             player.
+        num_actions: `[n]` number of actions at each infoset.
+        parent: `[n]` sequence that leads to each infoset, numbered within the player.
     """
 
     player: int
@@ -60,13 +67,13 @@ class Treeplex(NamedTuple):
 
     @property
     def num_sequences(self) -> int:
-        """m, the number of the player's sequences, the empty one included."""
+        """m, the number of the player's sequences, including the empty sequence."""
         return len(self.sequences)
 
     @property
     def infoset_of(self) -> np.ndarray:
-        """`[m]` the infoset of each sequence, numbered within the player; -1 for the
-        empty sequence."""
+        """`[m]` infoset of each sequence, numbered within the player; -1 for the empty
+        sequence."""
         owners = np.repeat(np.arange(self.num_infosets), self.num_actions)
         return np.concatenate(([-1], owners))
 
@@ -83,11 +90,11 @@ class SequenceForm(NamedTuple):
     """A two-player constant-sum game as a bilinear saddle-point problem.
 
     Attributes:
-        tree: the complete tree it was made from.
-        treeplexes: player 0's treeplex and player 1's.
+        tree: the whole tree.
+        treeplexes: treeplexes of player 0 and player 1.
         payoffs: `[m0, m1]` csr array A of player 0's payoffs times the probability of
-            chance's moves, with duplicates merged and no zeros stored.
-        constant: what both players' payoffs add up to at every terminal history.
+            chance moves, without duplicates and stored zeros.
+        constant: sum of both players' payoffs at every terminal history.
     """
 
     tree: GameTree
@@ -122,7 +129,8 @@ def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
     """F `[n + 1, m]` and f `[n + 1]` such that the treeplex is {x >= 0 : F x = f}.
 
     Row 0 says that the empty sequence has weight 1. Row 1 + i says that the weights of
-    the actions at infoset i add up to that of the sequence that leads to it.
+    the actions at infoset i add up to the weight of the sequence that leads to the
+    infoset.
     """
     n, m = treeplex.num_infosets, treeplex.num_sequences
     rows = np.concatenate(([0], 1 + treeplex.infoset_of[1:], np.arange(1, n + 1)))
@@ -135,7 +143,7 @@ def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
 
 
 def sum_of_payoffs(tree: GameTree) -> float:
-    """The constant that both players' payoffs add up to at every terminal history.
+    """The sum of both players' payoffs, equal at every terminal history.
 
     Raises:
         NotZeroSumError: there are not two players, or the sum is not constant.
@@ -143,7 +151,7 @@ def sum_of_payoffs(tree: GameTree) -> float:
     if tree.num_players != 2:
         raise NotZeroSumError(
             f"{brief(tree.source)} has {tree.num_players} players; the sequence-form "
-            "saddle point needs two. Use a Solver, which takes any number of players."
+            "saddle point needs two. Use a Solver, which accepts any number of players."
         )
     sums = tree.utilities.sum(axis=1)
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * np.abs(tree.utilities).max():
@@ -165,18 +173,19 @@ def sequence_form(
     """Makes the treeplexes and the payoff matrix of a two-player constant-sum game.
 
     Args:
-        game: a game, its load string or its tree, which is expanded whole. Simultaneous
-            moves become turns.
-        max_leaves: games with more terminal histories than this are refused.
-        max_memory: bytes, or words such as "4GiB", that the tree and the matrix may
-            take, see `GameTree`. A tree that is passed in has a limit of its own.
+        game: a game, its load string or its tree, which is expanded completely.
+            Simultaneous moves become turns.
+        max_leaves: the largest number of terminal histories.
+        max_memory: memory limit of the tree and the matrix, in bytes or as text such as
+            "4GiB", see `GameTree`. A tree that is passed in keeps the limit with which
+            it was made.
 
     Raises:
-        NotZeroSumError: the game does not have two players, or its payoffs do not have
+        NotZeroSumError: the game does not have two players, or the payoffs do not have
             a constant sum.
         TooLargeError: the game has more than `max_leaves` terminal histories.
         TreeFullError, MemoryBudgetError: the tree or the matrix is too large.
-        ValueError: the tree cannot be made (see GameTree).
+        ValueError: the tree cannot be expanded (see GameTree).
     """
     if isinstance(game, SequenceForm):
         return game
@@ -185,10 +194,9 @@ def sequence_form(
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
     if leaves > refusals.number(max_leaves, "max_leaves", 0, np.inf):
         raise TooLargeError(
-            f"{brief(tree.source)} has {leaves} terminal histories, more than the "
-            f"payoff matrix may take (max_leaves={max_leaves}). Raise max_leaves if "
-            "memory allows (about 120 bytes each), or use a Solver, which needs no "
-            "matrix."
+            f"{brief(tree.source)} has {leaves} terminal histories, more than "
+            f"max_leaves={max_leaves}. Raise max_leaves if memory allows (about 120 "
+            "bytes each), or use a Solver, which needs no matrix."
         )
     size = _BYTES_OF_LEAF * leaves + _BYTES_OF_SEQUENCE * tree.num_sequences
     tree.budget.require(size, "Assembling the payoff matrix takes")
@@ -208,8 +216,8 @@ def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
     places = (own[sequences], own[others[:, 0]])
     matrix = csr((values, places), shape=shape)
     matrix.sum_duplicates()
-    # Payoffs that should cancel leave a rounding error. An entry counts as one if it is
-    # far smaller than the terms that were added to make it.
+    # Payoffs that should cancel leave rounding errors. An entry counts as a rounding
+    # error if it is far smaller than the terms whose sum it is.
     if matrix.nnz < len(values):
         sizes = csr((np.abs(values), places), shape=shape)
         sizes.sum_duplicates()
@@ -236,9 +244,10 @@ def saddle_point_gap(form: SequenceForm, x: np.ndarray, y: np.ndarray) -> float:
 
 
 def plan_to_policy(treeplex: Treeplex, plan: np.ndarray) -> np.ndarray:
-    """The policy `[m]` of a plan `[m]`; uniform at infosets that it never reaches.
+    """The policy `[m]` of a plan `[m]`; uniform at infosets that the plan never
+    reaches.
 
-    Negative entries count as 0, and the plan need not satisfy the constraints exactly,
+    Negative entries count as 0, and the plan may violate the constraints slightly,
     because the policy is normalized at every infoset.
     """
     policy = np.maximum(plan, 0.0)
