@@ -27,8 +27,8 @@ from PIL import Image  # matplotlib brings it
 
 import mccfr_spiel as ms
 from benchmarks.machine import markdown
-from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.recommending import ENTRANTS, LeagueRow
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
@@ -223,7 +223,7 @@ def file_of(title: str) -> str:
     return "_".join(part for part in kept.split("_") if part) + ".png"
 
 
-def page_of(places: list[Place]) -> str:
+def page_of(places: list[LeagueRow]) -> str:
     """The table of who was first, as markdown."""
     titles = list(dict.fromkeys(place.game for place in places))
     rows = []
@@ -273,7 +273,7 @@ def speed(found: tuple[str, int, float]) -> tuple[float, int]:
 
 def places_of(
     results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
-) -> list[Place]:
+) -> list[LeagueRow]:
     """What `recommend` reads: for each game and target who was there first and second,
     after how many nodes touched and seconds; and for each game who came lowest."""
     places = []
@@ -285,10 +285,10 @@ def places_of(
                 if (point := first_below(curve, target)) is not None
             ]
             for rank, one in enumerate(sorted(found, key=speed)[:2], 1):
-                places.append(Place(title, *trees[title], target, str(rank), *one))
+                places.append(LeagueRow(title, *trees[title], target, str(rank), *one))
         name = min(curves, key=lambda name: best(curves[name]).gap)
         gap = float(f"{best(curves[name]).gap:.2g}")
-        places.append(Place(title, *trees[title], gap, "lowest", name, 0, 0.0))
+        places.append(LeagueRow(title, *trees[title], gap, "lowest", name, 0, 0.0))
     return places
 
 
@@ -327,7 +327,7 @@ def main() -> None:
         write_curves(results, trees)
         with TABLE.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerows([Place._fields, *places])
+            table.writerows([LeagueRow._fields, *places])
 
 
 BEGIN = "<!-- league: written by python -m benchmarks.league --write -->"

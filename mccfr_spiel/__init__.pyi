@@ -78,14 +78,14 @@ from .evaluation import (
     sampled_returns,
     theory,
 )
-from .evaluation.choosing import recommend
 from .evaluation.exact import (
     expected_returns,
     exploitability,
     nash_conv,
 )
+from .evaluation.recommending import recommend
 from .experiments.sweeps import compare
-from .exploring.drawing import draw_tree
+from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
 from .offline.linear_program import solve_lp
 from .policies import online_bot

@@ -32,10 +32,10 @@ from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
 from mccfr_spiel.common.display import brief, one_line
 from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
+from mccfr_spiel.evaluation.duplicate_play import duplicate_returns
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.evaluation.local_responses import local_best_response
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
-from mccfr_spiel.evaluation.plays import duplicate_returns
-from mccfr_spiel.evaluation.responses import local_best_response
 from mccfr_spiel.experiments.algorithm_names import (
     Count,
     Method,
@@ -45,8 +45,9 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import compare
-from mccfr_spiel.exploring.answers import Hand
-from mccfr_spiel.exploring.opening import explore, export
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.opening import explore
+from mccfr_spiel.exploring.played_game import PlayedGame
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
@@ -520,7 +521,7 @@ def _games(
     """Plays one game after the other; yields what the user got in each."""
     while True:
         print("--- A new game.")
-        hand, told = Hand(game, seat, policy.action_probabilities, generator), 0
+        hand, told = PlayedGame(game, seat, policy.action_probabilities, generator), 0
         while True:
             for one in hand.log[told:]:
                 if one["player"] not in (seat, pyspiel.PlayerId.CHANCE):

@@ -33,7 +33,8 @@ from mccfr_spiel.command_line.terminal import (
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import Bar, brief, counted, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
-from mccfr_spiel.evaluation import exact, metrics, responses
+from mccfr_spiel.evaluation import exact, metrics
+from mccfr_spiel.evaluation.play_reports import evaluated_by_play
 from mccfr_spiel.experiments import panels, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
@@ -48,7 +49,8 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
-from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
+from mccfr_spiel.offline.linear_program import LinearProgramError
+from mccfr_spiel.offline.programs import write_program
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
@@ -452,7 +454,7 @@ def _evaluate_by_play(
     # quarter that it was not given.
     budget = solver.tree.budget
     try:
-        result = responses.evaluated_by_play(
+        result = evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,
