@@ -21,16 +21,17 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.rules.game import load_again, replayed
+from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import (
     DEAL,
     DECISION,
     FOLD,
     SHOWDOWN,
     PublicTree,
-    strengths_with,
 )
+from mccfr_spiel.poker.betting import Betting, Node, said
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, fits, said
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
 
 
 def _game_type(betting: Betting | None = None) -> pyspiel.GameType:

@@ -22,7 +22,11 @@ from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import find_arena
-from mccfr_spiel.arenas.worlds import finding, public_tree
+from mccfr_spiel.arenas.worlds import finding
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
+    has_public_tree,
+    needs_public_tree,
+)
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import (
@@ -323,7 +327,7 @@ def _why_not_whole(case: Case) -> str | None:
         return None
     if needs.all_infosets:
         is_free = case.wants("auto") and needs.can_do_without_nodes and tree.is_new
-        if is_free and _has_hands(tree) and public_tree.needs_public_tree(tree.game):
+        if is_free and _has_hands(tree) and needs_public_tree(tree.game):
             return "The game is always played by hands of cards."
         return None
     if not tree.is_new:
@@ -406,7 +410,7 @@ def _why_not_new(case: Case) -> str | None:
 
 
 def _has_hands(tree: GameTree) -> bool:
-    return tree.abstraction is None and public_tree.has_public_tree(tree.game)
+    return tree.abstraction is None and has_public_tree(tree.game)
 
 
 def _why_not_hands(case: Case) -> str | None:

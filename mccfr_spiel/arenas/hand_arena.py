@@ -14,9 +14,8 @@ from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, WorldPass
 from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets, list_hands, sizes_of
-from mccfr_spiel.arenas.worlds.public_tree import (
-    DECISION,
-    PublicTree,
+from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
 )

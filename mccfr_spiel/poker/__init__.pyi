@@ -2,6 +2,9 @@ from .cards import (
     RangeError,
     hand,
 )
+from .endgames import (
+    load_endgame,
+)
 from .study import (
     Decision,
     Study,
@@ -12,7 +15,6 @@ from .study import (
 from .subgames import (
     Cost,
     cost,
-    load_endgame,
     subgame,
 )
 

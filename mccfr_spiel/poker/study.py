@@ -16,9 +16,11 @@ import pyspiel
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.hand_arena import HandNames
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, strengths_with
+from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
 from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.poker.betting import Node, said
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,
@@ -29,7 +31,7 @@ from mccfr_spiel.poker.cards import (
     kept,
     stand_for,
 )
-from mccfr_spiel.poker.subgames import Node, Subgame, fits, said, subgame
+from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
 
 

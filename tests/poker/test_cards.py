@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mccfr_spiel.arenas.worlds.public_tree import CLASS_UNIT, strengths
+from mccfr_spiel.arenas.worlds.hand_strength import CLASS_UNIT, strengths
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,

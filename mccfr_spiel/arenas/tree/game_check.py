@@ -27,7 +27,8 @@ from mccfr_spiel.arenas.rules import description
 from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.rules.game import PlainRules, View
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
-from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
+from mccfr_spiel.arenas.worlds.finding import why_no_worlds
+from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief

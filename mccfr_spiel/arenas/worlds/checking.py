@@ -13,12 +13,11 @@ from mccfr_spiel.arenas.rules.description import (
     BoundRules,
     GameError,
 )
-from mccfr_spiel.arenas.worlds.passes import (
-    Hands,
+from mccfr_spiel.arenas.worlds.hand_gradients import Hands, add_hand_gradient
+from mccfr_spiel.arenas.worlds.world_lists import (
     Leaves,
     Worlds,
     add_gradient,
-    add_hand_gradient,
     add_leaf_gradient,
 )
 from mccfr_spiel.common.arrays import sequences_at

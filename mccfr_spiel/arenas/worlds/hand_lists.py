@@ -4,14 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.worlds.checking import check_probabilities
-from mccfr_spiel.arenas.worlds.passes import CARD, PLACE, Hands
+from mccfr_spiel.arenas.worlds.hand_boards import (
+    Boards,
+    check_tree,
+    list_boards,
+    sum_of_pairs,
+)
+from mccfr_spiel.arenas.worlds.hand_gradients import CARD, PLACE, Hands
 from mccfr_spiel.arenas.worlds.public_tree import (
     DECISION,
     FOLD,
     LOSES,
-    MOST_CARDS,
     SHOWDOWN,
     TIES,
     WINS,
@@ -59,26 +63,6 @@ class HandInfosets(NamedTuple):
         """The decision of an infoset and the hand (its row in `hole_cards`)."""
         node = int(np.searchsorted(self.first, infoset, "right")) - 1
         return node, int(self.members[self.rows[node]][infoset - self.first[node]])
-
-
-class _Boards(NamedTuple):
-    """The boards of a public tree. Rows of `places` are of player 0 at board 0, 1, ...,
-    then of player 1.
-
-    Attributes:
-        of: `[N]` the number of each node's board.
-        lists: for each board the hands that some player may hold, by strength.
-        levels: for each board the strengths of these hands.
-        held: `[2, boards, H]` whether a player may hold a hand.
-        places, members: see `Hands` and `HandInfosets`.
-    """
-
-    of: np.ndarray
-    lists: list[np.ndarray]
-    levels: list[np.ndarray]
-    held: np.ndarray
-    places: np.ndarray
-    members: list[np.ndarray]
 
 
 def list_hands(
@@ -137,11 +121,11 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
     return num_infosets, num_sequences, size, steps
 
 
-def _count(public: PublicTree) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndarray]:
+def _count(public: PublicTree) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
     """The boards; `[N]` the row that counts the hands of who acts at a decision; and
     `[N + 1]` its first infoset and first sequence, at other nodes those of the next."""
-    _check(public)
-    boards = _list_boards(public)
+    check_tree(public)
+    boards = list_boards(public)
     is_decision = public.kind == DECISION
     rows = np.where(is_decision, public.player, 0) * len(boards.lists) + boards.of
     sizes = np.array([len(members) for members in boards.members])
@@ -151,7 +135,7 @@ def _count(public: PublicTree) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndar
     return boards, rows, first, begins
 
 
-def _bytes_of_lists(boards: _Boards, num_infosets: int, num_sequences: int) -> int:
+def _bytes_of_lists(boards: Boards, num_infosets: int, num_sequences: int) -> int:
     size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.places.nbytes
     return size + _BYTES_OF_HAND * sum(map(len, boards.lists))
 
@@ -163,7 +147,7 @@ def _fill(nodes, places, members, member_ends, action, records, actions, last, c
     Args:
         nodes: `[N, 6]` the first child, and how many there are; who acts, -1 at others
             than decisions; a decision's first infoset and sequence, and its row.
-        places, members, member_ends: see `_Boards`, here the members of all rows.
+        places, members, member_ends: see `Boards`, here the members of all rows.
         action: see `PublicTree`.
         records, actions: see `HandInfosets`; are set.
         last: `[N, 2, 3]` each player's last sequences before a node: the first hand's,
@@ -201,107 +185,6 @@ def _fill(nodes, places, members, member_ends, action, records, actions, last, c
             sequence += count
 
 
-def _check(public: PublicTree) -> None:
-    """Raises an error unless a tree is one, as far as it is cheap to see."""
-    cards, weights = public.hole_cards, public.weights
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise GameError("The weights of hands must be finite, and at least 0.")
-    if cards.max(initial=0) >= MOST_CARDS and public.board.any():
-        raise GameError(f"With public cards there may be {MOST_CARDS} cards at most.")
-    inner = np.flatnonzero(public.num_children)
-    if (public.first_child[inner] <= inner).any():
-        raise GameError("A node of the public tree comes after its child.")
-    ends = np.isin(public.kind, (FOLD, SHOWDOWN))
-    if ((public.num_children == 0) != ends).any():
-        raise GameError("The ends of the public tree are not its folds and showdowns.")
-
-
-def _as_sets(cards: np.ndarray) -> np.ndarray:
-    """`[H]` uint64 the cards of hands as sets; empty ones if there are too many."""
-    if cards.max(initial=0) >= MOST_CARDS:
-        return np.zeros(len(cards), np.uint64)
-    return np.bitwise_or.reduce(np.uint64(1) << cards.astype(np.uint64), axis=1)
-
-
-def sums_that_fit(public: PublicTree, values: np.ndarray) -> np.ndarray:
-    """`[H]` for each hand the sum of the values of those that share no card with it.
-
-    It is a difference of sums, so only of integers it is exact.
-
-    Args:
-        public: for the hands.
-        values: `[H]` of hands that fit the board, 0 for others.
-    """
-    cards = public.hole_cards
-    with_card = np.zeros(cards.max(initial=0) + 1, values.dtype)
-    for column in cards.T:
-        np.add.at(with_card, column, values)
-    twice = values if cards.shape[1] == 2 else np.zeros_like(values)
-    return values.sum() - with_card[cards].sum(axis=1) + twice
-
-
-def _list_boards(public: PublicTree) -> _Boards:
-    """Lists the hands that players may hold at each board."""
-    masks, nodes, of = np.unique(public.board, return_index=True, return_inverse=True)
-    sets = _as_sets(public.hole_cards)
-    fits = (sets & masks[:, None]) == 0
-    held = (public.weights[:, None] > 0) & fits
-    for board in range(len(masks)):
-        counts = held[:, board].astype(np.int64)
-        for player in (0, 1):
-            others = sums_that_fit(public, counts[1 - player])
-            held[player, board] &= others > 0
-    if not held[:, of[0]].any():
-        raise ValueError(
-            "No hand of player 0 goes with one of player 1: the ranges share a card in "
-            "all pairs, or hold the cards of the board."
-        )
-    strengths = _strengths_of_boards(public, of, len(masks))
-    places = np.full((2 * len(masks), public.num_hands), -1, np.int32)
-    lists, levels, members = [], [], []
-    for board, values in enumerate(strengths):
-        mine = np.flatnonzero(held[:, board].any(axis=0))
-        values = np.zeros(public.num_hands, np.int32) if values is None else values
-        mine = mine[np.argsort(values[mine], kind="stable")]
-        lists.append(mine)
-        levels.append(values[mine])
-    for player in (0, 1):
-        for board, node in enumerate(nodes):
-            mine = lists[board][held[player, board, lists[board]]]
-            stands_for = np.arange(public.num_hands)
-            if public.orbits is not None:
-                stands_for = public.orbits(int(node))
-            leads = mine[stands_for[mine] == mine]
-            row = places[len(members)]
-            row[leads] = np.arange(len(leads))
-            row[mine] = row[stands_for[mine]]
-            members.append(leads)
-    return _Boards(of, lists, levels, held, places, members)
-
-
-def _strengths_of_boards(
-    public: PublicTree, of: np.ndarray, num_boards: int
-) -> list[np.ndarray | None]:
-    """The strengths of hands at each board that has a showdown, None at others."""
-    ends = np.flatnonzero(public.kind == SHOWDOWN)
-    rows = np.full(num_boards, -1)
-    rows[of[ends]] = public.strength_row[ends]
-    if (rows[of[ends]] != public.strength_row[ends]).any():
-        raise GameError("Two showdowns at one board have different strengths of hands.")
-    return [None if row < 0 else public.strengths[row] for row in rows]
-
-
-def _sum_of_pairs(public: PublicTree, held: np.ndarray) -> float:
-    """Z, the sum of the products of the weights over all pairs that fit each other."""
-    first, second = (np.flatnonzero(one) for one in held)
-    total, cards = 0.0, public.hole_cards
-    for hand in first:
-        ours = cards[hand][None, :, None] == cards[second][:, None, :]
-        others = public.weights[1, second[~ours.any(axis=(1, 2))]]
-        total += public.weights[0, hand] * others.sum()
-    return float(total)
-
-
 def _cut(
     public: PublicTree, first: np.ndarray, begins: np.ndarray, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -318,7 +201,7 @@ def _cut(
 
 def _list_entries(
     public: PublicTree,
-    boards: _Boards,
+    boards: Boards,
     last: np.ndarray,
     chance: np.ndarray,
     cuts: np.ndarray,
@@ -337,7 +220,7 @@ def _list_entries(
     # the next decision, or is one past the end. Leaves that nobody reaches are dropped.
     is_reached = np.array([len(hands) > 0 for hands in boards.lists])[boards.of]
     leaves = np.flatnonzero((public.num_children == 0) & is_reached)
-    scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
+    scale = chance[leaves] / sum_of_pairs(public, boards.held[:, boards.of[0]])
     is_fold = public.kind[leaves] == FOLD
     board, num_boards = boards.of[leaves], len(boards.lists)
     pairs, row = np.unique(

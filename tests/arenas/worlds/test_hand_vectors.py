@@ -12,7 +12,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.rules import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.worlds import hand_lists, public_tree
+from mccfr_spiel.arenas.worlds import hand_lists, public_tree_reader
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.passes import add_reaches
@@ -214,7 +214,7 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     with pytest.raises(MemoryBudgetError, match="since 51,979,200 boards may be dealt"):
         ms.Solver(full, ms.CFR)
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
-    monkeypatch.setattr(public_tree, "_STRENGTHS", wrong)
+    monkeypatch.setattr(public_tree_reader, "_STRENGTHS", wrong)
     with pytest.raises(GameError, match="as the strengths of hands say"):
         complete_table("kuhn_poker", store="worlds")
 

@@ -16,10 +16,12 @@ from mccfr_spiel.arenas.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.world_arenas import WorldArena
-from mccfr_spiel.arenas.worlds import finding, places
-from mccfr_spiel.arenas.worlds.finding import PlaceWalk, check_independence, find_worlds
-from mccfr_spiel.arenas.worlds.passes import Leaves
+from mccfr_spiel.arenas.worlds import finding, place_walk, world_walks
+from mccfr_spiel.arenas.worlds.finding import find_worlds
+from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.arenas.worlds.places import Places
+from mccfr_spiel.arenas.worlds.world_lists import Leaves
+from mccfr_spiel.arenas.worlds.world_walks import PlaceWalk
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
@@ -195,9 +197,9 @@ def test_worlds_are_found_once_for_a_game(game, monkeypatch):
 
 
 def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(finding, "_PLACES_OF_SLICE", 1)
+    monkeypatch.setattr(world_walks, "_PLACES_OF_SLICE", 1)
     monkeypatch.setattr(finding, "_kept", {})
-    follow, shares = places.follow_worlds, []
+    follow, shares = place_walk.follow_worlds, []
     budget = Budget("1GB")
     left = budget.left
 
@@ -206,11 +208,11 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
             raise KeyboardInterrupt
         return follow(frame, rules, most)
 
-    monkeypatch.setattr(places, "follow_worlds", stopped)
+    monkeypatch.setattr(place_walk, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
         complete_table(LARGER, budget, store="worlds")
     assert budget.left == left
-    monkeypatch.setattr(places, "follow_worlds", follow)
+    monkeypatch.setattr(place_walk, "follow_worlds", follow)
     tell = PlaceWalk.share
     monkeypatch.setattr(
         PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
