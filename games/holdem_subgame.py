@@ -29,9 +29,15 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     SHOWDOWN,
     PublicTree,
 )
-from mccfr_spiel.poker.betting import Betting, Node, said
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
+from mccfr_spiel.poker.betting import Betting, Node, append_step
+from mccfr_spiel.poker.cards import (
+    DECK,
+    HAND_NAMES,
+    HANDS,
+    canonical_deal,
+    representatives,
+)
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, compatible
 
 
 def _game_type(betting: Betting | None = None) -> pyspiel.GameType:
@@ -176,7 +182,7 @@ class HoldemState(pyspiel.State):
             self.hands += (action,)
             return
         node = self.subgame.nodes[self.node]
-        self.words = said(self.words, node, action)
+        self.words = append_step(self.words, node, action)
         if node.kind == DEAL:
             self.board += (action,)
             self.node = node.children[0]
@@ -240,8 +246,10 @@ class HoldemObserver:
             return f"no hand {state.subgame.board_text}"
         subgame, hand, words = state.subgame, state.hands[player], state.words
         if len(subgame.exchanges) > 1:
-            way, left = kept(subgame.exchanges, state.board[len(subgame.board) :])
-            hand = int(stand_for(hand, way, left))
+            way, left = canonical_deal(
+                subgame.exchanges, state.board[len(subgame.board) :]
+            )
+            hand = int(representatives(hand, way, left))
             words = _DEALT.sub(lambda m: f"/ {DECK[way[DECK.index(m[1])]]}:", words)
         return _info_state(subgame, hand, words)
 
@@ -268,7 +276,7 @@ def _deals_after(subgame: Subgame, before: _Deals) -> _Deals:
     """The deals of the next street."""
     cards, above, chance = [], [], []
     for number, deal in enumerate(before.cards.tolist()):
-        left = kept(subgame.exchanges, deal)[1]
+        left = canonical_deal(subgame.exchanges, deal)[1]
         known = {*subgame.board, *deal}
         drawn = len(DECK) - len(known) - 4  # cards that are in no hand
         for card in {*range(len(DECK))} - known:
@@ -391,8 +399,8 @@ class _Unfolded:
 
     def orbits(self, node: int) -> np.ndarray:
         """See `PublicTree.orbits`."""
-        way, left = kept(self.subgame.exchanges, self._dealt(node))
-        return np.searchsorted(self.hands, stand_for(self.hands, way, left))
+        way, left = canonical_deal(self.subgame.exchanges, self._dealt(node))
+        return np.searchsorted(self.hands, representatives(self.hands, way, left))
 
     def _dealt(self, node: int) -> Sequence[int]:
         """The cards dealt since the start."""
@@ -454,7 +462,7 @@ class _Unfolded:
         words, at = "", 0
         for action in self._path(node):
             above = self.subgame.nodes[at]
-            words = said(words, above, action)
+            words = append_step(words, above, action)
             chosen = 0 if above.kind == DEAL else above.actions.index(action)
             at = above.children[chosen]
         return words
@@ -464,7 +472,7 @@ class _Unfolded:
         subgame = self.subgame
         here = subgame.nodes[self.betting_node[node]]
         own = int(self.hands[hand])
-        free = fits()[own] & ~np.isin(HANDS, self._dealt(node)).any(axis=1)
+        free = compatible()[own] & ~np.isin(HANDS, self._dealt(node)).any(axis=1)
         other = int(np.flatnonzero(free & (subgame.ranges[1 - here.player] > 0))[0])
         hands = [own, other] if here.player == 0 else [other, own]
         return [*hands, *self._path(node)]

@@ -63,13 +63,13 @@ class WorldArena(ArenaWithoutNodes):
         self,
         source: pyspiel.Game,
         rules: BoundRules,
-        found: finding.Found,
+        found: finding.SearchResult,
         budget: Budget,
         *,
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Takes over what `known_worlds` found by the rules; see ArenaTable."""
+        """Takes over what `cached_worlds` found by the rules; see ArenaTable."""
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -84,7 +84,7 @@ class WorldArena(ArenaWithoutNodes):
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each of the infosets, by the history noted for it."""
         how = self.rules, self.budget, self.finder
-        known = finding.known_worlds(*how, with_histories=True)
+        known = finding.cached_worlds(*how, with_histories=True)
         for infoset in infosets:
             length, *moves = known.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
@@ -145,7 +145,7 @@ def find_arena(
         GameError: the game's rules contradict themselves or what they declare.
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
-    found = finding.known_worlds(rules, budget, find)
+    found = finding.cached_worlds(rules, budget, find)
     kind: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
         kind = WorldArena if found.start_pass is None else RemadeWorldArena

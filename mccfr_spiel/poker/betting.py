@@ -1,4 +1,9 @@
-"""The betting of a subgame: legal sizes, and a tree without cards."""
+"""The betting of a subgame: legal bets, and the betting tree without cards.
+
+The tree has one copy of each street, because the cards do not change what is legal.
+Amounts are chips in addition to the starting pot. The amount of a bet or raise is the
+player's total on this street.
+"""
 
 import math
 import re
@@ -9,38 +14,44 @@ from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 from mccfr_spiel.poker.cards import DECK
 
 MOST_NODES = 1_000_000
-"""Of the betting; more would not be solved anyway."""
+"""Largest number of nodes of a betting tree. Larger games are too large to solve."""
 
 _STREETS = 3  # flop, turn, river
 _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(%|x|c)|(a|e)")
 
 
 class BetSize(NamedTuple):
-    """A size of bets: `amount` percent of the pot ("%"), times the bet that is raised
-    ("x") or chips ("c"); all-in ("a"), or geometric ("e")."""
+    """A size of bets or raises.
+
+    Attributes:
+        kind: "%" percent of the pot, "x" multiple of the bet, "c" chips, "a" all-in, or
+            "e" geometric.
+        amount: the number before "%", "x" or "c".
+    """
 
     kind: str
     amount: float = 0.0
 
 
 Sizes = tuple[tuple[tuple[BetSize, ...], ...], ...]
-"""For each player and street, from the first one that is played."""
+"""Sizes per player and street, from the earliest street on."""
 
 
 class Betting(NamedTuple):
     """The rules of betting.
 
     Attributes:
-        pot: chips in the pot at the start, half of it from either player.
+        pot: chips in the pot at the start, half of them from either player.
         stack: chips that each player has left.
-        streets: how many streets are played, 1 (river) to 3 (flop, turn, river).
-        first: the player who acts first on every street.
-        min_bet: the smallest bet and the smallest increment of a raise.
-        bets, raises: the sizes.
-        donk: sizes of a first bet into the player who made the last bet of the street
-            before; None for those of `bets`.
-        max_raises: raises on a street after a bet, or None for no limit.
-        rake: the share of the pot that the house takes, and the most that it takes.
+        streets: number of streets, 1 (river) to 3 (flop, turn, river).
+        first: player to act first on every street.
+        min_bet: smallest bet and smallest increment of a raise.
+        bets: sizes of bets.
+        raises: sizes of raises.
+        donk: sizes of an opening bet into the previous street's aggressor; None for
+            those of `bets`.
+        max_raises: largest number of raises per street; None for no limit.
+        rake: share of the pot that the house takes, and the largest rake in chips.
     """
 
     pot: float
@@ -60,15 +71,17 @@ class Betting(NamedTuple):
         return min(self.rake) > 0
 
     def payoffs(self, paid: tuple[float, float]) -> tuple[float, float, float]:
-        """What a winner, a loser and each of two that tie get, relative to both having
-        paid half of the pot.
+        """Returns of a winner, of a loser, and of both players at a tie.
+
+        They are relative to a state where each player has paid half of the starting
+        pot.
 
         Args:
-            paid: what the players have paid; only what both have is played for.
+            paid: chips that the players have paid. The unmatched part is returned.
         """
         stake = self.pot / 2 + min(paid)
-        share, most = self.rake
-        rake = min(share * 2 * stake, most)
+        share, cap = self.rake
+        rake = min(share * 2 * stake, cap)
         return stake - rake, -stake, 0.0 - rake / 2  # a tie of 0, not of -0
 
 
@@ -76,13 +89,13 @@ class Node(NamedTuple):
     """A node of the betting tree.
 
     Attributes:
-        kind: DECISION; DEAL, a card is dealt and `children[0]` follows; FOLD, where
-            `player` has folded; or SHOWDOWN.
-        player: the player who acts, or has folded.
-        street: the street, 0 for the first that is played.
+        kind: DECISION; DEAL, where a card is dealt and `children[0]` follows; FOLD,
+            where `player` has folded; or SHOWDOWN.
+        player: the acting or folding player.
+        street: street, counted from the start of the subgame.
         paid: chips that the players have paid.
-        words: the names of the actions, as players say them.
-        children: the nodes behind the actions, all with larger numbers.
+        words: names of the actions.
+        children: nodes after the actions, with larger numbers.
     """
 
     kind: int
@@ -94,153 +107,172 @@ class Node(NamedTuple):
 
     @property
     def actions(self) -> range:
-        """The numbers of a decision's actions: 0 to fold, 1 to check or call, and then
-        the bets or raises."""
+        """Actions of a decision: 0 fold, 1 check or call, 2 and up bets or raises."""
         first = 0 if self.words[0] == "Fold" else 1
         return range(first, first + len(self.words))
 
 
-class _Spot(NamedTuple):
-    """Where the betting of a street is: who has paid what, before it and altogether."""
+class _StreetState(NamedTuple):
+    """The state of the betting on a street.
+
+    Attributes:
+        actor: the acting player.
+        street: the street.
+        paid: chips that the players have paid, earlier streets included.
+        before: chips that each player paid on earlier streets.
+        actions: 0 before the first action of the street, else 1.
+        raises: number of raises; -1 before the first bet.
+        bettor: the aggressor of the previous street; -1 for none.
+    """
 
     actor: int
     street: int
     paid: tuple[float, float]
     before: float = 0.0
     actions: int = 0
-    raises: int = -1  # so that the bet is the 0th
-    bettor: int = -1  # who made the last bet of the street before
+    raises: int = -1
+    bettor: int = -1
 
 
 def read_sizes(text: str, streets: int, where: str) -> Sizes:
     """The sizes of a text such as "50%,100%,a" or "33%/50%/70%,a".
 
     Args:
-        text: sizes, separated by "," or ";"; streets by "/", of which the last is the
-            river; players by "|".
-        streets: how many streets are played.
-        where: what the text is called, for messages.
+        text: sizes separated by "," or ";", streets by "/" (the last is the river),
+            players by "|".
+        streets: number of streets.
+        where: name of the argument, for messages.
 
     Raises:
-        ValueError: a size is unknown, or there are too few or too many streets.
+        ValueError: a size is unknown, or the number of streets or players is wrong.
     """
-    players = [_streets_of(one, streets, where) for one in text.split("|")]
+    players = [_streets_of(part, streets, where) for part in text.split("|")]
     if len(players) > 2:
-        raise ValueError(f"{where}={text!r} has sizes for {len(players)} players.")
+        raise ValueError(
+            f"{where}={text!r} has sizes for {len(players)} players, expected 1 or 2."
+        )
     return tuple(players * (3 - len(players)))
 
 
 def _streets_of(text: str, streets: int, where: str) -> tuple[tuple[BetSize, ...], ...]:
+    """The sizes of one player per street; a single list counts for all streets."""
     parts = text.split("/")
     if len(parts) == 1:
         parts *= streets
     if not streets <= len(parts) <= _STREETS:
         raise ValueError(
-            f"{where}={text!r} has sizes for {len(parts)} streets, and {streets} are "
-            "played. Give one list for all of them, or one for each, separated by /."
+            f"{where}={text!r} has sizes for {len(parts)} streets, but {streets} are "
+            "played. Give one list for all streets, or one per street, separated by /."
         )
     return tuple(
         tuple(
-            _size(one.strip(), where)
-            for one in re.split("[,;]", part)
-            if one.strip() not in ("", "none")
+            _size(size.strip(), where)
+            for size in re.split("[,;]", part)
+            if size.strip() not in ("", "none")
         )
         for part in parts[-streets:]
     )
 
 
 def _size(text: str, where: str) -> BetSize:
-    found = _SIZE.fullmatch(text)
-    if found is None:
+    """The size of a text such as "50%"."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
         raise ValueError(
-            f"{where}: {text!r} is no size. A size is a share of the pot (50%), chips "
-            "(120c), a multiple of the bet that is raised (2.5x), a (all-in), or e (of "
-            "the pot, equally on every street, so that the river's is all-in)."
+            f"{where}: unknown size {text!r}. Expected a share of the pot (50%), chips "
+            "(120c), a multiple of the bet to raise (2.5x), a (all-in), or e (the same "
+            "share of the pot on all streets, ending all-in)."
         )
-    number, kind, word = found.groups()
+    number, kind, letter = match.groups()
     if kind == "x" and where != "raises":
         raise ValueError(
-            f"{where}: {text!r} is a multiple of a bet, but nobody has bet yet. Give "
-            f"a share of the pot, such as {number}%."
+            f"{where}: {text!r} is a multiple of a bet, but nobody has bet yet. Use "
+            f"a share of the pot instead, such as {number}%."
         )
-    return BetSize(word) if word else BetSize(kind, float(number))
+    return BetSize(letter) if letter else BetSize(kind, float(number))
 
 
 def betting_tree(betting: Betting) -> list[Node]:
-    """The tree, its root first; children have larger numbers than their parents.
+    """The betting tree; the root is first, and children have larger numbers than
+    parents.
 
     Raises:
-        ValueError: it has more than MOST_NODES nodes.
+        ValueError: the tree has more than MOST_NODES nodes.
     """
-    start = _Spot(betting.first, 0, (0.0, 0.0))
-    todo: list[_Spot | Node] = [start]
+    start = _StreetState(betting.first, 0, (0.0, 0.0))
+    queue: list[_StreetState | Node] = [start]
     nodes: list[Node] = []
-    for at in todo:  # which grows meanwhile
-        if isinstance(at, Node) and at.kind != DEAL:
-            nodes.append(at)
+    # Breadth first: an iteration turns one item of `todo` into a node and appends the
+    # children, so that an item's position is the node's number. The loop ends when no
+    # decision or deal is left.
+    for item in queue:  # which grows meanwhile
+        if isinstance(item, Node) and item.kind != DEAL:
+            nodes.append(item)
             continue
-        if isinstance(at, Node):
-            moves = {"": _after_card(betting, at)}
-            kind, player = DEAL, at.player
+        if isinstance(item, Node):
+            moves = {"": _after_card(betting, item)}
+            kind, player = DEAL, item.player
         else:
-            moves = _moves(betting, at)
-            kind, player = DECISION, at.actor
+            moves = _moves(betting, item)
+            kind, player = DECISION, item.actor
         words = tuple(moves) if kind == DECISION else ()
-        children = tuple(range(len(todo), len(todo) + len(moves)))
-        nodes.append(Node(kind, player, at.street, at.paid, words, children))
-        todo += moves.values()
-        if len(todo) > MOST_NODES:
+        children = tuple(range(len(queue), len(queue) + len(moves)))
+        nodes.append(Node(kind, player, item.street, item.paid, words, children))
+        queue += moves.values()
+        if len(queue) > MOST_NODES:
             raise ValueError(
                 f"The betting has more than {MOST_NODES:,} nodes without any cards. "
-                "Give fewer sizes, or max_raises."
+                "Use fewer sizes, or set max_raises."
             )
     return nodes
 
 
-def _moves(betting: Betting, spot: _Spot) -> dict[str, "_Spot | Node"]:
-    """The actions by name and what follows each."""
-    actor, street, paid = spot.actor, spot.street, spot.paid
-    mine, theirs = paid[actor] - spot.before, paid[1 - actor] - spot.before
-    moves: dict[str, _Spot | Node] = {}
+def _moves(betting: Betting, state: _StreetState) -> dict[str, "_StreetState | Node"]:
+    """The actions by name, and the resulting state or node."""
+    actor, street, paid = state.actor, state.street, state.paid
+    mine, theirs = paid[actor] - state.before, paid[1 - actor] - state.before
+    moves: dict[str, _StreetState | Node] = {}
     if theirs > mine:
         moves["Fold"] = Node(FOLD, actor, street, paid)
         called = paid[1 - actor]
-        moves["Call"] = _closed(betting, spot, called, 1 - actor)
-    elif spot.actions:
-        moves["Check"] = _closed(betting, spot, paid[0], -1)
+        moves["Call"] = _closed(betting, state, called, 1 - actor)
+    elif state.actions:
+        moves["Check"] = _closed(betting, state, paid[0], -1)
     else:
-        moves["Check"] = spot._replace(actor=1 - actor, actions=1)
-    everything = betting.stack - spot.before
-    for amount in _amounts(betting, spot, mine, theirs):
-        own, other = spot.before + amount, paid[1 - actor]
-        total = (own, other) if actor == 0 else (other, own)
+        moves["Check"] = state._replace(actor=1 - actor, actions=1)
+    everything = betting.stack - state.before
+    for amount in _amounts(betting, state, mine, theirs):
+        new_paid, other = state.before + amount, paid[1 - actor]
+        total = (new_paid, other) if actor == 0 else (other, new_paid)
         verb = "Raise to" if theirs > 0 else "Bet"
         verb = "All-in" if amount == everything else verb
-        moves[f"{verb} {chips(amount)}"] = spot._replace(
-            actor=1 - actor, paid=total, actions=1, raises=spot.raises + 1
+        moves[f"{verb} {chips(amount)}"] = state._replace(
+            actor=1 - actor, paid=total, actions=1, raises=state.raises + 1
         )
     return moves
 
 
 def _amounts(
-    betting: Betting, spot: _Spot, mine: float, theirs: float
+    betting: Betting, state: _StreetState, mine: float, theirs: float
 ) -> Sequence[float]:
-    """What a bet or raise may bring the player's chips on this street to, ascending."""
-    everything = betting.stack - spot.before
-    most = betting.max_raises
-    if theirs >= everything or (theirs and most is not None and spot.raises >= most):
+    """The amounts that the acting player may bet or raise to, ascending."""
+    everything = betting.stack - state.before
+    limit = betting.max_raises
+    if theirs >= everything or (theirs and limit is not None and state.raises >= limit):
         return ()
     sizes = betting.raises if theirs else betting.bets
-    is_donk = not theirs and not spot.actions and spot.bettor == 1 - spot.actor
+    is_donk = not theirs and not state.actions and state.bettor == 1 - state.actor
     if is_donk and betting.donk is not None:
         sizes = betting.donk
-    pot = betting.pot + 2 * spot.before + 2 * theirs  # after a call
-    left = betting.streets - spot.street
+    pot = betting.pot + 2 * state.before + 2 * theirs  # after a call
+    left = betting.streets - state.street
     least = theirs + max(betting.min_bet, theirs - mine)
-    found = set()
-    for size in sizes[spot.actor][spot.street]:
+    amounts = set()
+    # Amounts are rounded to whole chips, and limited to the range from the minimum to
+    # all-in.
+    for size in sizes[state.actor][state.street]:
         if size.kind == "a":
-            found.add(everything)
+            amounts.add(everything)
             continue
         if size.kind == "%":
             amount = theirs + size.amount * pot / 100
@@ -249,32 +281,34 @@ def _amounts(
         elif size.kind == "c":
             amount = size.amount
         else:
+            # Geometric: betting the same share of the pot on all remaining streets ends
+            # all-in.
             growth = ((pot + 2 * (everything - theirs)) / pot) ** (1 / left)
             amount = theirs + (growth - 1) / 2 * pot
             if left == 1:
                 amount = everything
-        found.add(min(max(math.floor(amount + 0.5), least), everything))
-    return sorted(found)
+        amounts.add(min(max(math.floor(amount + 0.5), least), everything))
+    return sorted(amounts)
 
 
-def _closed(betting: Betting, spot: _Spot, paid: float, bettor: int) -> "Node":
-    """What follows when a street's betting is over: a card, or the showdown."""
-    is_last = spot.street == betting.streets - 1
+def _closed(betting: Betting, state: _StreetState, paid: float, bettor: int) -> "Node":
+    """The node after the betting of a street: a deal, or the showdown."""
+    is_last = state.street == betting.streets - 1
     kind = SHOWDOWN if is_last else DEAL
-    return Node(kind, bettor, spot.street, (paid, paid))
+    return Node(kind, bettor, state.street, (paid, paid))
 
 
-def _after_card(betting: Betting, node: Node) -> "_Spot | Node":
-    """What follows a card. With no chips left, the next card or the showdown."""
+def _after_card(betting: Betting, node: Node) -> "_StreetState | Node":
+    """The state after a deal. Without chips left, the next deal or the showdown."""
     street, paid = node.street + 1, node.paid
-    spot = _Spot(betting.first, street, paid, paid[0], bettor=node.player)
+    state = _StreetState(betting.first, street, paid, paid[0], bettor=node.player)
     if paid[0] >= betting.stack:
-        return _closed(betting, spot, paid[0], -1)
-    return spot
+        return _closed(betting, state, paid[0], -1)
+    return state
 
 
-def said(before: str, node: Node, action: int) -> str:
-    """The words of a history after one more action, or a card."""
+def append_step(before: str, node: Node, action: int) -> str:
+    """The text of a history after one more action or card."""
     if node.kind == DEAL:
         return f"{before} / {DECK[action]}:"
     word = node.words[node.actions.index(action)]

@@ -1,20 +1,20 @@
-"""Cards, the 1,326 hands of two cards, and how strong they are with a board.
+"""Cards, the 1,326 hands of two cards, ranges, and exchanges of suits.
 
-A card is a number: 4 * rank + suit, in the order 2s 2h 2d 2c 3s ... Ac. A hand is a
-number, too: its place among the pairs of cards, first card major (2s2h, 2s2d, 2s2c,
-2s3s, ...), which is the order of OpenSpiel's `handReaches`.
+A card is a number, 4 * rank + suit, in the order 2s 2h 2d 2c 3s ... Ac. A hand is a
+number, too: the index of the pair of cards in the order 2s2h, 2s2d, 2s2c, 2s3s, ...,
+which is the order of OpenSpiel's `handReaches`.
 
-**Ranges** say how likely a player is to hold each hand. A range is a list of entries,
-separated by commas: "QQ+,AKs,A5s:0.5,AhKh:0.3,random". An entry is one hand (AhKh), a
-kind of hands (QQ, AKs, AKo, AK), or several kinds (QQ+, 75s+, TT-77, A5s-A2s), and may
-end with a weight. The last entry for a hand wins.
+A **range** gives the weight of each hand. As a text it is a list of entries separated
+by commas: "QQ+,AKs,A5s:0.5,AhKh:0.3,random". An entry is a hand (AhKh), a type of hands
+(QQ, AKs, AKo, AK) or a run of types (QQ+, 75s+, TT-77, A5s-A2s), with an optional
+weight. The last entry for a hand wins.
 
-**Exchanges of suits.** An exchange is a permutation of the four suits that leaves the
-first board and both ranges as they are. Whatever it makes of a history is played alike,
-so all that it makes of an information state is one. Of the cards that are dealt one
-after the other the smallest possible ones stand for all: the first is the smallest that
-exchanges make of it, the next the smallest that those make of it which keep the first,
-and so on, and a hand comes last. So a player still remembers all cards and moves.
+An **exchange of suits** is a permutation of the suits that changes neither the initial
+board nor the ranges. Exchanges of a history are played alike, so all exchanges of an
+information state are one infoset. Its representative is built card by card, in the
+order of the deal with the private hand at the end: each card becomes the smallest that
+is possible without changing the earlier cards. Perfect recall is preserved, because
+every prefix of a representative is one, too.
 """
 
 import itertools
@@ -31,7 +31,7 @@ HANDS = np.array([*itertools.combinations(range(52), 2)])
 """`[1326, 2]` the cards of each hand, the smaller number first."""
 
 HAND_NAMES = [DECK[high] + DECK[low] for low, high in HANDS.tolist()]
-"""As players write them, the higher card first: "AhKh"."""
+"""Names with the higher card first: "AhKh"."""
 
 HAND_OF = np.full((52, 52), -1)
 """`[52, 52]` the hand of two cards in any order; -1 on the diagonal."""
@@ -42,36 +42,38 @@ def cards_of(text: str, where: str) -> list[int]:
     """The cards of a text such as "4s8hTc9h2s" or "Qs, Jh, 2h".
 
     Args:
-        text: what to read.
-        where: what it is called, for messages.
+        text: cards, optionally separated by commas or spaces.
+        where: name of the argument, for messages.
 
     Raises:
-        ValueError: it is no list of cards, or a card stands there twice.
+        ValueError: the text contains anything but cards, or a card twice.
     """
     if not isinstance(text, str):
-        raise ValueError(f"{where}={text!r} is no text of cards, such as Ks7d4c.")
+        raise ValueError(f"{where}={text!r} must be a text of cards, such as Ks7d4c.")
     names = re.findall(r"..", re.sub(r"[\s,]", "", text) + " ")
     names = [name[0].upper() + name[1].lower() for name in names]
     for name in names:
         if name not in DECK:
             raise ValueError(
-                f"{where}={text!r}: {name!r} is no card. A card is a rank of {RANKS} "
+                f"{where}={text!r}: unknown card {name!r}. Expected a rank of {RANKS} "
                 f"and a suit of {SUITS}, such as Ah."
             )
         if names.count(name) > 1:
-            raise ValueError(f"{where}={text!r} has {name} twice.")
+            raise ValueError(
+                f"{where}={text!r} contains {name} twice. Cards must be different."
+            )
     return [DECK.index(name) for name in names]
 
 
 def hand(text: str) -> int:
-    """The number of a hand such as "AhKh", its cards in any order.
+    """The number of a hand such as "AhKh", with the cards in any order.
 
     Raises:
-        ValueError: it is no hand of two cards.
+        ValueError: the text is not a hand of two cards.
     """
     cards = cards_of(text, "hand")
     if len(cards) != 2:
-        raise ValueError(f"hand={text!r} has {len(cards)} cards instead of two.")
+        raise ValueError(f"hand={text!r} has {len(cards)} cards, expected two.")
     return int(HAND_OF[cards[0], cards[1]])
 
 
@@ -89,20 +91,20 @@ _IS_SUITED = HANDS[:, 0] % 4 == HANDS[:, 1] % 4
 
 
 class RangeError(ValueError):
-    """What was given as a range is none; the message names the entry."""
+    """A range is invalid; the message names the entry."""
 
 
 def weights_of(given: Range, where: str) -> np.ndarray:
-    """`[1326]` the weight of each hand.
+    """`[1326]` the weights of a range.
 
     Args:
-        given: the range. In a text ";" may stand for the comma, and 1,326 numbers are
-            taken as they are.
-        where: what it is called, for messages.
+        given: text or weights. In a text ";" may replace ",", and a list of 1,326
+            numbers gives the weights of all hands.
+        where: name of the argument, for messages.
 
     Raises:
-        RangeError: an entry is none, a weight is negative or no number, or there are
-            not 1,326 weights.
+        RangeError: an entry is unknown, a weight is negative or not finite, or the
+            number of weights is not 1,326.
     """
     if isinstance(given, str):
         entries = [entry.strip() for entry in re.split(r"[,;]", given)]
@@ -112,23 +114,23 @@ def weights_of(given: Range, where: str) -> np.ndarray:
     try:
         weights = np.array(given, np.float64)
     except (TypeError, ValueError) as error:
-        raise RangeError(f"{where} is neither a text nor 1,326 weights.") from error
+        raise RangeError(f"{where} must be a text or 1,326 weights.") from error
     if weights.shape != (len(HANDS),):
         raise RangeError(
-            f"{where} has the shape {weights.shape}; a range is a text or 1,326 "
-            "weights, one for each hand (2s2h, 2s2d, 2s2c, 2s3s, ...)."
+            f"{where} has the shape {weights.shape}, expected a text or 1,326 weights, "
+            "one per hand (2s2h, 2s2d, 2s2c, 2s3s, ...)."
         )
-    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
-    if len(wrong):
+    invalid = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(invalid):
         raise RangeError(
-            f"{where}: the weight {weights[wrong[0]]} of hand {wrong[0]} is no number "
-            "from 0 up."
+            f"{where}: the weight {weights[invalid[0]]} of hand {invalid[0]} must "
+            "be finite and non-negative."
         )
     return weights
 
 
 def text_of(weights: np.ndarray) -> str:
-    """A text without commas that `weights_of` reads back to the bit."""
+    """A text without commas that `weights_of` reads back exactly."""
     return ";".join(
         repr(int(weight) if weight == int(weight) else weight)
         for weight in weights.tolist()
@@ -136,6 +138,7 @@ def text_of(weights: np.ndarray) -> str:
 
 
 def _read(entries: Sequence[str], where: str) -> np.ndarray:
+    """The weights of a list of entries."""
     weights = np.zeros(len(HANDS))
     for entry in entries:
         name, colon, number = entry.partition(":")
@@ -145,13 +148,16 @@ def _read(entries: Sequence[str], where: str) -> np.ndarray:
 
 
 def _number(text: str, entry: str, where: str) -> float:
+    """The weight in a text."""
     try:
-        number = float(text)
+        weight = float(text)
     except ValueError:
-        number = -1.0
-    if not 0 <= number < np.inf:
-        raise RangeError(f"{where}: {text!r} in {entry!r} is no weight from 0 up.")
-    return number
+        weight = -1.0
+    if not 0 <= weight < np.inf:
+        raise RangeError(
+            f"{where}: the weight {text!r} in {entry!r} must be a number from 0 up."
+        )
+    return weight
 
 
 def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
@@ -162,49 +168,58 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
         cards = [name[k].upper() + name[k + 1].lower() for k in (0, 2)]
         if {*cards} <= {*DECK}:
             if cards[0] == cards[1]:
-                raise RangeError(f"{where}: {entry!r} has one card twice.")
+                raise RangeError(f"{where}: {entry!r} contains a card twice.")
             return HAND_OF[DECK.index(cards[0]), DECK.index(cards[1]), None]
     kinds = re.sub(rf"(?i)[{RANKS}]", lambda rank: rank[0].upper(), name)
-    found = _ENTRY.fullmatch(kinds)
-    if found is None:
+    match = _ENTRY.fullmatch(kinds)
+    if match is None:
         raise RangeError(
-            f"{where}: {entry!r} is no hand, such as QQ, AKs, AKo, AK, AhKh, QQ+, "
-            "75s+, TT-77, A5s-A2s or random, each with a weight behind a colon if it "
-            "is not 1."
+            f"{where}: unknown entry {entry!r}. Expected QQ, AKs, AKo, AK, AhKh, QQ+, "
+            "75s+, TT-77, A5s-A2s, random or the like, with an optional weight after a "
+            "colon."
         )
-    high, low, suits, plus, *other = found.groups()
+    high, low, suits, has_plus, *other = match.groups()
     first = _ordered(high, low)
     pairs = [first]
-    if plus:  # all higher pairs, or all higher second cards (75s, 76s)
+    # A run ends with aces for pairs, else with the second card just below the first.
+    if has_plus:  # all higher pairs, or all higher second cards (75s, 76s)
         last = (12, 12) if first[0] == first[1] else (first[0], first[0] - 1)
         pairs = [*_between(first, last)]
     elif other[0]:
         pairs = [*_between(first, _ordered(other[0], other[1]))]
         if not pairs or suits != other[2]:
             raise RangeError(
-                f"{where}: {entry!r} is no run of hands. A run is of pairs (TT-77), or "
-                "of hands that share the higher card (A5s-A2s) or are equally far "
-                "apart (T9s-65s), all suited, all offsuit, or all both."
+                f"{where}: {entry!r} is not a run. Both ends must be pairs (TT-77), "
+                "share the higher card (A5s-A2s) or have the same gap (T9s-65s), and "
+                "both must be suited, offsuit or neither."
             )
     if suits and any(a == b for a, b in pairs):
-        raise RangeError(f"{where}: {entry!r}: a pair is neither suited nor offsuit.")
+        raise RangeError(
+            f"{where}: {entry!r}: a pair must not be suited or offsuit. Omit {suits}."
+        )
     chosen = np.zeros(len(HANDS), bool)
-    for one in pairs:
-        chosen |= (one[0] == _HIGH) & (one[1] == _LOW)
+    for ranks in pairs:
+        chosen |= (ranks[0] == _HIGH) & (ranks[1] == _LOW)
     if suits:
         chosen &= (suits == "s") == _IS_SUITED
     return np.flatnonzero(chosen)
 
 
-def _ordered(one: str, other: str) -> tuple[int, int]:
-    """Two ranks as numbers, the higher one first."""
-    low, high = sorted((RANKS.index(one), RANKS.index(other)))
+def _ordered(first: str, second: str) -> tuple[int, int]:
+    """Two ranks as numbers, the higher first."""
+    low, high = sorted((RANKS.index(first), RANKS.index(second)))
     return high, low
 
 
-def _between(one: tuple[int, int], other: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """The hands of a run, from either end; none if it is no run."""
-    (high, low), (top, bottom) = sorted((one, other))
+def _between(
+    first: tuple[int, int], second: tuple[int, int]
+) -> Iterator[tuple[int, int]]:
+    """The types of hands from one end of a run to the other; empty if the ends form no
+    run.
+
+    A run has equal higher cards (A5s-A2s), or equal gaps (T9s-65s).
+    """
+    (high, low), (top, bottom) = sorted((first, second))
     if high == top and (high == low) == (top == bottom):
         yield from ((high, rank) for rank in range(low, bottom + 1))
     elif high - low == top - bottom:
@@ -218,39 +233,54 @@ _SUITS = 4
 
 
 def exchanges(board: Sequence[int], ranges: np.ndarray) -> np.ndarray:
-    """`[K, 52]` what each exchange makes of the cards; the first one changes nothing.
+    """`[K, 52]` the cards after each exchange of suits; the first exchange changes
+    nothing.
 
     Args:
-        board: the cards on the table, in any order.
-        ranges: `[2, 1326]` weights, which must be equal to the last bit.
+        board: initial board, in any order.
+        ranges: `[2, 1326]` weights. exchanges preserve these weights exactly.
     """
     rank, suit = np.divmod(np.arange(len(HAND_OF)), _SUITS)
-    found = []
+    permutations = []
     for order in itertools.permutations(range(_SUITS)):
         cards = _SUITS * rank + np.array(order)[suit]
         moved = HAND_OF[tuple(cards[HANDS].T)]
         if {*cards[[*board]]} == {*board} and (ranges[:, moved] == ranges).all():
-            found.append(cards)
-    return np.array(found)
+            permutations.append(cards)
+    return np.array(permutations)
 
 
-def kept(found: np.ndarray, deal: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """`[52]` the exchange that leads cards, dealt in this order, to those that stand
-    for them; and `[k, 52]` the exchanges that leave these as they are.
+def canonical_deal(
+    stabilizer: np.ndarray, deal: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The exchange that maps a deal to its representative.
 
     Args:
         found: `[K, 52]` all exchanges.
-        deal: the cards, from the start of the subgame.
+        deal: cards dealt since the start of the subgame, in order.
+
+    Returns:
+        `[52]` the exchange, and `[k, 52]` the exchanges that keep the representative.
     """
-    way = found[0]
+    exchange = stabilizer[0]
+    # Invariant: `exchange` maps the earlier cards to the representatives, and
+    # `stabilizer` has the exchanges that keep these. An iteration picks the exchange in
+    # the stabilizer that maps the next card to the smallest card.
     for card in deal:
-        cards = found[:, way[card]]
-        way = found[cards.argmin()][way]
-        found = found[found[:, way[card]] == way[card]]
-    return way, found
+        cards = stabilizer[:, exchange[card]]
+        exchange = stabilizer[cards.argmin()][exchange]
+        stabilizer = stabilizer[stabilizer[:, exchange[card]] == exchange[card]]
+    return exchange, stabilizer
 
 
-def stand_for(hands: np.ndarray | int, way: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """The hands that stand for some hands, where `kept` gave `way` and `left`."""
-    cards = left[:, way[HANDS[hands]]]
+def representatives(
+    hands: np.ndarray | int, exchange: np.ndarray, stabilizer: np.ndarray
+) -> np.ndarray:
+    """Representatives of hands, given a deal.
+
+    Args:
+        hands: numbers of hands.
+        exchange, stabilizer: results of `canonical_deal`.
+    """
+    cards = stabilizer[:, exchange[HANDS[hands]]]
     return HAND_OF[cards[..., 0], cards[..., 1]].min(axis=0)

@@ -112,10 +112,10 @@ def test_the_house_takes_its_share_of_matched_bets_up_to_the_most():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("50%,b", "'b' is no size"),
+        ("50%,b", "unknown size 'b'"),
         ("2.5x", "nobody has bet yet"),
-        ("1%/2%", "for 2 streets, and 3 are played"),
-        ("1%|2%|3%", "for 3 players"),
+        ("1%/2%", "for 2 streets, but 3 streets are played"),
+        ("1%|2%|3%", "for 3 players, expected 1 or 2"),
     ],
 )
 def test_an_unknown_size_is_refused(text, message):

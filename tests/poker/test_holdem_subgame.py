@@ -141,18 +141,18 @@ def test_the_string_of_a_game_loads_the_same_game(more):
     ("more", "message"),
     [
         ({"board": "9s8h"}, "has 2 cards"),
-        ({"ranges": None}, "ranges= is no pair"),
+        ({"ranges": None}, "ranges must be a pair"),
         ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
-        ({"ranges": ("AhKh", "AhQh,KhQh")}, "ranges block each other"),
-        ({"ranges": ("AA,K", "AA")}, "range0: 'K' is no hand"),
-        ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 are below min_bet=2"),
-        ({"stacks": (1, 2, 3)}, "give one number, or two"),
-        ({"board": ["9s", "8h", "3s"]}, "board=.*is no text of cards"),
-        ({"bets": "50"}, "bets: '50' is no size"),
-        ({"bets": None}, "bets=None is neither a text"),
-        ({"rake": 0.05}, "rake=0.05 is not a share"),
+        ({"ranges": ("AhKh", "AhQh,KhQh")}, "every hand of player 0 shares a card"),
+        ({"ranges": ("AA,K", "AA")}, "range0: unknown entry 'K'"),
+        ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 must be at least min_bet=2"),
+        ({"stacks": (1, 2, 3)}, "must be one number or two"),
+        ({"board": ["9s", "8h", "3s"]}, "board=.*must be a text of cards"),
+        ({"bets": "50"}, "bets: unknown size '50'"),
+        ({"bets": None}, "bets=None must be a text"),
+        ({"rake": 0.05}, "rake=0.05 must be a share"),
         ({"rake": (2, 30)}, "rake=2"),
-        ({"rake": (0.05, -1)}, "cannot take less than 0"),
+        ({"rake": (0.05, -1)}, "largest rake must be at least 0"),
     ],
 )
 def test_what_is_no_subgame_is_refused_in_words(more, message):
@@ -173,10 +173,10 @@ def test_a_file_of_the_endgames_gives_the_arguments(tmp_path):
     assert game.subgame.betting.first == 1
     assert game.subgame.ranges[:, [1325, kings]].tolist() == [[1, 0], [0, 1]]
     for bad, message in (
-        ("-round 4", "no line -board"),
+        ("-round 4", "the line -board is missing"),
         (lines.replace("0.5", "0.5 1"), "2653 weights"),
         (lines.replace("0.5", "x"), "damaged"),
-        (lines.replace("-round 4", "-round 5"), "no round of its board"),
+        (lines.replace("-round 4", "-round 5"), "-round 5 must be 3"),
     ):
         path.write_text(bad)
         with pytest.raises(ValueError, match=message):

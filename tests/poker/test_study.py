@@ -233,7 +233,7 @@ def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
 
 
 @pytest.mark.interpreted
-def test_what_is_no_decision_is_refused_in_words():
+def test_invalid_histories_and_games_are_refused():
     game = river(board="2s3h4d6c", bets="50%")
     study = ms.poker.Study(game, UniformRandomPolicy(game))
     blocked = study.decision(["Check", "Check", "Kh", "Check"])
@@ -241,19 +241,20 @@ def test_what_is_no_decision_is_refused_in_words():
     assert study.decision(["Check", "Check", "7c"]).board[-1] == 4 * 5 + 3
     for history, message in (
         (["Check", "Check"], "Nobody acts after Check, Check"),
-        (["Bet 11"], "'Bet 11' is not one of Check, All-in 10"),
-        ([7], "7 is not one of"),
+        (["Bet 11"], "'Bet 11', expected one of Check, All-in 10"),
+        ([7], "Unknown action 7, expected one of"),
         (["Check", "Check", "2s"], "2s cannot be dealt"),
-        (["Check", "Check", "7c7d"], "'7c7d' is not one card"),
-        (["Check", "Check", 52], "52 is not one card"),
-        (["All-in 10", "Fold", "Check"], "'Check' comes when the game is over"),
+        (["Check", "Check", "7c7d"], "'7c7d' must be a single card"),
+        (["Check", "Check", 52], "52 must be a single card"),
+        (["All-in 10", "Fold", "Check"], "'Check' follows the end of the game"),
+        (["All-in 10", "Fold", 1], "1 follows the end of the game"),
     ):
         with pytest.raises(ValueError, match=message):
             study.decision(history)
-    with pytest.raises(ValueError, match=r"is no game of ms\.poker\.subgame"):
+    with pytest.raises(ValueError, match=r"must be a game made by ms\.poker\.subgame"):
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
     with pytest.raises(ValueError, match="has no pot at the start"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
-    with pytest.raises(ValueError, match="3 cards instead of two"):
+    with pytest.raises(ValueError, match="3 cards, expected two"):
         ms.poker.hand("AhKhQh")
     assert HANDS[ms.poker.hand("AsAh")].tolist() == [48, 49]

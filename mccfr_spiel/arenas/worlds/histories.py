@@ -1,11 +1,9 @@
-"""Passes over all histories of a game, by its compiled rules: nothing is stored.
+"""Passes over all histories of a game by compiled rules; no nodes are stored.
 
-The first pass finds the infosets. The others add gradients. They go depth first and
-keep one state for each move on the way down. An infoset is found by its key, as in
-walks over rules.
-
-This takes a time for each history, so it is for games without worlds whose trees do not
-fit, and a check of worlds.
+The first pass finds the infosets, and each later pass adds gradients. A pass keeps a
+state per move on the path and looks up infosets by key, as walks over rules do. Every
+history is visited in every pass, so this is for games without worlds whose trees do not
+fit into memory, and for tests of worlds.
 """
 
 import warnings
@@ -33,48 +31,47 @@ from mccfr_spiel.kernels.jit import IS_COMPILED, inlined
 from mccfr_spiel.kernels.tables import DONE, FLOAT, LONG
 
 SHORT = np.dtype(np.int16)
+"""Type of noted histories."""
 
 SLICE = 5_000_000
-"""Nodes that a pass visits between two looks for Ctrl-C, in about a quarter of a
-second."""
+"""Nodes visited between two checks for Ctrl-C, about a quarter of a second."""
 
 _WORTH_COMPILING = 100_000_000
-"""The least nodes for which a pass is compiled together with the rules that it calls:
-that takes 10 s in each process and halves the time of a node."""
+"""Nodes from which a pass is compiled together with the rules. Compiling takes 10 s in
+each process and halves the time per node.
+"""
 
 
 SIZE_OF_AT = NUM_AT
 
 
 class Histories(NamedTuple):
-    """What is kept of a game whose passes go over histories, besides its infosets.
+    """Facts about a game whose passes visit all histories.
 
     Attributes:
-        size: how many nodes; how many are ends.
-        payoffs: least and largest returns.
+        size: number of nodes, and of terminal histories.
+        payoffs: smallest and largest return per player.
     """
 
     size: Annotated[np.ndarray, Entry(LONG, "[2]")]
     payoffs: Annotated[np.ndarray, Entry(FLOAT, "[2, P]")]
 
 
-class Pass(NamedTuple):
-    """Where a pass is: the nodes on the way there, by level, whose states are those of
-    `Path`.
+class HistoryStack(NamedTuple):
+    """Stack of a pass, with a level per node on the path. The states are in `Path`.
 
-    H is one more than the longest history, D one more than that, A the most moves.
-    `noted` has how many moves lead to a state of each infoset, and which, if they are
-    wanted.
+    Shapes: D levels, A largest number of moves, H longest history plus one, I infosets,
+    S sequences.
 
     Attributes:
-        next_edge: the next child.
-        num_edges: how many children there are.
-        chance: the probability of all chance.
-        probs: of the moves of chance.
-        noted: histories of infosets.
-        plan: all plans; none to find infosets.
-        gradient: of those who get one.
-        at: see SIZE_OF_AT.
+        next_edge: next child per node.
+        num_edges: number of children per node.
+        chance: product of the chance probabilities on the path to each node.
+        probs: chance distribution per chance node.
+        noted: per infoset, the length and moves of a history; empty if not wanted.
+        plan: plans of all players; empty while infosets are searched.
+        gradient: gradients of the updated players.
+        at: see `traversal.LEVEL`.
     """
 
     next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
@@ -89,7 +86,7 @@ class Pass(NamedTuple):
 
 @inlined
 def _weight(scene, level, player):
-    """How likely a node is if the player goes there: chance times the others' plans."""
+    """The reach of a node without one player: chance times the others' plans."""
     walk, last = scene.walk, scene.path.last
     weight = walk.chance[level]
     for other in range(len(last)):
@@ -100,20 +97,20 @@ def _weight(scene, level, player):
 
 @inlined
 def _pay(scene, level, returns):
-    """Pays for an end of the game, or, to find infosets, looks at its returns."""
-    walk, found = scene.walk, scene.listed
-    found.size[1] += 1
+    """Adds a terminal history to the gradients; a search updates the payoffs' range."""
+    walk, facts = scene.walk, scene.listed
+    facts.size[1] += 1
     if len(walk.plan) == 0:
         for p in range(len(returns)):
-            found.payoffs[0, p] = min(found.payoffs[0, p], returns[p])
-            found.payoffs[1, p] = max(found.payoffs[1, p], returns[p])
+            facts.payoffs[0, p] = min(facts.payoffs[0, p], returns[p])
+            facts.payoffs[1, p] = max(facts.payoffs[1, p], returns[p])
     for p in range(walk.at[FIRST], walk.at[END]):
         walk.gradient[scene.path.last[p]] += returns[p] * _weight(scene, level, p)
 
 
 @inlined
 def _is_reached(scene, level):
-    """Whether anything may be paid below a node."""
+    """Whether a gradient can be non-zero below a node; always true during a search."""
     at = scene.walk.at
     player = at[FIRST]
     while player < at[END] and _weight(scene, level, player) == 0.0:
@@ -123,14 +120,17 @@ def _is_reached(scene, level):
 
 @inlined
 def _has_room(scene):
-    """Whether the history of one more infoset can be noted."""
+    """Whether another history can be noted."""
     return not 0 < len(scene.walk.noted) <= scene.known.counts[INFOSETS]
 
 
 @inlined
 def _enter(scene, level):
-    """Goes to the next child of the node above, and pays if the game ends there; else
-    saves its state if it has children for this pass. Returns a status."""
+    """Enters the next child of the node above: pays if it is terminal, else saves the
+    state and lists the children. Returns a status.
+
+    Children of nodes that contribute nothing to any gradient are skipped.
+    """
     rules, game, path, walk = scene.rules, scene.game, scene.path, scene.walk
     node, chance = np.int64(0), 1.0
     if level > 0:
@@ -139,6 +139,8 @@ def _enter(scene, level):
         node, chance = played.stacked(above) + 1 + child, walk.chance[above]
         if path.branches[above, played.WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
+    # Children start from the state saved at the level above. The root has no such
+    # level; node 0 is the saved initial state.
     played.go_to(rules, game, path, node)
     walk.chance[level] = chance
     acting, status = played.who_acts(rules, game, path), np.int64(DONE)
@@ -155,7 +157,9 @@ def _enter(scene, level):
             for k in range(count):
                 walk.probs[level, k] = scene.tree.chance_probs[k]
     else:
-        known, key = scene.known, path.key  # all infosets have been found
+        # Gradients only look up infosets, because the search has found all of them.
+        # Listing the legal moves again would be slower.
+        known, key = scene.known, path.key
         length, hashed = played.key_of(rules, game, path, known, acting)
         infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
@@ -175,39 +179,40 @@ def _enter(scene, level):
 
 @inlined
 def _go_along(scene, level, edge):
-    """Goes on at each child, which is made when it is entered."""
+    """Descends to every child; `_enter` makes the state."""
     return np.int64(DONE), True
 
 
-_LAYOUT = layout_of(Pass, Histories)
+_LAYOUT = layout_of(HistoryStack, Histories)
 
 follow_histories = make_follow(_LAYOUT, _has_room, _enter, _go_along)
 
 
 class HistoryPass(SlicedWalk):
-    """A pass over histories under way."""
+    """A pass over all histories."""
 
     def __init__(self, store: RuleStore) -> None:
-        """Stands at the root."""
+        """Places the pass at the root."""
         sizes = {"D": store.longest + 2, "A": store.rules.sizes.max_children}
-        super().__init__(store, Pass, 0, None, **sizes)
-        self.found: Histories = new_record(Histories, P=store.rules.num_players)
-        self.found.payoffs[:] = np.array([[np.inf], [-np.inf]])
+        super().__init__(store, HistoryStack, 0, None, **sizes)
+        self.result: Histories = new_record(Histories, P=store.rules.num_players)
+        self.result.payoffs[:] = np.array([[np.inf], [-np.inf]])
 
     @property
     def num_nodes(self) -> int:
-        """The nodes visited so far."""
+        """Number of nodes visited so far."""
         return int(self.walk.at[VISITED])
 
     def follow(self) -> int:
-        """Visits at most SLICE more nodes."""
+        """Visits at most SLICE more nodes; returns a status."""
         functions = self.functions
         if IS_COMPILED and self.num_nodes >= _WORTH_COMPILING:
             functions = *self.store.rules.description.rules, 0
-        frame = self.frame_of(_LAYOUT, self.found)
+        frame = self.frame_of(_LAYOUT, self.result)
+        # Numba warns about functions as arguments, which are meant here.
         with warnings.catch_warnings():  # of functions that are arguments
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-            most = self.num_nodes + SLICE
-            status = follow_histories(frame, functions, most)
-        self.found.size[0] = self.num_nodes
+            limit = self.num_nodes + SLICE
+            status = follow_histories(frame, functions, limit)
+        self.result.size[0] = self.num_nodes
         return status

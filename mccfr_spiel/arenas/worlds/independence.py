@@ -1,4 +1,20 @@
-"""Proof by enumeration that a game declares its worlds correctly."""
+"""Proof by enumeration that a game declares worlds correctly.
+
+Histories are enumerated world by world, nearest to the root first. At each world the
+following must hold:
+
+- Every private past of player 0 occurs with every private past of player 1, and the
+probabilities of the pairs are products.
+- All histories agree on who acts, on the world after each action, and at the end on the
+returns (or on the returns per pair of classes).
+- What a player knows depends on the world and the player's own past only, where chance
+deals nothing in secret.
+
+Then a sum over the histories of a world is a product of two sums. If the game declares
+positions, a position must determine in all worlds who acts, the position after each
+action, and the returns; together with `heard` and the own past it must determine what a
+player knows.
+"""
 
 import collections
 import itertools
@@ -15,14 +31,23 @@ from mccfr_spiel.arenas.rules.description import (
 )
 
 _OFF = 1e-12
+"""Largest accepted error of a probability or return."""
 
 World = tuple[int, ...]
+"""Key of a world."""
 Past = tuple[tuple[World, int], ...]
+"""Information keys and actions of one player, in order."""
 
 
 class PlayedHistory(NamedTuple):
-    """A history: its moves, the state, what each player knew and did, `[2]`, and the
-    probability of the deals."""
+    """A history of the game.
+
+    Attributes:
+        moves: actions of chance and players.
+        state: state after these moves.
+        pasts: information keys and actions of both players.
+        weight: probability of the deals.
+    """
 
     moves: tuple[int, ...]
     state: np.ndarray
@@ -30,102 +55,120 @@ class PlayedHistory(NamedTuple):
     weight: float = 1.0
 
 
-def check_independence(rules: BoundRules, most: int) -> int:
-    """Checks the worlds nearest to the root, following at most `most` histories.
+def check_independence(rules: BoundRules, max_histories: int) -> int:
+    """Checks the worlds nearest to the root.
 
-    Each pass of the loop checks the worlds that are reached by one more change of the
-    world. A private move stays in the world, so its histories are those of the changes
-    before and of all private moves after them.
+    Args:
+        rules: rules with a `world_key`.
+        max_histories: largest number of histories to follow.
 
     Returns:
-        How many worlds were checked.
+        The number of worlds checked.
 
     Raises:
-        GameError: the declaration is wrong; the message has the histories that show it.
+        GameError: the declaration is wrong; the message contains two histories that
+            show it.
     """
     checked = followed = 0
-    told: dict[Any, tuple[Any, PlayedHistory]] = {}
+    facts: dict[Any, tuple[Any, PlayedHistory]] = {}
     worlds = {_key(rules, rules.start()): [PlayedHistory((), rules.start(), ((), ()))]}
+    # An iteration checks the worlds that are one edge farther from the root, and
+    # collects the successors in `next_worlds`. A private move stays in the world, so
+    # the history joins the list that is being read. The loop ends without successors,
+    # or when `max_histories` histories have been followed.
     while worlds:
-        behind: dict[World, list[PlayedHistory]] = {}
-        for world, entered in worlds.items():
-            inside = list(entered)
-            leads: dict[tuple[Any, ...], tuple[World, PlayedHistory]] = {}
-            for history in inside:  # to which private moves append
+        next_worlds: dict[World, list[PlayedHistory]] = {}
+        for world, given in worlds.items():
+            histories = list(given)
+            targets: dict[tuple[Any, ...], tuple[World, PlayedHistory]] = {}
+            for history in histories:  # grows by private moves
                 followed += 1
-                if followed > most:
+                if followed > max_histories:
                     return checked
-                afters = _moves_from(rules, history)
+                successors = _moves_from(rules, history)
                 if rules.description.position_key is not None:
-                    _check_position(rules, told, history, afters)
-                for after in afters:
-                    key = _key(rules, after.state)
-                    action = after.moves[-1]
-                    # All deals lead to one world. An answer to a move may depend on
-                    # the entry of who does not act, if there are classes.
+                    _check_position(rules, facts, history, successors)
+                for successor in successors:
+                    key = _key(rules, successor.state)
+                    action = successor.moves[-1]
+                    # All deals lead to the same world. In games with classes the answer
+                    # to a move may depend on the opponent's entry.
                     player, move = rules.acting(history.state), (action, None)
                     if player == CHANCE:
                         move = CHANCE, None
                     elif rules.description.leaf_class is not None:
                         move = action, _entry(rules, history, 1 - player)
-                    there, first = leads.setdefault(move, (key, history))
-                    if there != key:
-                        what = f"action {action} leads to {list(there)} and {list(key)}"
-                        _refuse(rules, world, first, history, what)
-                    group = inside if key == world else behind.setdefault(key, [])
-                    group.append(after)
-            _check_world(rules, world, inside)
+                    target, earlier = targets.setdefault(move, (key, history))
+                    if target != key:
+                        both = f"{list(target)} and {list(key)}"
+                        problem = f"action {action} leads to the worlds {both}"
+                        _refuse(rules, world, earlier, history, problem)
+                    if key == world:
+                        histories.append(successor)
+                    else:
+                        next_worlds.setdefault(key, []).append(successor)
+            _check_world(rules, world, histories)
             checked += 1
-        worlds = behind
+        worlds = next_worlds
     return checked
 
 
 def _key(rules: BoundRules, state: np.ndarray, name: str = "world_key") -> World:
+    """The world key or position key of a state.
+
+    Raises:
+        GameError: the key's length is out of range.
+    """
     key = np.zeros(rules.sizes.max_moves + SPARE, np.int64)
     length = getattr(rules.description, name)(rules.settings, state, key)
     if not 0 <= length <= rules.sizes.max_moves:
         raise GameError(
             f"{rules.description.short_name}: Description.{name} returns the length "
-            f"{length}; it must be in 0 .. Sizes.max_moves = {rules.sizes.max_moves}."
+            f"{length}; expected 0 to Sizes.max_moves = {rules.sizes.max_moves}. "
+            "Shorten the key or raise Sizes.max_moves."
         )
     return tuple(key[:length].tolist())
 
 
 def _check_position(
     rules: BoundRules,
-    told: dict[Any, tuple[Any, PlayedHistory]],
+    facts: dict[Any, tuple[Any, PlayedHistory]],
     history: PlayedHistory,
-    afters: list[PlayedHistory],
+    successors: list[PlayedHistory],
 ) -> None:
-    """Raises GameError unless a position tells what follows, as it did before.
+    """Checks that a position determines the continuations.
 
     Args:
-        rules: with a `position_key`.
-        told: what positions told so far, and by which history; is extended.
-        history: the history, in any world.
-        afters: those with one more move.
+        rules: rules with a `position_key`.
+        facts: facts about positions so far, each with the first history that showed it;
+            extended.
+        history: history in any world.
+        successors: continuations by one move.
+
+    Raises:
+        GameError: another history with the same position has other continuations.
     """
 
-    def place(state: np.ndarray) -> tuple[World, list[int]]:
+    def position_of(state: np.ndarray) -> tuple[World, list[int]]:
         heard = [rules.description.heard(rules.settings, state, p) for p in (0, 1)]
         return _key(rules, state, "position_key"), heard
 
-    player, (position, heard) = rules.acting(history.state), place(history.state)
-    facts: dict[Any, Any] = {position: _seen(rules, history, history)}
+    player, (position, heard) = rules.acting(history.state), position_of(history.state)
+    here: dict[Any, Any] = {position: _seen(rules, history, history)}
     if player >= 0:
-        knows = rules.info_key(history.state, player).tolist()
-        facts["knows", player, history.pasts[player], heard[player]] = knows
-    for after in afters:
-        behind = position, heard[1 - player], after.moves[-1]
-        facts["behind", *behind] = place(after.state)
-    for fact, value in facts.items():
-        before, first = told.setdefault(fact, (value, history))
-        if before != value:
+        view = rules.info_key(history.state, player).tolist()
+        here["knows", player, history.pasts[player], heard[player]] = view
+    for successor in successors:
+        edge = position, heard[1 - player], successor.moves[-1]
+        here["behind", *edge] = position_of(successor.state)
+    for fact, value in here.items():
+        expected, earlier = facts.setdefault(fact, (value, history))
+        if expected != value:
             raise GameError(
                 f"{rules.description.short_name}: Description.position_key and heard "
-                f"make no difference between the histories {list(first.moves)} and "
-                f"{list(history.moves)}, at {position}, but {before} and {value} "
-                "follow. Let them tell the two apart."
+                f"are equal for the histories {list(earlier.moves)} and "
+                f"{list(history.moves)}, at {position}, but {expected} and {value} "
+                "follow. Return different keys or answers for these histories."
             )
 
 
@@ -137,15 +180,15 @@ def _moves_from(rules: BoundRules, history: PlayedHistory) -> list[PlayedHistory
     moves = [(action, 1.0) for action in rules.legal_actions(history.state)]
     if player == CHANCE:
         moves = rules.chance_outcomes(history.state)
-    found = []
+    successors = []
     for action, prob in moves:
         state = history.state.copy()
         rules.apply_action(state, action)
         pasts = list(history.pasts)
         if player != CHANCE:
-            knows = tuple(rules.info_key(history.state, player).tolist())
-            pasts[player] = (*pasts[player], (knows, action))
-        found.append(
+            view = tuple(rules.info_key(history.state, player).tolist())
+            pasts[player] = (*pasts[player], (view, action))
+        successors.append(
             PlayedHistory(
                 (*history.moves, action),
                 state,
@@ -153,64 +196,75 @@ def _moves_from(rules: BoundRules, history: PlayedHistory) -> list[PlayedHistory
                 history.weight * prob,
             )
         )
-    return found
+    return successors
 
 
 def _entry(rules: BoundRules, history: PlayedHistory, player: int) -> tuple[Any, ...]:
-    """What a player did, and knows by deals."""
+    """A player's own past, and the information key in games with chance."""
     key: World = ()
     if rules.sizes.max_chance_moves:
         key = tuple(rules.info_key(history.state, player).tolist())
     return history.pasts[player], key
 
 
-def _check_world(rules: BoundRules, world: World, inside: list[PlayedHistory]) -> None:
-    """Raises GameError unless a world with these histories is as it must be."""
-    one = inside[0]
-    expected = _seen(rules, one, one)
-    for other in inside[1:]:
-        if (seen := _seen(rules, other, one)) != expected:
-            _refuse(rules, world, one, other, f"{expected} and {seen}")
+def _check_world(
+    rules: BoundRules, world: World, histories: list[PlayedHistory]
+) -> None:
+    """Checks the histories of one world.
+
+    Raises:
+        GameError: they contradict each other.
+    """
+    first = histories[0]
+    expected = _seen(rules, first, first)
+    for other in histories[1:]:
+        if (seen := _seen(rules, other, first)) != expected:
+            _refuse(rules, world, first, other, f"{expected} and {seen}")
     for player in (0, 1):
-        known: dict[Any, tuple[Any, PlayedHistory]] = {}
-        for history in inside:
-            found = _known(rules, history, player)
+        views: dict[Any, tuple[Any, PlayedHistory]] = {}
+        for history in histories:
+            view = _known(rules, history, player)
             entry = _entry(rules, history, player)
-            before, first = known.setdefault(entry, (found, history))
-            if before != found:
-                what = f"player {player} knows {before} and {found}, though "
-                what += "all own moves were the same"
-                _refuse(rules, world, first, history, what)
-    _check_product(rules, world, inside)
+            expected_view, earlier = views.setdefault(entry, (view, history))
+            if expected_view != view:
+                problem = f"player {player} knows {expected_view} and {view} after the "
+                problem += "same own moves"
+                _refuse(rules, world, earlier, history, problem)
+    _check_product(rules, world, histories)
 
 
 def _check_product(
-    rules: BoundRules, world: World, inside: list[PlayedHistory]
+    rules: BoundRules, world: World, histories: list[PlayedHistory]
 ) -> None:
-    """Raises GameError unless the weights of all pairs of entries are a product."""
+    """Checks that the probabilities of all pairs of entries are products.
+
+    Raises:
+        GameError: a pair of entries has another probability.
+    """
     pairs: dict[Any, float] = collections.defaultdict(float)
     sums: list[dict[Any, float]] = [collections.defaultdict(float) for _ in range(2)]
-    firsts: list[dict[Any, PlayedHistory]] = [{}, {}]
-    for history in inside:
+    examples: list[dict[Any, PlayedHistory]] = [{}, {}]
+    for history in histories:
         pair = _entry(rules, history, 0), _entry(rules, history, 1)
         pairs[pair] += history.weight
         for player in (0, 1):
             sums[player][pair[player]] += history.weight
-            firsts[player][pair[player]] = history
+            examples[player][pair[player]] = history
     total = sum(pairs.values())
-    for (one, row), (other, column) in itertools.product(*(x.items() for x in sums)):
-        if abs(pairs.get((one, other), 0.0) * total - row * column) > _OFF * total**2:
-            what = "player 0 does not have moved as in the one, while player 1 has as "
-            what += "in the other, with the product of the probabilities, so that "
-            what += "their secrets are not independent"
-            _refuse(rules, world, firsts[0][one], firsts[1][other], what)
+    for (mine, row), (theirs, column) in itertools.product(*(x.items() for x in sums)):
+        if abs(pairs.get((mine, theirs), 0.0) * total - row * column) > _OFF * total**2:
+            problem = (
+                "the moves of player 0 in the first and of player 1 in the second do "
+                "not occur together with the product of their probabilities"
+            )
+            _refuse(rules, world, examples[0][mine], examples[1][theirs], problem)
 
 
 def _seen(rules: BoundRules, history: PlayedHistory, other: PlayedHistory) -> str:
-    """What must be the same for all histories of a world, in words.
+    """A sentence that must be the same for all histories of a world.
 
-    Where returns depend on classes, it must be so that those of two classes are the
-    same in the state of any `other` history.
+    Where returns depend on classes, the returns of this history's classes are computed
+    in the state of the `other` history.
     """
     player = rules.acting(history.state)
     if player != TERMINAL:
@@ -221,17 +275,19 @@ def _seen(rules: BoundRules, history: PlayedHistory, other: PlayedHistory) -> st
     pays, classes = np.zeros(2 + SPARE), [_class(rules, history, p) for p in (0, 1)]
     description.class_returns(rules.settings, other.state, *classes, pays)
     if np.abs(pays[:2] - returns).max() > _OFF:
-        return f"class_returns gives {pays[:2].tolist()} in place of {returns}"
+        return f"class_returns gives {pays[:2].tolist()} instead of {returns}"
     return "the game ends"
 
 
 def _class(rules: BoundRules, history: PlayedHistory, player: int) -> int:
+    """The class of a player's entry at a terminal history."""
     return rules.description.leaf_class(rules.settings, history.state, player)
 
 
 def _known(rules: BoundRules, history: PlayedHistory, player: int) -> list[int]:
-    """What must be the same for all histories with an entry: what the player knows and
-    the class."""
+    """A player's information, and at the end the class: equal for all histories with
+    the same entry.
+    """
     key = rules.info_key(history.state, player).tolist()
     if rules.description.leaf_class is None or rules.acting(history.state) != TERMINAL:
         return key
@@ -239,10 +295,15 @@ def _known(rules: BoundRules, history: PlayedHistory, player: int) -> list[int]:
 
 
 def _refuse(
-    rules: BoundRules, world: World, one: PlayedHistory, other: PlayedHistory, what: str
+    rules: BoundRules,
+    world: World,
+    first: PlayedHistory,
+    second: PlayedHistory,
+    problem: str,
 ) -> None:
+    """Raises GameError for two histories that contradict each other."""
     raise GameError(
         f"{rules.description.short_name}: Description.world_key gives the histories "
-        f"{list(one.moves)} and {list(other.moves)} one world, {list(world)}, but "
-        f"{what}. Let the key tell them apart."
+        f"{list(first.moves)} and {list(second.moves)} one world, {list(world)}, but "
+        f"{problem}. Return different keys for these histories."
     )

@@ -1,4 +1,9 @@
-"""Reads the public trees of OpenSpiel's games of cards."""
+"""Reads the public trees of OpenSpiel's games of cards.
+
+The reader follows a pair of hands through the game. Nothing that it reads depends on
+the hands, with two exceptions: public cards must differ from the hands' cards, and
+showdowns are read with three pairs of hands, which player 0 wins, ties and loses.
+"""
 
 import itertools
 import math
@@ -25,23 +30,24 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError
 
 _MOST_NODES = 1_000_000
-"""More public nodes would take minutes to read."""
+"""Largest number of public nodes; more would take minutes to read."""
 
 _CHECKED = 40
-"""Pairs of hands whose showdown is looked at, to see whether strengths are right."""
+"""Number of hands whose showdown checks the strengths of a board."""
 
 _RANKS, _SUITS = "23456789TJQKA", "cdhs"  # of universal_poker
 
 
 def has_public_tree(game: pyspiel.Game) -> bool:
-    """Whether `read_public_tree` knows the kind of a game."""
+    """Whether `read_public_tree` knows this kind of game."""
     name, players = game.get_type().short_name, game.num_players()
     return hasattr(game, "public_tree") or (name in _STRENGTHS and players == 2)
 
 
 def needs_public_tree(game: pyspiel.Game) -> bool:
-    """Whether a game is to be taken by hands, whatever fits: it has a public tree, or
-    deals all pairs of hands at one chance node."""
+    """Whether a game is always played by hands: it has a method `public_tree`, or deals
+    all pairs of hands at one chance node.
+    """
     return hasattr(game, "public_tree") or (
         has_public_tree(game) and game.get_parameters().get("handReaches", "") != ""
     )
@@ -51,31 +57,32 @@ def read_public_tree(game: Any) -> PublicTree:
     """The public tree of a game.
 
     Args:
-        game: a game with a method `public_tree`, or kuhn_poker, leduc_poker,
+        game: a game with a method `public_tree`; or kuhn_poker, leduc_poker,
             universal_poker or python_one_card_poker for two players.
 
     Raises:
-        ValueError: chance does not deal the hands as a `PublicTree` has it.
-        GameError: the game does not play as its kind does.
+        ValueError: chance does not deal the hands as `PublicTree` requires.
+        GameError: a showdown contradicts the strengths of hands.
         MemoryBudgetError: there are too many public nodes.
     """
     if hasattr(game, "public_tree"):
         return game.public_tree()
-    return _Reading(game).public_tree()
+    return _Reader(game).public_tree()
 
 
 def _by_rank(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
+    """The only card."""
     return hands[:, 0]
 
 
 def _by_pair(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
-    """Leduc: a pair with the public card, else the higher rank. Suits are two."""
+    """Leduc poker, two suits: a pair with the public card, else the rank."""
     ranks = hands[:, 0] // 2
     return ranks + len(hands) * np.isin(ranks, np.array(board) // 2)
 
 
 def _by_five(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
-    """The best five of all cards, or as many as there are."""
+    """The best five of all cards, or all if there are fewer."""
     return strengths_with(hands, board, game.get_parameters()["numSuits"])
 
 
@@ -85,18 +92,20 @@ _STRENGTHS: dict[str, Callable[[pyspiel.Game, np.ndarray, list[int]], np.ndarray
     "python_one_card_poker": _by_rank,
     "universal_poker": _by_five,
 }
-"""The games that can be read, and how strong their hands are, `[H]`, at a board."""
+"""Per readable game, the function of (game, hands, board) that gives `[H]` strengths.
+"""
 
 
 class _HandDeals(NamedTuple):
     """How chance deals the private hands.
 
     Attributes:
-        deck: the cards that are not on the first board.
-        board: the first board.
-        hands: `[H, C]` the hands.
-        weights: `[2, H]`.
-        owners: who gets each card, one after the other; empty if one node deals all.
+        deck: cards that are not on the first board.
+        board: cards of the first board.
+        hands: `[H, C]` cards per hand.
+        weights: `[2, H]` weights of the hands.
+        owners: the player who gets each card, in order; empty if a single action deals
+            all cards.
     """
 
     deck: list[int]
@@ -106,7 +115,7 @@ class _HandDeals(NamedTuple):
     owners: list[int]
 
     def actions(self, first: int, second: int) -> list[int]:
-        """What deals these hands."""
+        """The actions of chance that deal two hands."""
         cards = [self.hands[first].tolist(), self.hands[second].tolist()]
         if not self.owners:  # OpenSpiel's numbers in base 52
             action = 0
@@ -117,7 +126,12 @@ class _HandDeals(NamedTuple):
 
 
 def _read_deals(game: pyspiel.Game) -> _HandDeals:
-    """Raises ValueError unless each pair without a common card is dealt alike."""
+    """How a game deals hands.
+
+    Raises:
+        ValueError: pairs of hands without a common card are not equally likely, or a
+            card is not private.
+    """
     parameters, state = game.get_parameters(), game.new_initial_state()
     if parameters.get("handReaches", ""):
         return _deals_of_reaches(parameters)
@@ -129,31 +143,33 @@ def _read_deals(game: pyspiel.Game) -> _HandDeals:
         is_even = all(abs(prob - uniform) < 1e-9 for prob in outcomes.values())
         if not is_even or sorted({*outcomes, *dealt}) != deck:
             raise ValueError(
-                "store='worlds' needs hands that chance deals from one deck, each pair "
-                f"without a common card alike. {brief(game)} deals otherwise (merged "
-                "suits, or weights). Use store='tree'."
+                f"store='worlds': {brief(game)} must deal hands from one deck, with "
+                "equal probability for all pairs without a common card (no merged "
+                "suits or weights). Use store='tree' instead."
             )
         cards = list(outcomes)
-        one, other = state.child(cards[0]), state.child(cards[-1])
-        seen = [
-            one.information_state_string(p) != other.information_state_string(p)
+        first_child, last_child = state.child(cards[0]), state.child(cards[-1])
+        is_seen = [
+            first_child.information_state_string(p)
+            != last_child.information_state_string(p)
             for p in (0, 1)
         ]
-        if sum(seen) != 1:
+        if sum(is_seen) != 1:
+            observers = "both players see" if all(is_seen) else "no player sees"
             raise ValueError(
-                f"store='worlds' needs hands that one player sees, but {brief(game)} "
-                f"deals a card that {'both' if all(seen) else 'no'} players see before "
-                "the first decision. Use store='tree'."
+                f"store='worlds': {brief(game)} deals a card that {observers} before "
+                "the first decision; expected cards seen by one player. Use "
+                "store='tree' instead."
             )
-        owners.append(seen.index(True))
+        owners.append(is_seen.index(True))
         dealt.append(cards[0])
-        state = one
+        state = first_child
     count = owners.count(0)
     if count != owners.count(1) or count not in (1, 2):
         raise ValueError(
-            "store='worlds' needs hands of one or two cards, the same number for both "
-            f"players, and {brief(game)} deals {count} and {owners.count(1)}. Use "
-            "store='tree'."
+            f"store='worlds': {brief(game)} deals {count} and {owners.count(1)} "
+            "cards to the players; expected one or two, the same number for both. Use "
+            "store='tree' instead."
         )
     hands = np.array([*itertools.combinations(deck, count)])
     text = str(parameters.get("boardCards", ""))
@@ -162,42 +178,56 @@ def _read_deals(game: pyspiel.Game) -> _HandDeals:
 
 
 def _cards_of(text: str, suits: int) -> list[int]:
+    """The cards of a text such as "4s8hTc"."""
     pairs = zip(text[::2], text[1::2], strict=True)
     return [suits * _RANKS.index(rank) + _SUITS.index(suit) for rank, suit in pairs]
 
 
 def _deals_of_reaches(parameters: dict[str, Any]) -> _HandDeals:
-    """The deals of universal_poker with `handReaches`, which are in the order 2s2h,
-    2s2d, ..., of cards 2s 2h 2d 2c 3s, while its cards are 2c 2d 2h 2s 3c."""
+    """The deals of universal_poker with `handReaches`."""
     reaches = np.array(parameters["handReaches"].split(), np.float64).reshape(2, -1)
     board = _cards_of(parameters["boardCards"], 4)
     deck = [card for card in range(52) if card not in board]
     pairs = np.array([*itertools.combinations(range(52), 2)])
-    hands = np.sort(pairs ^ 3, axis=1)  # which turns the suits around
+    # `handReaches` lists pairs of cards in the order 2s 2h 2d 2c 3s, while the game's
+    # cards are ordered 2c 2d 2h 2s 3c. XOR with 3 reverses the order of the suits.
+    hands = np.sort(pairs ^ 3, axis=1)
     fits = ~np.isin(hands, board).any(axis=1)
     return _HandDeals(deck, board, hands[fits], reaches[:, fits], [])
 
 
 class _Node:
-    """A node as far as it is read: the actions from the root to it, and so on."""
+    """A public node that is being read.
+
+    Attributes:
+        path: actions from the root, without the deals of hands.
+        board: public cards.
+        kind, player, first_child, num_children, chance: see `PublicTree`.
+        row: row of strengths of the board.
+        text: parts of the information-state string around the hand; empty if unknown.
+        pays: returns, see `PublicTree`.
+    """
 
     def __init__(self, path: list[int], board: list[int]) -> None:
         self.path, self.board = path, board
         self.kind, self.player, self.first_child, self.num_children = DECISION, 0, 0, 0
         self.chance, self.row = 1.0, 0
-        self.text: list[str] = []  # of an information state, around the hand
+        self.text: list[str] = []
         self.pays = np.zeros((3, 2))
 
 
 _Pairs = list[tuple[int, int]]
 
 
-class _Reading:
-    """A public tree being read.
+class _Reader:
+    """A public tree that is being read.
 
     Attributes:
-        nodes: those met, each after its parent.
-        boards: for each board, its row of strengths, and what `_look_at` found.
+        game: the game.
+        deals: deals of the hands.
+        nodes: nodes read so far, parents first.
+        boards: per board, the row of strengths, the strengths, and the pairs of hands
+            that `_compare_hands` returned.
     """
 
     def __init__(self, game: pyspiel.Game) -> None:
@@ -209,13 +239,15 @@ class _Reading:
         self._checked: set[int] = set()
 
     def public_tree(self) -> PublicTree:
-        """Reads all nodes.
+        """Reads all nodes, depth first.
 
-        Each pass of the loop reads one node, whose children come last in the list and
-        are read first.
+        Raises:
+            MemoryBudgetError: there are too many nodes or boards.
         """
         nodes, stack = self.nodes, [0]
         num_boards = self._num_boards()
+        # An iteration reads the node on top of the stack and pushes the children, which
+        # are at the end of `nodes`. The loop ends when the stack is empty.
         while stack:
             if max(len(nodes), num_boards) > _MOST_NODES:
                 raise MemoryBudgetError(
@@ -239,41 +271,43 @@ class _Reading:
             board=np.array(boards, np.uint64),
             chance=np.array([node.chance for node in nodes]),
             strength_row=np.array([node.row for node in nodes]),
-            strengths=np.array([one[1] for one in self.boards.values()], np.int32),
+            strengths=np.array([row[1] for row in self.boards.values()], np.int32),
             pays=np.array([node.pays for node in nodes]),
             info_state=self.info_state,
             history=self.history,
         )
 
     def _num_boards(self) -> int:
-        """How many boards there are where a history in which nobody folds ends."""
-        _, hands = self._look_at(self.deals.board)
-        state, found, count = self._state(0, hands[WINS]), 1, 0
+        """Number of boards at the end of a history without a fold."""
+        _, hands = self._compare_hands(self.deals.board)
+        state, num_boards, count = self._state(0, hands[WINS]), 1, 0
         left = len(self.deals.deck)
+        # A set of n cards is counted once, so the n-th card in a row divides by n.
         while not state.is_terminal():
             moves = state.legal_actions()
             if state.is_chance_node():
                 count += 1
-                found = found * left // count
+                num_boards = num_boards * left // count
                 left -= 1
             else:
                 count = 0
             state.apply_action(moves[min(1, len(moves) - 1)])
-        return found
+        return num_boards
 
     def _state(self, at: int, hands: tuple[int, int]) -> pyspiel.State:
-        """The state of a node, with these hands."""
+        """The state of a node with two hands."""
         return replayed(self.game, (*self.deals.actions(*hands), *self.nodes[at].path))
 
     def _fitting(self, cards: list[int]) -> np.ndarray:
-        """The hands that have none of some cards."""
+        """The hands that contain none of some cards."""
         return np.flatnonzero(~np.isin(self.deals.hands, cards).any(axis=1))
 
     def _read(self, at: int) -> None:
+        """Reads a node, and adds the children to the list."""
         node = self.nodes[at]
         key = tuple(sorted(node.board))
         if key not in self.boards:
-            self.boards[key] = len(self.boards), *self._look_at(node.board)
+            self.boards[key] = len(self.boards), *self._compare_hands(node.board)
         node.row, strength, hands = self.boards[key]
         state = self._state(at, hands[WINS])
         if state.is_terminal():
@@ -294,29 +328,33 @@ class _Reading:
                 at, [([action], node.board) for action in state.legal_actions()]
             )
 
-    def _look_at(self, board: list[int]) -> tuple[np.ndarray, _Pairs]:
-        """Finds how strong hands are at a board, and two that differ, two that tie.
+    def _compare_hands(self, board: list[int]) -> tuple[np.ndarray, _Pairs]:
+        """The strengths of hands at a board, and three pairs of hands: player 0 wins,
+        ties, loses.
 
-        Where there are none of a kind, others stand for them, since nothing is paid.
+        If no two hands tie (or differ), another pair replaces the missing pair; these
+        payoffs are never used.
         """
         hands = self.deals.hands
-        found = np.asarray(self._strength(self.game, hands, board))
+        strength = np.asarray(self._strength(self.game, hands, board))
         fits = self._fitting(board)
         pairs: dict[int, tuple[int, int]] = {}
-        for hand in fits[np.argsort(-found[fits], kind="stable")].tolist():
+        for hand in fits[np.argsort(-strength[fits], kind="stable")].tolist():
             others = self._fitting([*board, *hands[hand]])
-            for result, those in (
-                (WINS, others[found[others] < found[hand]]),
-                (TIES, others[found[others] == found[hand]]),
+            for result, matches in (
+                (WINS, others[strength[others] < strength[hand]]),
+                (TIES, others[strength[others] == strength[hand]]),
             ):
-                if len(those):
-                    pairs.setdefault(result, (hand, int(those[0])))
+                if len(matches):
+                    pairs.setdefault(result, (hand, int(matches[0])))
             if len(pairs) == 2:
                 break
         if not pairs:
-            raise ValueError(f"{brief(self.game)} has too few cards for two hands.")
+            raise ValueError(
+                f"{brief(self.game)} must have enough cards for two hands."
+            )
         first, second = wins = pairs.get(WINS, pairs.get(TIES, (0, 0)))
-        return found, [wins, pairs.get(TIES, wins), (second, first)]
+        return strength, [wins, pairs.get(TIES, wins), (second, first)]
 
     def _private(self, hand: int) -> str:
         """How universal_poker writes a private hand."""
@@ -326,12 +364,17 @@ class _Reading:
         return f"[Private: {''.join(names)}]"
 
     def _branch(self, at: int, edges: list[tuple[list[int], list[int]]]) -> None:
+        """Adds the children of a node."""
         node = self.nodes[at]
         node.first_child, node.num_children = len(self.nodes), len(edges)
         self.nodes += [_Node([*node.path, *edge], board) for edge, board in edges]
 
     def _read_deal(self, at: int, state: pyspiel.State) -> None:
-        """Cards that are dealt one after the other are one deal of a set."""
+        """Reads a deal of public cards. Consecutive cards form a single deal of a set.
+
+        Raises:
+            ValueError: the cards are not drawn uniformly.
+        """
         node, count = self.nodes[at], 0
         left = [card for card in self.deals.deck if card not in node.board]
         drawn = len(left) - 2 * self.deals.hands.shape[1]
@@ -340,9 +383,9 @@ class _Reading:
             even = all(abs(prob * len(outcomes) - 1) < 1e-9 for _, prob in outcomes)
             if not even or len(outcomes) != drawn - count:
                 raise ValueError(
-                    "store='worlds' needs public cards that are drawn evenly from "
-                    f"those that nobody holds, and {brief(self.game)} draws them "
-                    "otherwise. Use store='tree'."
+                    f"store='worlds': {brief(self.game)} must draw public cards with "
+                    "equal probability from the cards that nobody holds. Use "
+                    "store='tree' instead."
                 )
             state = state.child(outcomes[0][0])
             count += 1
@@ -352,21 +395,24 @@ class _Reading:
         for child in self.nodes[node.first_child :]:
             child.chance = 1 / math.comb(drawn, count)
 
-    def _check(self, at: int, found: np.ndarray) -> None:
-        """Raises GameError unless strengths say who wins a board's first showdown."""
+    def _check(self, at: int, strength: np.ndarray) -> None:
+        """Compares the strengths of hands with random showdowns at a node.
+
+        Raises:
+            GameError: a showdown contradicts the strengths.
+        """
         node, rng = self.nodes[at], np.random.default_rng(0)
         self._checked.add(node.row)
         fits, hands = self._fitting(node.board), self.deals.hands
         for hand in rng.choice(fits, min(_CHECKED, len(fits)), replace=False).tolist():
             other = int(rng.choice(self._fitting([*node.board, *hands[hand]])))
-            result = TIES - np.sign(found[hand] - found[other])
+            result = TIES - np.sign(strength[hand] - strength[other])
             pays = self._state(at, (hand, other)).returns()
             if (node.pays[result] != pays).any():
                 raise GameError(
-                    f"{brief(self.game)} pays {pays} where hands of the cards "
-                    f"{hands[[hand, other]].tolist()} meet the board "
-                    f"{node.board}, and not {node.pays[result].tolist()}, as the "
-                    "strengths of hands say."
+                    f"{brief(self.game)} pays {pays} for the hands "
+                    f"{hands[[hand, other]].tolist()} and the board {node.board}; "
+                    f"expected {node.pays[result].tolist()} by the strengths of hands."
                 )
 
     def info_state(self, at: int, hand: int) -> str:

@@ -1,4 +1,4 @@
-"""A walk as Python drives it: in slices, with a budget and a progress bar."""
+"""A walk as Python drives it: in slices, within a budget, with a progress bar."""
 
 import math
 from typing import Any, Self
@@ -28,30 +28,29 @@ _BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 
 class NoRoomError(Exception):
-    """A world has more "entries", or a player hears more "answers", than there is room
-    for."""
+    """The buffers of a walk are too small; the argument is "entries" or "answers"."""
 
 
 class SlicedWalk:
-    """A pass that is made in slices, between which Ctrl-C is noticed.
+    """A compiled walk that runs in slices, so that Ctrl-C is noticed between them.
 
     Attributes:
-        store: the infosets.
-        path: where the rules are asked.
-        functions: the game's, with those that tell of worlds, see `callable_rules`.
-        walk: where the pass is; `walk.gradient` is what it makes. `walk.noted` has the
-            histories of infosets, if they are wanted.
-        found: what it finds besides the infosets.
-        entries: for how many entries of a world there is room.
-        budget: holds the bytes of `found`; None if that does not grow.
-        called: what messages call the arrays of `found`.
-        by_rates: those that the budget counts with infosets and sequences.
+        store: infosets of the game.
+        path: state at which the rules are evaluated.
+        functions: the rules' functions, from `callable_rules`.
+        walk: the walk's stack, with `gradient` and the optional `noted` histories.
+        result: the record that the walk fills in addition to the infosets.
+        entries: number of entries per world that the buffers hold.
+        budget: budget for the bytes of `result`; None if `result` does not grow.
+        budget_label: name of these bytes in the budget.
+        counted_by_rates: arrays of `result` that the budget counts per infoset and per
+            sequence.
     """
 
     walk: Any
-    found: Any
-    called: str = ""
-    by_rates: tuple[str, ...] = ()
+    result: Any
+    budget_label: str = ""
+    counted_by_rates: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -61,73 +60,81 @@ class SlicedWalk:
         budget: Budget | None = None,
         **sizes: int,
     ) -> None:
-        """Stands at the root, and makes no gradients.
+        """Places the walk at the root. It finds infosets until `with_plan` is called.
 
         Args:
-            store, entries, budget: as in the attributes.
-            kind: of `walk`.
-            sizes: of its arrays, as for `new_record`.
+            store, entries, budget: see the attributes.
+            kind: class of `walk`.
+            sizes: sizes of the arrays of `walk`, as for `new_record`.
         """
         self.store, self.path = store, store.new_path(is_counted=False)
         self.functions = callable_rules(store.rules, with_worlds=True)
-        self.entries, self.budget, self._one = entries, budget, store.tree_of_node()
+        self.entries, self.budget, self._node = entries, budget, store.tree_of_node()
         sizes |= {"C": entries, "I": 0, "H": store.longest + 1, "S": 0}
         self.walk = new_record(kind, (), n=store.rules.sizes.state, **sizes)
         self.walk.next_edge[0], self.walk.at[ROOM] = -1, entries
 
-    def given(self, plan: np.ndarray, players: range) -> Self:
-        """Has the pass make gradients; returns itself.
+    def with_plan(self, plan: np.ndarray, players: range) -> Self:
+        """Makes the walk add gradients; returns the walk.
 
         Args:
-            plan: `[S]` all players' plans, which nobody may change before it is over.
-            players: who gets gradients.
+            plan: `[S]` plans of all players. Do not change them before the walk ends.
+            players: range of updated players.
         """
         self.walk = self.walk._replace(plan=plan, gradient=np.zeros_like(plan))
         self.walk.at[FIRST], self.walk.at[END] = players.start, players.stop
         return self
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
-        """A frame with the infosets met, one node, the walk, and other records."""
-        store, tree = self.store, self._one._replace(infosets=self.store.infosets)
+        """A frame of a node, the infosets, the walk, and further records."""
+        store, tree = self.store, self._node._replace(infosets=self.store.infosets)
         others = self.path, self.walk, *records
         return layout.frame_of(tree, store.game, store.known, *others)
 
     def follow(self) -> int:
-        """Makes one more slice, or as much of it as there is room for; returns a
-        status."""
+        """Runs a slice, or less if an array is full; returns a status."""
         raise NotImplementedError
 
     def share(self) -> float:
-        """The share that is over, as if neighbouring subtrees were equally large."""
+        """The finished share of the walk, assuming that sibling subtrees are equally
+        large.
+        """
         walk, share, part = self.walk, 0.0, 1.0
         level = walk.at[LEVEL]
         on_the_way = walk.num_edges[:level].tolist(), walk.next_edge[:level].tolist()
+        # A level splits the share of the subtree evenly among the edges. `after - 1`
+        # edges are finished; the walk is inside the next edge.
         for count, after in zip(*on_the_way, strict=True):
             part /= count
             share += part * (after - 1)
         return share
 
-    def outlook(self, share: float) -> str:
-        """What can be told of the end when a share is over."""
+    def forecast(self, share: float) -> str:
+        """A forecast of the final size, given the finished share; empty if unknown."""
         return ""
 
     @property
     def num_nodes(self) -> int:
-        """The nodes, or steps between worlds, touched so far."""
+        """Number of nodes, or of steps between worlds, visited so far."""
         raise NotImplementedError
 
     @property
     def gradient(self) -> np.ndarray:
-        """`[S]` the gradient as far as it has been made."""
+        """`[S]` the gradient accumulated so far."""
         return self.walk.gradient
 
     def rows(self) -> dict[str, tuple[int, int]]:
-        """Of arrays of `found` how many rows are used, and for how many there must be
-        room."""
+        """For arrays of `result`, the number of used rows and the number of rows needed
+        next.
+        """
         return {}
 
     def make_room(self) -> None:
-        """Makes room for what the next node or world may add."""
+        """Grows the store, the noted histories and the arrays of `result`.
+
+        Raises:
+            MemoryBudgetError: the arrays do not fit the budget.
+        """
         store, entries, sizes = self.store, self.entries, self.store.rules.sizes
         longest = len(sizes.key) + 1
         num_sequences = entries * sizes.num_actions
@@ -137,35 +144,37 @@ class SlicedWalk:
             resize(self.walk.noted, len(store.infosets))
         held, rows = 0, self.rows()
         for name, (_, needed) in rows.items():
-            array = getattr(self.found, name)
-            if name not in self.by_rates:
+            array = getattr(self.result, name)
+            if name not in self.counted_by_rates:
                 size = max(len(array), needed)
                 held += size * array.itemsize * math.prod(array.shape[1:])
         if self.budget is not None:
-            self.budget.hold(self.called, held)
+            self.budget.hold(self.budget_label, held)
+        # Memory is reserved in the budget before any array grows. A large growth maps
+        # fresh pages, which cost nothing until written; a small one resizes in place.
         for name, (used, needed) in rows.items():
-            array = getattr(self.found, name)
+            array = getattr(self.result, name)
             if needed > max(len(array), 2 * used):  # most of which takes no memory yet
                 larger = reserve(array, needed, used)
-                self.found = self.found._replace(**{name: larger})
+                self.result = self.result._replace(**{name: larger})
             elif needed > len(array):
                 resize(array, needed)
 
     def trim(self) -> None:
-        """Gives back the room that arrays have to spare."""
+        """Releases the unused capacity of all arrays."""
         self.store.trim()
         if len(self.walk.noted):
             resize(self.walk.noted, len(self.store.infosets))
         for name, (used, _) in self.rows().items():
-            resize(getattr(self.found, name), used)
+            resize(getattr(self.result, name), used)
 
     def go_on(self) -> bool:
-        """Makes one more slice; returns whether the pass is over.
+        """Runs another slice; returns whether the walk has ended.
 
         Raises:
-            MemoryBudgetError: what is found does not fit the budget.
-            GameError: the rules contradict themselves or what they declare.
-            NoRoomError: there must be room for more entries, or answers.
+            MemoryBudgetError: the lists do not fit the budget.
+            GameError: the rules contradict themselves or their declaration of worlds.
+            NoRoomError: the buffers are too small for a world.
         """
         while (status := self.follow()) == GROW:
             self.make_room()
@@ -176,18 +185,19 @@ class SlicedWalk:
         if status == NOT_SHARED:
             raise GameError(
                 f"{self.store.rules.description.short_name}: Description.world_key "
-                "gives one world to states that differ in who acts, or in what their "
-                "moves mean, or leaf_class is not between 0 and 63, or position_key or "
-                "heard is wrong. ms.check_game shows two histories on a smaller board."
+                "assigns one world to states that differ in the acting player or in "
+                "the effect of an action; or leaf_class is not in 0 to 63; or "
+                "position_key or heard is wrong. Run ms.check_game on a smaller board, "
+                "which shows two such histories."
             )
         return status == DONE
 
     def finish(self, what: str, *, with_histories: bool = False) -> Self:
-        """Goes on to the end, with a bar on a terminal; returns itself.
+        """Runs the walk to the end, with a progress bar on terminals; returns the walk.
 
         Args:
-            what: stands on the bar.
-            with_histories: whether to note a history to each infoset that is found.
+            what: title of the bar, before the game's name.
+            with_histories: whether to note one history per infoset.
         """
         resize(self.walk.noted, int(with_histories))
         bar = Bar(
@@ -201,5 +211,5 @@ class SlicedWalk:
         with bar:
             while not self.go_on():
                 bar.n = self.share()
-                bar.set_postfix_str(self.outlook(bar.n))
+                bar.set_postfix_str(self.forecast(bar.n))
         return self

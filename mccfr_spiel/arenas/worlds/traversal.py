@@ -1,4 +1,14 @@
-"""The depth-first loop that all walks over histories and worlds share."""
+"""The depth-first loop of all walks over histories and worlds, with helpers.
+
+A walk keeps a stack level per node or world on the path. Four steps define it:
+
+| step | does |
+|---|---|
+| `has_room` | checks that every array can hold the next node or world |
+| `enter` | finds the outgoing edges |
+| `go_along` | builds the node or world at the end of an edge |
+| `come_back` | finishes an edge after the subtree |
+"""
 
 from typing import Any, NamedTuple
 
@@ -13,29 +23,41 @@ from mccfr_spiel.kernels.stored import nothing
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 
 BYTE = np.dtype(np.int8)
+"""Type of the histories noted by walks over worlds."""
 
 MANY_ENTRIES, NOT_SHARED, OUT_OF_TIME, MANY_ANSWERS = range(50, 54)
-"""Statuses besides those of the kernels: a world has more entries or edges than there
-is room for; two entries do not fit each other, or a class is out of range; the pass is
-to go on; `heard` gives a number for which there is no room."""
+"""Statuses in addition to those of `kernels.tables`.
+
+MANY_ENTRIES: a world has more entries or edges than the buffers hold.
+NOT_SHARED: two entries contradict each other, or a class is out of range.
+OUT_OF_TIME: the slice is used up; call the walk again.
+MANY_ANSWERS: `heard` returned a number that has no column in the table.
+"""
 
 
 LEVEL, VISITED, ROOM, FIRST, END, NUM_AT = range(6)
-"""The first entries of `at` of each walk: the level where it is, -1 when it is over;
-how many nodes or worlds it has entered; for how many entries of a world there is room;
-the players who get gradients, from the first to the last but one."""
+"""Common entries of the array `at` of all walks.
+
+LEVEL: current stack level; -1 at the end of the walk.
+VISITED: number of nodes or worlds entered so far.
+ROOM: number of entries per world that the buffers hold.
+FIRST, END: half-open range of updated players; empty during a search.
+NUM_AT: number of entries that all walks share.
+"""
 
 
 class Scene(NamedTuple):
-    """All that the steps of a walk read and change.
+    """The records that the steps of a walk read and change.
 
     Attributes:
-        rules: as `callable_rules` gives them.
-        tree, game, known, path: as in walks over rules.
-        walk: where the walk is, by level. The next edge of a node or world is -1 until
-            it has been entered.
-        listed: what the walk lists.
-        kept: what it keeps of places, if it does.
+        rules: the addresses from `callable_rules`.
+        tree: one node, and the records of the infosets.
+        game: the game's declaration.
+        known: keys and actions of the infosets.
+        path: the state at which the rules are evaluated.
+        walk: the walk's stack. `next_edge` is -1 for a node or world not yet entered.
+        listed: the lists that the walk writes.
+        graph: the graph of positions; in walks without a graph, the same as `listed`.
     """
 
     rules: Any
@@ -45,53 +67,54 @@ class Scene(NamedTuple):
     path: played.Path
     walk: Any
     listed: Any
-    kept: Any
+    graph: Any
 
 
-def layout_of(walk: type, listed: type, *kept: type) -> Layout:
-    """What the frame of a walk holds."""
+def layout_of(walk: type, listed: type, *graph: type) -> Layout:
+    """The layout of a walk's frame."""
     return Layout(
-        TreeArrays, played.Game, played.Known, played.Path, walk, listed, *kept
+        TreeArrays, played.Game, played.Known, played.Path, walk, listed, *graph
     )
 
 
 def make_follow(
     layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = nothing
 ) -> Any:
-    """Makes `follow(frame, rules, most)`, which goes on with a walk until it is
-    over, or something stops it.
-
-    Each turn of the loop enters the node or world where the walk is, unless it has done
-    so, and then goes along its next edge or, if there is none, back to the one before.
+    """Makes the compiled loop `follow(frame, rules, limit)` of a walk.
 
     Args:
-        layout: of the frame.
-        has_room: (scene) -> whether all arrays have room for what is entered next.
-        enter: (scene, level) -> a status; finds the edges.
-        go_along: (scene, level, edge) -> a status, and whether the walk goes on there.
-        come_back: (scene, level), which is -1 at the end.
+        layout: layout of the frame.
+        has_room: (scene) -> whether all arrays have room for the next node or world.
+        enter: (scene, level) -> status; writes `next_edge` and `num_edges`.
+        go_along: (scene, level, edge) -> status, and whether to descend along the edge.
+        come_back: (scene, level); called after a subtree, with level -1 at the end.
 
     Returns:
-        A function of a frame, what `callable_rules` gives, and how many nodes or worlds
-        there may be before the walk is `OUT_OF_TIME`. It returns that, DONE, GROW if
-        there must be more room first, another status of this file, or BROKEN + one of
-        rules/kernel.py.
+        A function that continues the walk until it ends, a step fails, or `at[VISITED]`
+        reaches `limit`. It returns DONE, GROW if an array must grow first, a status of
+        this file, or BROKEN plus a code of rules/kernel.py. After GROW and OUT_OF_TIME
+        the same call resumes the walk.
     """
     views = layout.viewer()
-    walk_kind, listed_kind, kept_kind = *layout.kinds[4:6], layout.kinds[-1]
+    walk_kind, listed_kind, graph_kind = *layout.kinds[4:6], layout.kinds[-1]
 
     @jit(nogil=True, views_only=True)
-    def follow(frame, rules, most):
+    def follow(frame, rules, limit):
         tree, game = views(frame, TreeArrays), views(frame, played.Game)
         known, path = views(frame, played.Known), views(frame, played.Path)
         walk, listed = views(frame, walk_kind), views(frame, listed_kind)
-        kept = views(frame, kept_kind)
-        scene = Scene(rules, tree, game, known, path, walk, listed, kept)
+        graph = views(frame, graph_kind)
+        scene = Scene(rules, tree, game, known, path, walk, listed, graph)
         level, status = walk.at[LEVEL], np.int64(DONE)
+        # Invariant: levels below `level` have been entered, and `next_edge` counts the
+        # edges already taken there. An iteration enters the current node or world if
+        # that is pending, then either descends along an untaken edge or returns to the
+        # level above. The walk ends when it returns from level 0. All positions live in
+        # `walk`, so that a new call resumes exactly here.
         while level >= 0:
             walk.at[LEVEL] = level
             if walk.next_edge[level] < 0:
-                if walk.at[VISITED] >= most:
+                if walk.at[VISITED] >= limit:
                     return np.int64(OUT_OF_TIME)
                 if not has_room(scene):
                     return np.int64(GROW)
@@ -102,10 +125,10 @@ def make_follow(
             edge = walk.next_edge[level]
             if edge < walk.num_edges[level]:
                 walk.next_edge[level] = edge + 1
-                status, goes_on = go_along(scene, level, edge)
+                status, descends = go_along(scene, level, edge)
                 if status != DONE:
                     return status
-                if goes_on:
+                if descends:
                     level += 1
                     walk.next_edge[level] = -1
             else:
@@ -125,7 +148,9 @@ _ONES = np.int64(0x0101010101010101)
 
 @inlined
 def num_bits(actions):
-    """The size of a set of less than 63 actions."""
+    """The number of bits of a set of fewer than 63 actions."""
+    # Adds neighbouring bits, then pairs, then nibbles; the product sums up the bytes
+    # (Warren, Hacker's Delight, section 5-1).
     pairs, nibbles, bytes_ = _BITS
     actions -= (actions >> 1) & pairs
     actions = (actions & nibbles) + ((actions >> 2) & nibbles)
@@ -133,16 +158,22 @@ def num_bits(actions):
 
 
 @inlined
-def sequence_at(spots, entry, bit):
-    """The sequence of an action, a set of one, at an entry's infoset, of which there
-    are the set of actions and the first sequence."""
-    return spots[entry, 1] + num_bits(spots[entry, 0] & (bit - 1))
+def sequence_at(options, entry, bit):
+    """The sequence of an action at an entry's infoset.
+
+    Args:
+        options: `[n, 2]` per entry, the set of legal actions and the first sequence.
+        entry: row of `options`.
+        bit: the action as a set with a single bit.
+    """
+    # Actions ascend with their sequences, so the legal actions below this one count the
+    # sequences before it.
+    return options[entry, 1] + num_bits(options[entry, 0] & (bit - 1))
 
 
 @inlined
 def has_room(scene):
-    """Whether the infosets of as many more entries as there is room for fit all arrays
-    of a store."""
+    """Whether the store has room for the infosets of ROOM more entries."""
     known, entries = scene.known, scene.walk.at[ROOM]
     sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
     infosets = scene.tree.infosets
@@ -152,10 +183,14 @@ def has_room(scene):
 
 @inlined
 def meet(scene, player):
-    """Finds the infoset of a player where the path is, or adds it; returns a status,
-    how many moves there are, and the infoset, -1 for chance."""
+    """Finds or adds the infoset of the acting player at the state of the path.
+
+    Returns:
+        A status, the number of moves, and the infoset (-1 at a chance node).
+    """
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
+    # Nothing is pushed on a stack of nodes, so any number of moves is accepted.
     room = np.int64(1) << 40
     nodes = played.nodes_of(scene.tree, scene.game, known, path, scene.rules)
     status, moves = played.arrive(nodes, 0, player, room)
@@ -169,7 +204,7 @@ def meet(scene, player):
 
 @inlined
 def as_set(path, count):
-    """The moves of the path as a set."""
+    """The first `count` moves of the path as a bit set."""
     moves = np.int64(0)
     for k in range(count):
         moves |= np.int64(1) << path.moves[k]
@@ -178,15 +213,15 @@ def as_set(path, count):
 
 @inlined
 def replay(scene, first, second, owners):
-    """Puts the path where the own moves and deals of both players meet.
+    """Moves the path to the history in which two entries meet.
 
     Args:
-        scene: of a walk whose `start` is the first state.
-        first, second: what player 0 and player 1 have done, and were dealt, in order.
-        owners: who sees each deal.
+        scene: scene of a walk whose `start` is the initial state.
+        first, second: moves and private deals of player 0 and of player 1, in order.
+        owners: the player who sees each private deal, in order.
 
     Returns:
-        Whether the two fit each other, as they do if the declaration is right.
+        Whether the entries fit each other. They always do if the declaration is right.
     """
     rules, game, path = scene.rules, scene.game, scene.path
     if len(first) + len(second) > len(path.history) - 2:
@@ -195,6 +230,9 @@ def replay(scene, first, second, owners):
         path.state[k] = scene.walk.start[k]
     path.position[played.NUM_MOVES] = 0
     of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
+    # The rules decide whose turn it is. An iteration consumes a move of that player, or
+    # a deal to the owner. The loop ends when both lists are used up, or at a state that
+    # matches neither list.
     while of_first < len(first) or of_second < len(second):
         acting = played.who_acts(rules, game, path)
         if acting == CHANCE_NODE and deals < len(owners):

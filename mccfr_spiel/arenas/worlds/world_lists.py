@@ -1,4 +1,14 @@
-"""Worlds and leaves of a game as lists, and the gradients that passes over them add."""
+"""Lists of worlds or of leaves, and the gradients that passes over them add.
+
+| list | content | returns depend on |
+|---|---|---|
+| `Worlds` | edges between worlds, each with the mover's *steps* | the world |
+| `Leaves` | terminal worlds, each with both players' entries | two *classes* |
+
+A step is the sequence of one entry along an edge. A class is a small number that
+summarizes an entry, such as the number of its dice that match the bid. A pass reads the
+list once from front to back.
+"""
 
 from typing import Annotated, NamedTuple
 
@@ -9,25 +19,25 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG
 
 MOST_ACTIONS = 62
-"""The actions of a world are a set of bits."""
+"""Largest number of actions, because sets of actions are bits of one integer."""
 
 MOST_CLASSES = 64
-"""The classes of one player's entries at a leaf."""
+"""Largest number of classes per player at a leaf."""
 
 
 class Worlds(NamedTuple):
-    """The worlds of a game, depth first; those where the game ends are edges only.
+    """The worlds of a game in depth-first order. Terminal worlds appear as edges only.
 
-    An edge's steps are the mover's sequences along it.
+    Shapes: T steps, E edges, W worlds.
 
     Attributes:
-        steps: sequences along the edges.
-        lengths: how many steps an edge has.
-        ends: whether the game ends there.
-        returns: the returns if it does.
-        actors: who acts at a world.
-        edges: how many edges it has.
-        height: the most worlds on a path.
+        steps: the mover's sequences along the edges, edge after edge.
+        lengths: number of steps per edge.
+        ends: whether an edge ends the game.
+        returns: returns of both players for edges that end the game; else zero.
+        actors: acting player per world.
+        edges: number of edges per world.
+        height: largest number of worlds on a path.
     """
 
     steps: Annotated[np.ndarray, Entry(INT, "[T]")]
@@ -40,28 +50,29 @@ class Worlds(NamedTuple):
 
     @property
     def num_worlds(self) -> int:
-        """How many worlds are kept."""
+        """Number of listed worlds."""
         return len(self.edges)
 
     @property
     def payoffs(self) -> np.ndarray:
-        """`[N, 2]` the returns that there are, each once."""
+        """`[N, 2]` the distinct returns."""
         return np.unique(self.returns[self.ends > 0], axis=0)
 
 
 class Leaves(NamedTuple):
-    """The worlds where a game ends. Z is how many, T how many entries they have.
+    """The worlds where a game ends.
 
-    Of each world player 0's entries come first, and of its pairs of classes those of
-    player 0's first class.
+    Shapes: Z worlds, T entries, R pairs of classes. The entries of player 0 precede
+    those of player 1. Pairs of classes are ordered by player 0's class, then by player
+    1's.
 
     Attributes:
-        steps: the last sequences of the entries.
-        classes: the classes of the entries.
-        weights: how chance deals the entries.
-        lengths: the players' entries there.
-        sizes: one more than their classes.
-        returns: what pairs of classes pay.
+        steps: last sequence per entry.
+        classes: class per entry.
+        weights: probability of the deals that each entry has seen.
+        lengths: number of entries per player per world.
+        sizes: number of classes per player per world.
+        returns: returns of both players per pair of classes.
     """
 
     steps: Annotated[np.ndarray, Entry(INT, "[T]")]
@@ -73,12 +84,12 @@ class Leaves(NamedTuple):
 
     @property
     def num_worlds(self) -> int:
-        """How many worlds are kept."""
+        """Number of listed worlds."""
         return len(self.lengths)
 
     @property
     def payoffs(self) -> np.ndarray:
-        """`[N, 2]` the returns that there are, each once."""
+        """`[N, 2]` the distinct returns."""
         return np.unique(self.returns, axis=0)
 
 
@@ -86,6 +97,7 @@ class Leaves(NamedTuple):
 def sum_of(plan, steps, begin, length):
     """The sum of a plan over the steps of an edge."""
     total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
+    # Unsigned indices spare the check for negative ones, see `kernels.passes.add_rows`.
     while k < stop:  # unsigned, see `kernels.passes.add_rows`
         total += plan[np.uint64(steps[k])]
         k += np.uint64(1)
@@ -94,7 +106,7 @@ def sum_of(plan, steps, begin, length):
 
 @inlined
 def pay(gradient, steps, begin, length, value):
-    """Adds a value at all steps of an edge."""
+    """Adds a value to a gradient at all steps of an edge."""
     k, stop = np.uint64(begin), np.uint64(begin + length)
     while k < stop:
         gradient[np.uint64(steps[k])] += value
@@ -105,35 +117,38 @@ def pay(gradient, steps, begin, length, value):
 def add_gradient(
     worlds: Worlds, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Adds a player's utility gradient at the leaves, given the other's plan `[S]`.
+    """Adds a player's utility gradient `[S]` at the leaves, given the plans `[S]`.
 
-    Down to each world it carries the other player's *reach*: the sum of the plan over
-    the steps of the last edge along which the other moved. What the leaves below pay is
-    *owed* to the player's last sequences. It is paid to each of them once, on the way
-    back over their edge.
-
-    Each pass of the loop is at one world. It enters the world and reads the edges that
-    end the game, if it has not done so; then it goes along the next edge or, if there
-    is none, back to the world before. `where` has, by level, where the steps of each
-    edge begin.
+    The *reach* of a world is the sum of the opponent's plan over the steps of the last
+    edge along which the opponent moved. The value *owed* at a world is the sum over the
+    terminal edges below it that has not yet been paid to a sequence of the player. It
+    is the same for all entries of the player, and every entry receives it once, when
+    the pass returns over their last edge.
     """
     steps, lengths, ends, returns, actors, edges, heights = worlds
     height = heights[0] + 1
-    where = np.zeros((height, MOST_ACTIONS), np.int64)
-    first, here = np.zeros(height, np.int64), np.zeros(height, np.int64)
+    step_starts = np.zeros((height, MOST_ACTIONS), np.int64)
+    first, next_edge = np.zeros(height, np.int64), np.zeros(height, np.int64)
     stop, is_mine = np.zeros(height, np.int64), np.zeros(height, np.bool_)
     reach, owed = np.ones(height), np.zeros(height)
-    world, edge, at, level, enters = 0, 0, 0, 0, True
+    world, edge, at, level, is_new = 0, 0, 0, 0, True
+    # Invariant: `world`, `edge` and `at` are the numbers of worlds, edges and steps
+    # read so far, since lists are in the order of the walk. `step_starts` holds, per
+    # level, the first step of each edge, because a world's edges are stored together
+    # but entered separately. An iteration enters a new world and pays its terminal
+    # edges, then descends along an edge that continues the game, or returns to the
+    # level above and passes on the owed value. The pass ends when it returns from the
+    # root, where the rest belongs to the empty sequence.
     while True:
-        if enters:
-            enters = False
-            first[level] = here[level] = edge
+        if is_new:
+            is_new = False
+            first[level] = next_edge[level] = edge
             stop[level] = edge + np.int64(edges[world])
             is_mine[level] = actors[world] == player
             owed[level] = 0.0
             world += 1
             while edge < stop[level]:
-                where[level, edge - first[level]] = at
+                step_starts[level, edge - first[level]] = at
                 paid = returns[edge, player]
                 if ends[edge] and paid != 0.0:
                     if is_mine[level]:
@@ -143,28 +158,28 @@ def add_gradient(
                         owed[level] += paid * sum_of(plan, steps, at, lengths[edge])
                 at += lengths[edge]
                 edge += 1
-        while here[level] < stop[level] and ends[here[level]]:
-            here[level] += 1
-        if here[level] < stop[level]:
-            along, below = here[level], reach[level]
+        while next_edge[level] < stop[level] and ends[next_edge[level]]:
+            next_edge[level] += 1
+        if next_edge[level] < stop[level]:
+            along, below = next_edge[level], reach[level]
             if not is_mine[level]:
-                begin = where[level, along - first[level]]
+                begin = step_starts[level, along - first[level]]
                 below = sum_of(plan, steps, begin, lengths[along])
             level += 1
             reach[level] = below
-            enters = True
+            is_new = True
             continue
         below = owed[level]
         if level == 0:
             gradient[player] += below
             return
         level -= 1
-        along = here[level]
-        here[level] += 1
+        along = next_edge[level]
+        next_edge[level] += 1
         if not is_mine[level]:
             owed[level] += below
         elif below != 0.0:
-            begin = where[level, along - first[level]]
+            begin = step_starts[level, along - first[level]]
             pay(gradient, steps, begin, lengths[along], below)
 
 
@@ -172,15 +187,21 @@ def add_gradient(
 def add_leaf_gradient(
     leaves: Leaves, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """As `add_gradient`: at each leaf the other player's entries are summed by class,
-    then each of the player's own gets what its class is paid for these sums."""
+    """As `add_gradient`, for a list of leaves.
+
+    At each leaf the opponent's reach is summed by class; each own entry then receives
+    the sum over these classes of reach times return.
+    """
     reach, pays = np.zeros(MOST_CLASSES), np.zeros(MOST_CLASSES)
     at, row = 0, 0
+    # An iteration handles a leaf: `at` is the first entry and `row` the first pair of
+    # classes. Per leaf this costs the number of entries plus the number of pairs of
+    # classes, instead of the number of pairs of entries.
     for leaf in range(len(leaves.lengths)):
         num_first = np.int64(leaves.lengths[leaf, 0])
-        middle, end = at + num_first, at + num_first + leaves.lengths[leaf, 1]
+        boundary, end = at + num_first, at + num_first + leaves.lengths[leaf, 1]
         num_rows, num_columns = leaves.sizes[leaf, 0], leaves.sizes[leaf, 1]
-        own, others = (at, middle), (middle, end)
+        own, others = (at, boundary), (boundary, end)
         if player == 1:
             own, others = others, own
         reach[:], pays[:] = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The loop over iterations for lists of worlds, leaves or hands."""
+"""The loop over a solver's iterations for lists of worlds, leaves or hands."""
 
 from typing import Any
 
@@ -17,15 +17,17 @@ from mccfr_spiel.kernels.tables import LAYOUT, Passes, Tables, Task, tree_in
 from mccfr_spiel.kernels.teams import share
 
 AnyWorlds = Worlds | Leaves | Hands
-"""What may be found of a game."""
+"""Lists from which a pass can compute gradients."""
 
 LAYOUTS: dict[type, Layout] = {
     kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
 }
-"""What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
+"""Layout of the frame of `make_world_iterate` per kind of list. The `Passes` record has
+no rows.
+"""
 
 ACROSS = 2
-"""The way in which a pass delivers gradients; see `kernels.passes.WAY` for the others.
+"""Direction of a pass that delivers gradients; see `kernels.passes.WAY` for the others.
 """
 
 GRADIENTS: dict[type, Any] = {
@@ -33,17 +35,17 @@ GRADIENTS: dict[type, Any] = {
     Leaves: add_leaf_gradient,
     Hands: add_hand_gradient,
 }
-"""What adds a gradient, by what was found of a game."""
+"""The function that adds a gradient, per kind of list."""
 
 
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
-    """Makes the loop of `kernels.passes.make_loop` for passes over worlds, which
-    deliver the gradient. The nodes that an update touches are the steps.
+    """Makes the loop of `kernels.passes.make_loop` for gradients from lists of worlds.
+    An update counts every step of the lists as a touched node.
 
     Args:
-        rule: the local rule.
-        kind: of what was found, a key of LAYOUTS.
+        rule: the minimizer's rule.
+        kind: kind of the lists, a key of LAYOUTS.
     """
     views, add, has_blocks = LAYOUTS[kind].viewer(), GRADIENTS[kind], kind is Hands
     looks_ahead, move = rule.looks_ahead, make_piece(rule, has_rows=False)
@@ -57,15 +59,17 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
             move(frame, desk, piece)
 
     @inlined
-    def share_pieces(frame, desk, first, end):  # `share` needs one without records
+    def share_pieces(frame, desk, first, end):
+        # `share` calls functions of a frame only, hence the direction is part of
+        # `desk`.
         desk[WAY] = ACROSS
         share(do_piece, frame, desk, first, end)
 
     @inlined
     def deliver(frame, desk, tables, first, end):
         passes, task = views(frame, Passes), views(frame, Task)
-        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-        share_pieces(frame, desk, first * each, end * each)
+        num_blocks = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+        share_pieces(frame, desk, first * num_blocks, end * num_blocks)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):

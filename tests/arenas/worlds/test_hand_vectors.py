@@ -215,7 +215,7 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
         ms.Solver(full, ms.CFR)
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
     monkeypatch.setattr(public_tree_reader, "_STRENGTHS", wrong)
-    with pytest.raises(GameError, match="as the strengths of hands say"):
+    with pytest.raises(GameError, match="by the strengths of hands"):
         complete_table("kuhn_poker", store="worlds")
 
 

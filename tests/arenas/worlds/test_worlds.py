@@ -16,12 +16,12 @@ from mccfr_spiel.arenas.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.world_arenas import WorldArena
-from mccfr_spiel.arenas.worlds import finding, place_walk, world_walks
+from mccfr_spiel.arenas.worlds import finding, graph_walk, world_walks
 from mccfr_spiel.arenas.worlds.finding import find_worlds
 from mccfr_spiel.arenas.worlds.independence import check_independence
-from mccfr_spiel.arenas.worlds.places import Places
+from mccfr_spiel.arenas.worlds.position_graph import PositionGraph
 from mccfr_spiel.arenas.worlds.world_lists import Leaves
-from mccfr_spiel.arenas.worlds.world_walks import PlaceWalk
+from mccfr_spiel.arenas.worlds.world_walks import GraphWalk
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
@@ -192,14 +192,14 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     first = complete_table(game, store="worlds")
-    monkeypatch.setattr(finding, "_find_places", None)
+    monkeypatch.setattr(finding, "_find_by_positions", None)
     assert complete_table(str(game), store="worlds").worlds is first.worlds
 
 
 def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(world_walks, "_PLACES_OF_SLICE", 1)
-    monkeypatch.setattr(finding, "_kept", {})
-    follow, shares = place_walk.follow_worlds, []
+    monkeypatch.setattr(world_walks, "_WORLDS_PER_SLICE", 1)
+    monkeypatch.setattr(finding, "_cache", {})
+    follow, shares = graph_walk.follow_worlds, []
     budget = Budget("1GB")
     left = budget.left
 
@@ -208,14 +208,14 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
             raise KeyboardInterrupt
         return follow(frame, rules, most)
 
-    monkeypatch.setattr(place_walk, "follow_worlds", stopped)
+    monkeypatch.setattr(graph_walk, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
         complete_table(LARGER, budget, store="worlds")
     assert budget.left == left
-    monkeypatch.setattr(place_walk, "follow_worlds", follow)
-    tell = PlaceWalk.share
+    monkeypatch.setattr(graph_walk, "follow_worlds", follow)
+    tell = GraphWalk.share
     monkeypatch.setattr(
-        PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
+        GraphWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
     )
     assert complete_table(LARGER, budget, store="worlds").num_infosets > 0
     shares = shares[: len(shares) // 2]  # behind which the worlds are listed
@@ -227,8 +227,8 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
 @pytest.fixture(params=GAMES[:3])
 def again(request, monkeypatch):
     """A game whose worlds are made again by each pass, as if lists did not fit."""
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
-    monkeypatch.setattr(finding, "_kept", {})
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.0)
+    monkeypatch.setattr(finding, "_cache", {})
     return load_game(request.param)
 
 
@@ -245,7 +245,7 @@ ABRUPT = "python_dark_hex(num_rows=2,num_cols=3,abrupt=true)"
 )
 def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
     tree, whole = complete_table(again, store="worlds"), GameTree(again).expand_all()
-    assert isinstance(tree.worlds, Places)
+    assert isinstance(tree.worlds, PositionGraph)
     policy = random_policy(again, kind)
     passes = [full_pass(tree), full_pass(whole)]
     vectors = [policy_vector(one.table, policy) for one in passes]
@@ -277,17 +277,17 @@ def test_solvers_on_worlds_made_again_go_the_way_of_those_on_lists(
     again, algorithm, monkeypatch, tmp_path
 ):
     one = broken_ties(again, algorithm, "worlds")
-    assert isinstance(one.tree.worlds, Places)
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.5)
-    monkeypatch.setattr(finding, "_kept", {})
+    assert isinstance(one.tree.worlds, PositionGraph)
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.5)
+    monkeypatch.setattr(finding, "_cache", {})
     other = broken_ties(again, algorithm, "worlds")
     for solver in (one, other):
         solver.iterate(4)
     one.save(tmp_path / "solver")
     assert one.average_vector() == pytest.approx(other.average_vector(), abs=1e-9)
     one.iterate(3)
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
-    monkeypatch.setattr(finding, "_kept", {})
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.0)
+    monkeypatch.setattr(finding, "_cache", {})
     resumed = ms.Solver.load(tmp_path / "solver")
     resumed.iterate(3)
     assert (resumed.average_vector() == one.average_vector()).all()
