@@ -35,6 +35,7 @@ Games of cards:
 
     public_tree.py         the public tree as plain data
     public_tree_reader.py  reads it from OpenSpiel's games
+    hand_deals.py          how chance deals the private hands
     hand_strength.py       strengths of hands
     hand_boards.py         the hands of each board
     hand_lists.py          infosets and lists of a public tree

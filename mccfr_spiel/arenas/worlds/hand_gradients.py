@@ -33,6 +33,7 @@ FIRST: first sequence of the opponent.
 STRIDE: distance between the sequences of consecutive infosets.
 ROW: start of the opponent's row in `offsets`.
 IS_SHOWDOWN: whether strengths are compared.
+GROUP_SIZE: number of columns.
 """
 
 _CANCELLED = 1e-6

@@ -47,7 +47,7 @@ class HandInfosets(NamedTuple):
         records: `[I]` of dtype INFOSET, decision by decision.
         actions: `[S]` action per sequence.
         first: `[N]` first infoset per decision; at other nodes, of the next decision.
-        members: per row of `Hands.offsets`, the hands with an infoset of their own, in
+        members: per row of `Boards.offsets`, the hands with an infoset of their own, in
             order.
         rows: `[N]` row of the acting player per decision.
         hands: lists for passes.

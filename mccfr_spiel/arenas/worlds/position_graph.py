@@ -1,15 +1,16 @@
 """The graph of positions of a game, which allows walks over worlds without the rules.
 
 The successors of a world depend on little: on its *position*, such as the board and the
-player to move. A *node* of the graph is a position together with the last answers that
-both players have heard. A game with a billion worlds may have only thousands of nodes.
-A node lists private moves, and edges: sets of actions that lead to the same node. The
-worlds of the game are the paths of this graph, with a list of entries at each step.
+player to move. A *node* of the graph is a position together with the *answers* of both
+players: what each has heard since the own last move, as a number (`Description.heard`).
+A game with a billion worlds may have only thousands of nodes. A node lists private
+moves, and edges: sets of actions that lead to the same node. The worlds of the game are
+the paths of this graph, with a list of entries at each step.
 
 A walk (graph_walk.py) keeps the last sequence of every entry. At a node the infoset of
-an entry is read from a table, by its last sequence and the answer just heard. An edge
-turns these infosets into the entries of the next world. The rules are asked only about
-sequences and actions met for the first time.
+an entry is read from a table, by last sequence and answer. An edge turns these infosets
+into the entries of the next world. The rules are asked only about sequences and actions
+met for the first time.
 """
 
 from typing import Annotated, NamedTuple
@@ -76,10 +77,11 @@ ACTOR, NUM_EDGES, LAST_HEARD, PRIVATE, PRIVATE_HEARD, EXPLORED, NUM_NODE_COLUMNS
 
 ACTOR: the acting player, or TERMINAL.
 NUM_EDGES: number of edges.
-LAST_HEARD: the answer that the acting player has heard last.
+LAST_HEARD: the answer of the acting player.
 PRIVATE: set of private moves, which stay in the same world.
-PRIVATE_HEARD: the answer that a private move gives.
+PRIVATE_HEARD: the mover's answer after a private move.
 EXPLORED: set of actions whose effect is known.
+NUM_NODE_COLUMNS: number of columns.
 """
 
 NUM_NODES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HEIGHT, NUM_COUNTS = range(6)
@@ -203,8 +205,8 @@ def find_infoset(scene, level, player, sequence, heard):
 
 @inlined
 def write_key(scene):
-    """Writes the key of the path's node: position, and last answers of both players.
-    Returns a status and the length.
+    """Writes the key of the path's node: position and answers of both players. Returns
+    a status and the length.
     """
     walk, graph, game, state = scene.walk, scene.graph, scene.game, scene.path.state
     arguments = game.settings, state, walk.key

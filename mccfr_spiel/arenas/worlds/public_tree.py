@@ -68,9 +68,9 @@ class PublicTree(NamedTuple):
         history: (node, hand) -> OpenSpiel's actions of chance and players, in order,
             that lead to a state of this infoset with positive probability. The other
             player may get any compatible hand.
-        orbits: None, or node -> `[H]` the representative per hand there, whose infoset
-            it shares: the hand itself, or one that suit exchanges make of it. All hands
-            of an orbit must have equal weights and equal strings.
+        orbits: None, or node -> `[H]` representative per hand, with which it shares an
+            infoset: the hand itself or an image under exchanges of suits. All hands of
+            an orbit must have equal weights and equal strings.
         locate: None, or string -> (node, hand), the inverse of `info_state` for
             representative hands. For strings of no infoset it raises ValueError or
             returns any pair. No two nodes may share a string.

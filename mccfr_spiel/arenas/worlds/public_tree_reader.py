@@ -8,13 +8,14 @@ showdowns are read with three pairs of hands, which player 0 wins, ties and lose
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.rules.game import replayed
+from mccfr_spiel.arenas.worlds.hand_deals import RANKS, SUITS, read_deals
 from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import (
     DEAL,
@@ -34,8 +35,6 @@ _MOST_NODES = 1_000_000
 
 _CHECKED = 40
 """Number of hands whose showdown checks the strengths of a board."""
-
-_RANKS, _SUITS = "23456789TJQKA", "cdhs"  # of universal_poker
 
 
 def has_public_tree(game: pyspiel.Game) -> bool:
@@ -96,106 +95,6 @@ _STRENGTHS: dict[str, Callable[[pyspiel.Game, np.ndarray, list[int]], np.ndarray
 """
 
 
-class _HandDeals(NamedTuple):
-    """How chance deals the private hands.
-
-    Attributes:
-        deck: cards that are not on the first board.
-        board: cards of the first board.
-        hands: `[H, C]` cards per hand.
-        weights: `[2, H]` weights of the hands.
-        owners: the player who gets each card, in order; empty if a single action deals
-            all cards.
-    """
-
-    deck: list[int]
-    board: list[int]
-    hands: np.ndarray
-    weights: np.ndarray
-    owners: list[int]
-
-    def actions(self, first: int, second: int) -> list[int]:
-        """The actions of chance that deal two hands."""
-        cards = [self.hands[first].tolist(), self.hands[second].tolist()]
-        if not self.owners:  # OpenSpiel's numbers in base 52
-            action = 0
-            for card in itertools.chain(*cards):
-                action = 52 * action + card
-            return [action]
-        return [cards[owner].pop(0) for owner in self.owners]
-
-
-def _read_deals(game: pyspiel.Game) -> _HandDeals:
-    """How a game deals hands.
-
-    Raises:
-        ValueError: pairs of hands without a common card are not equally likely, or a
-            card is not private.
-    """
-    parameters, state = game.get_parameters(), game.new_initial_state()
-    if parameters.get("handReaches", ""):
-        return _deals_of_reaches(parameters)
-    owners, dealt, deck = [], [], []
-    while state.is_chance_node():
-        outcomes = dict(state.chance_outcomes())
-        deck = deck or sorted(outcomes)
-        uniform = 1 / len(outcomes)
-        is_even = all(abs(prob - uniform) < 1e-9 for prob in outcomes.values())
-        if not is_even or sorted({*outcomes, *dealt}) != deck:
-            raise ValueError(
-                f"store='worlds': {brief(game)} must deal hands from one deck, with "
-                "equal probability for all pairs without a common card (no merged "
-                "suits or weights). Use store='tree' instead."
-            )
-        cards = list(outcomes)
-        first_child, last_child = state.child(cards[0]), state.child(cards[-1])
-        is_seen = [
-            first_child.information_state_string(p)
-            != last_child.information_state_string(p)
-            for p in (0, 1)
-        ]
-        if sum(is_seen) != 1:
-            observers = "both players see" if all(is_seen) else "no player sees"
-            raise ValueError(
-                f"store='worlds': {brief(game)} deals a card that {observers} before "
-                "the first decision; expected cards seen by one player. Use "
-                "store='tree' instead."
-            )
-        owners.append(is_seen.index(True))
-        dealt.append(cards[0])
-        state = first_child
-    count = owners.count(0)
-    if count != owners.count(1) or count not in (1, 2):
-        raise ValueError(
-            f"store='worlds': {brief(game)} deals {count} and {owners.count(1)} "
-            "cards to the players; expected one or two, the same number for both. Use "
-            "store='tree' instead."
-        )
-    hands = np.array([*itertools.combinations(deck, count)])
-    text = str(parameters.get("boardCards", ""))
-    board = _cards_of(text, parameters["numSuits"]) if text else []
-    return _HandDeals(deck, board, hands, np.ones((2, len(hands))), owners)
-
-
-def _cards_of(text: str, suits: int) -> list[int]:
-    """The cards of a text such as "4s8hTc"."""
-    pairs = zip(text[::2], text[1::2], strict=True)
-    return [suits * _RANKS.index(rank) + _SUITS.index(suit) for rank, suit in pairs]
-
-
-def _deals_of_reaches(parameters: dict[str, Any]) -> _HandDeals:
-    """The deals of universal_poker with `handReaches`."""
-    reaches = np.array(parameters["handReaches"].split(), np.float64).reshape(2, -1)
-    board = _cards_of(parameters["boardCards"], 4)
-    deck = [card for card in range(52) if card not in board]
-    pairs = np.array([*itertools.combinations(range(52), 2)])
-    # `handReaches` lists pairs of cards in the order 2s 2h 2d 2c 3s, while the game's
-    # cards are ordered 2c 2d 2h 2s 3c. XOR with 3 reverses the order of the suits.
-    hands = np.sort(pairs ^ 3, axis=1)
-    fits = ~np.isin(hands, board).any(axis=1)
-    return _HandDeals(deck, board, hands[fits], reaches[:, fits], [])
-
-
 class _Node:
     """A public node that is being read.
 
@@ -232,7 +131,7 @@ class _Reader:
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
-        self.deals = _read_deals(game)
+        self.deals = read_deals(game)
         self.nodes = [_Node([], self.deals.board)]
         self._strength = _STRENGTHS[game.get_type().short_name]
         self.boards: dict[tuple[int, ...], tuple[int, np.ndarray, _Pairs]] = {}
@@ -360,7 +259,7 @@ class _Reader:
         """How universal_poker writes a private hand."""
         suits = self.game.get_parameters().get("numSuits", 4)
         cards = sorted(self.deals.hands[hand].tolist(), reverse=True)
-        names = [_RANKS[card // suits] + _SUITS[card % suits] for card in cards]
+        names = [RANKS[card // suits] + SUITS[card % suits] for card in cards]
         return f"[Private: {''.join(names)}]"
 
     def _branch(self, at: int, edges: list[tuple[list[int], list[int]]]) -> None:

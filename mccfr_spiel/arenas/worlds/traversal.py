@@ -93,7 +93,7 @@ def make_follow(
         A function that continues the walk until it ends, a step fails, or `at[VISITED]`
         reaches `limit`. It returns DONE, GROW if an array must grow first, a status of
         this file, or BROKEN plus a code of rules/kernel.py. After GROW and OUT_OF_TIME
-        the same call resumes the walk.
+        another call resumes the walk.
     """
     views = layout.viewer()
     walk_kind, listed_kind, graph_kind = *layout.kinds[4:6], layout.kinds[-1]
