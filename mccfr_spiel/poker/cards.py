@@ -49,14 +49,14 @@ def cards_of(text: str, where: str) -> list[int]:
         ValueError: the text contains anything but cards, or a card twice.
     """
     if not isinstance(text, str):
-        raise ValueError(f"{where}={text!r} must be a text of cards, such as Ks7d4c.")
+        raise ValueError(f"{where}={text!r} must be a text of cards, e.g. Ks7d4c.")
     names = re.findall(r"..", re.sub(r"[\s,]", "", text) + " ")
     names = [name[0].upper() + name[1].lower() for name in names]
     for name in names:
         if name not in DECK:
             raise ValueError(
                 f"{where}={text!r}: unknown card {name!r}. Expected a rank of {RANKS} "
-                f"and a suit of {SUITS}, such as Ah."
+                f"and a suit of {SUITS}, e.g. Ah."
             )
         if names.count(name) > 1:
             raise ValueError(

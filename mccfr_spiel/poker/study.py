@@ -216,7 +216,7 @@ class Study:
             if here.kind == DEAL:
                 cards = cards_of(step, "card") if isinstance(step, str) else [step]
                 if len(cards) != 1 or cards[0] not in range(len(DECK)):
-                    raise ValueError(f"{step!r} must be a single card, such as Qd.")
+                    raise ValueError(f"{step!r} must be a single card, e.g. Qd.")
                 card, chosen = int(cards[0]), 0
                 dealt = *dealt, card
                 node = self._dealt(node, dealt)

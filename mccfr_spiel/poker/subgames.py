@@ -115,7 +115,7 @@ class Subgame:
         self.ranges = np.stack([self._range(given, player) for player in (0, 1)])
         if not self.total > 0:
             raise RangeError(
-                "ranges: every hand of player 0 shares a card with every hand of "
+                "ranges: all hands of player 0 share a card with all hands of "
                 "player 1, so no hands can be dealt. Use larger ranges."
             )
         self.nodes = betting_tree(self.betting)
@@ -201,7 +201,7 @@ def _rake(text: str) -> tuple[float, float]:
     except ValueError:
         raise ValueError(
             f"rake={text!r} must be a share of the pot and the largest rake in chips, "
-            "such as 0.05;30."
+            "e.g. 0.05;30."
         ) from None
     if cap < 0 or math.isnan(cap):
         raise ValueError(f"rake={text!r}: the largest rake must be at least 0.")
@@ -215,7 +215,7 @@ def _rake_text(rake: Sequence[float]) -> str:
     except (TypeError, ValueError):
         raise ValueError(
             f"rake={rake!r} must be a share of the pot and the largest rake in chips, "
-            "such as (0.05, 30)."
+            "e.g. (0.05, 30)."
         ) from None
 
 

@@ -143,7 +143,7 @@ def test_game_string_loads_the_same_game(more):
         ({"board": "9s8h"}, "has 2 cards"),
         ({"ranges": None}, "ranges must be a pair"),
         ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
-        ({"ranges": ("AhKh", "AhQh,KhQh")}, "every hand of player 0 shares a card"),
+        ({"ranges": ("AhKh", "AhQh,KhQh")}, "all hands of player 0 share a card"),
         ({"ranges": ("AA,K", "AA")}, "range0: unknown entry 'K'"),
         ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 must be at least min_bet=2"),
         ({"stacks": (1, 2, 3)}, "must be one number or two"),

@@ -150,11 +150,11 @@ class SlicedWalk:
                 held += size * array.itemsize * math.prod(array.shape[1:])
         if self.budget is not None:
             self.budget.hold(self.budget_label, held)
-        # Memory is reserved in the budget before any array grows. A large growth maps
-        # fresh pages, which cost nothing until written; a small one resizes in place.
+        # The budget is asked before an array grows. Room that will mostly be empty at
+        # first is mapped as fresh pages, which take no memory until written.
         for name, (used, needed) in rows.items():
             array = getattr(self.result, name)
-            if needed > max(len(array), 2 * used):  # most of which takes no memory yet
+            if needed > max(len(array), 2 * used):
                 larger = reserve(array, needed, used)
                 self.result = self.result._replace(**{name: larger})
             elif needed > len(array):
