@@ -9,7 +9,7 @@ their sizes.
 
 Where an exchange of suits changes neither the first board nor the ranges, what it makes
 of an information state is the same information state: its string has the cards that
-stand for all of these, as `mccfr_spiel.poker.cards` says. With ranges that do not
+stand for all of these, as `mccfr_spiel.poker.suits` says. With ranges that do not
 depend on suits, AhKc and AhKd have one string on QsJh2h.
 """
 
@@ -34,10 +34,12 @@ from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,
     HANDS,
+)
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, compatible
+from mccfr_spiel.poker.suits import (
     canonical_deal,
     representatives,
 )
-from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, compatible
 
 
 def _game_type(betting: Betting | None = None) -> pyspiel.GameType:

@@ -1,6 +1,8 @@
 """Heads-up no-limit hold'em from a flop, turn or river on, solved exactly.
 
-    cards.py      cards, hands, ranges, and exchanges of suits
+    cards.py      cards and hands of two cards
+    ranges.py     ranges in the notation of players
+    suits.py      exchanges of suits, and representatives of equal deals
     betting.py    legal bets, and the betting tree without cards
     subgames.py   a subgame as a value, and as an OpenSpiel game
     endgames.py   reads the endgames of Libratus

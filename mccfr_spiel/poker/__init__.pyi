@@ -1,9 +1,11 @@
 from .cards import (
-    RangeError,
     hand,
 )
 from .endgames import (
     load_endgame,
+)
+from .ranges import (
+    RangeError,
 )
 from .study import (
     Decision,

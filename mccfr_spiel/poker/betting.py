@@ -193,8 +193,7 @@ def _size(text: str, where: str) -> BetSize:
 
 
 def betting_tree(betting: Betting) -> list[Node]:
-    """The betting tree; the root is first, and children have larger numbers than
-    parents.
+    """The betting tree from the root on; parents precede children.
 
     Raises:
         ValueError: the tree has more than MOST_NODES nodes.
@@ -202,10 +201,10 @@ def betting_tree(betting: Betting) -> list[Node]:
     start = _StreetState(betting.first, 0, (0.0, 0.0))
     queue: list[_StreetState | Node] = [start]
     nodes: list[Node] = []
-    # Breadth first: an iteration turns one item of `todo` into a node and appends the
+    # Breadth first: an iteration turns an item of `queue` into a node and appends the
     # children, so that an item's position is the node's number. The loop ends when no
     # decision or deal is left.
-    for item in queue:  # which grows meanwhile
+    for item in queue:
         if isinstance(item, Node) and item.kind != DEAL:
             nodes.append(item)
             continue

@@ -27,12 +27,16 @@ from mccfr_spiel.poker.cards import (
     HAND_NAMES,
     HAND_OF,
     HANDS,
-    Range,
-    canonical_deal,
     cards_of,
-    representatives,
+)
+from mccfr_spiel.poker.ranges import (
+    Range,
 )
 from mccfr_spiel.poker.subgames import Subgame, compatible, subgame
+from mccfr_spiel.poker.suits import (
+    canonical_deal,
+    representatives,
+)
 from mccfr_spiel.policies.policy import SequencePolicy
 
 

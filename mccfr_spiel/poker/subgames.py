@@ -21,12 +21,16 @@ from mccfr_spiel.poker.betting import Betting, Node, betting_tree, chips, read_s
 from mccfr_spiel.poker.cards import (
     DECK,
     HANDS,
+    cards_of,
+)
+from mccfr_spiel.poker.ranges import (
     Range,
     RangeError,
-    cards_of,
-    exchanges,
     text_of,
     weights_of,
+)
+from mccfr_spiel.poker.suits import (
+    exchanges,
 )
 
 GAME = "python_holdem_subgame"
@@ -149,7 +153,7 @@ class Subgame:
 
     @functools.cached_property
     def exchanges(self) -> np.ndarray:
-        """`[K, 52]` cards after each exchange of suits, see `cards.exchanges`."""
+        """`[K, 52]` cards after each exchange of suits, see `suits.exchanges`."""
         return exchanges(self.board, self.ranges)
 
     @functools.cached_property
@@ -249,7 +253,7 @@ def subgame(
         board: 3 to 5 cards.
         pot: chips in the pot.
         stacks: chips that the players have left, one number or two; the smaller counts.
-        ranges: for each player, a text (see `cards`) or `[1326]` weights.
+        ranges: for each player, a text (see `ranges`) or `[1326]` weights.
         bets: sizes, such as "33%/50%/70%,a": 50% of the pot, 120c chips, 2.5x the bet
             (raises only), a all-in, e geometric. Streets are separated by "/". A pair
             gives one text per player.

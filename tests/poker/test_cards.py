@@ -13,8 +13,10 @@ from mccfr_spiel.poker.cards import (
     HAND_NAMES,
     HAND_OF,
     HANDS,
-    RangeError,
     cards_of,
+)
+from mccfr_spiel.poker.ranges import (
+    RangeError,
     text_of,
     weights_of,
 )
