@@ -6,7 +6,7 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.hand_lists import sizes_of
-from mccfr_spiel.arenas.worlds.public_tree import (
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
 )

@@ -14,7 +14,8 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets import identity, loading
+from mccfr_spiel.arenas.rules.declarations import declared_by
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.estimates import (
@@ -25,9 +26,6 @@ from mccfr_spiel.evaluation.estimates import (
 )
 from mccfr_spiel.evaluation.plays import ChanceMoves, play_once
 from mccfr_spiel.evaluation.poker_moves import SameMove
-from mccfr_spiel.experiments.settings import (
-    description,
-)
 from mccfr_spiel.policies.policy import (
     PolicyBot,
     SequencePolicy,
@@ -77,7 +75,7 @@ def duplicate_returns(
     seed = refusals.integer(seed, "seed", 0)
     loaded = loading.turn_based(source)
     bots = [bots_of(policy, source, seed) for policy in (first, second)]
-    declared = description.declared_by(loaded)
+    declared = declared_by(loaded)
     means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
         for seat in range(2):
@@ -124,7 +122,7 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
                 "'raise'."
             )
     its_game = given.game if isinstance(given, SequencePolicy) else game
-    if not loading.same_name(*map(loading.turn_based, (its_game, game))):
+    if not identity.same_name(*map(loading.turn_based, (its_game, game))):
         raise ValueError(
             f"The policy is for {brief(its_game)}, not for the game {brief(game)}."
         )

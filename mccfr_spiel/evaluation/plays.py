@@ -15,7 +15,7 @@ import pyspiel
 from mccfr_spiel.arenas.infosets import loading
 from mccfr_spiel.arenas.infosets.declarations import check_length
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.arenas.rules.declarations import Declared
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
 from mccfr_spiel.arenas.rules.state_checks import (
     check_returns,
     no_such_player,
@@ -31,9 +31,6 @@ from mccfr_spiel.evaluation.estimates import (
     estimate_of,
 )
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
-from mccfr_spiel.experiments.settings import (
-    description,
-)
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.policies.names import MOST_OFF
 from mccfr_spiel.policies.policy import Answers, of_each_player
@@ -74,12 +71,12 @@ def sampled_returns(
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    declared, each = description.declared_by(loaded), [seat.policy for seat in asked]
+    declared, each = declared_by(loaded), [seat.policy for seat in asked]
     returns = returns_by_rules(loaded, each, plays, seed, twin)
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
-            description.check_returns(declared, row)
-    except description.GameError:  # plays through pyspiel add the history
+            check_returns(declared, row)
+    except GameError:  # plays through pyspiel add the history
         returns = None
     if returns is None:
         if any(seat.needs_turns() for seat in asked):

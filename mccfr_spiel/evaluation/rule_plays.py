@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets import identity
 from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
+from mccfr_spiel.arenas.rules.game_description import SPARE
 from mccfr_spiel.arenas.rules.row_table import (
     row_hash,
 )
@@ -25,9 +27,6 @@ from mccfr_spiel.arenas.rules.rule_store import (
 from mccfr_spiel.arenas.tree.twin_choice import compiled_rules, known_twin
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.experiments.settings import (
-    description,
-)
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.policies.names import MOST_OFF, Names
@@ -70,7 +69,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     tree = policy.tree
     if isinstance(tree, Names) or tree.abstraction is not None:
         return None
-    if not (tree.source is game or loading.same_game(tree.source, game)):
+    if not (tree.source is game or identity.same_game(tree.source, game)):
         return None
     hashes = hashes_of(tree, policy.num_infosets)
     if hashes is None:
@@ -89,7 +88,7 @@ def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
         None if the game has neither rules nor a twin, or if the tree does not use the
         game's rules.
     """
-    if description.rules_of(tree.game) is not None:
+    if rules_of(tree.game) is not None:
         uses_rules = getattr(tree, "rules", None) is not None
         return tree.infosets["place"][:count] if uses_rules else None
     if known_twin(tree.game) is None:
@@ -138,7 +137,7 @@ def returns_by_rules(
         return None
     store = RuleStore(rules, Budget(_NO_LIMIT))
     path, tree = store.new_path(), store.tree_of_node()
-    results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
+    results = np.zeros((plays + SPARE, len(policies)))[:plays]
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
@@ -154,7 +153,7 @@ def returns_by_rules(
 
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
-) -> description.BoundRules | None:
+) -> BoundRules | None:
     """Rules of the game that one player faces while the others follow policies.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets import action_names, phrases
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.exploring.policy_numbers import Numbers
 from mccfr_spiel.exploring.positions import (
@@ -212,8 +212,10 @@ def _cards_at(game: pyspiel.Game, index: int) -> Cards:
         for _ in range(index):
             state.apply_action(state.legal_actions()[way])
         moves = state.legal_actions()
-        for move, name in zip(moves, loading.names_at(state, -1, moves), strict=True):
-            cards[move] = loading.card_in(game, name)
+        for move, name in zip(
+            moves, action_names.names_at(state, -1, moves), strict=True
+        ):
+            cards[move] = phrases.card_in(game, name)
     return dict(sorted(cards.items()))
 
 

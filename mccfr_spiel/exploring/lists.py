@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets import action_names, phrases
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.levels import (
     TooManyError,
@@ -46,7 +46,7 @@ def search(tree: GameTree, text: str, first: int = 0) -> dict[str, Any]:
         if infoset % _AT_ONCE == 0 and time.monotonic() > end:
             break
         string, player = tree.info_state(infoset), int(tree.infosets[infoset]["player"])
-        display_text = loading.said_info_state(tree.game, player, string)
+        display_text = phrases.said_info_state(tree.game, player, string)
         if text in f"{string}\n{display_text}".casefold():
             matches.append(infoset)
         infoset += 1
@@ -102,12 +102,12 @@ def row_of(
     """An infoset in a list: player, string, the three most probable actions, visits."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = loading.names_anywhere(tree.game, player, legal)
+    names = action_names.names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of the infoset may have names
         with contextlib.suppress(TooManyError):
             names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
-        names = loading.said(tree.game, player, names)
+        names = phrases.said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {

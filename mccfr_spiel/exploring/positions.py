@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets import phrases
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.levels import (
     levels,
@@ -28,7 +28,7 @@ def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     """Display names of moves at a state; their numbers if the game fails to name
     them."""
     try:
-        return loading.said_at(state, int(state.current_player()), moves)
+        return phrases.said_at(state, int(state.current_player()), moves)
     except Exception:  # a game's code may raise any exception
         return [*map(str, moves)]  # the number is better than no page
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets import phrases
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.exploring.policy_numbers import (
     Numbers,
@@ -57,7 +58,7 @@ def plain(value: Any) -> Any:
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
     """An information state as player, OpenSpiel's string, and display text."""
-    text = loading.said_info_state(game, player, info_state)
+    text = phrases.said_info_state(game, player, info_state)
     return {"player": player, "info_state": info_state, "words": text}
 
 
@@ -67,7 +68,7 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
     game, string = state.get_game(), known_to(state, player)
     if not string and game.get_type().provides_observation_string:
         string = state.observation_string(player)
-    return loading.said_info_state(game, player, string)
+    return phrases.said_info_state(game, player, string)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
