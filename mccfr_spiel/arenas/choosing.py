@@ -23,14 +23,14 @@ from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import find_arena
 from mccfr_spiel.arenas.worlds import finding, public_tree
-from mccfr_spiel.common import limits
-from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import (
+from mccfr_spiel.common import forecasts
+from mccfr_spiel.common.budget import (
     Budget,
     MaxMemory,
     MemoryBudgetError,
     TreeFullError,
 )
+from mccfr_spiel.common.display import brief
 
 STORES = "auto", "tree", "none", "worlds"
 """The values of `store`."""
@@ -494,7 +494,7 @@ def _find_worlds(case: Case) -> Arena:
 
 def _find_histories(case: Case) -> Arena:
     estimate = case.tree.forecast(MOST_HISTORY_NODES)
-    if limits.exceeds(estimate.nodes, MOST_HISTORY_NODES):
+    if forecasts.exceeds(estimate.nodes, MOST_HISTORY_NODES):
         raise TreeFullError(
             f"{brief(case.tree.source)} has {estimate.in_words()}. store='none' visits "
             f"all of them in each pass, and more than {MOST_HISTORY_NODES:.0e} would "

@@ -20,8 +20,9 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     has_public_tree,
     read_public_tree,
 )
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, in_words, num_cores
+from mccfr_spiel.common.memory import in_words, num_cores
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, Blocks
 
 

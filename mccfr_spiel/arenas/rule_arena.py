@@ -14,7 +14,7 @@ from mccfr_spiel.arenas.rules.description import BoundRules
 from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.sharing import GroupedWalks
 from mccfr_spiel.arenas.tree.game_tree import NewState
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 

@@ -14,7 +14,8 @@ from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.arenas.worlds import finding
 from mccfr_spiel.arenas.worlds.passes import GRADIENTS, LAYOUTS, make_world_iterate
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.common.budget import Budget
+from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 

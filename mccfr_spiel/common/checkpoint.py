@@ -25,14 +25,25 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.folders import (
-    CHECKPOINT,
-    DAMAGED,
-    PREVIOUS,
-    CheckpointError,
-    DamagedError,
-    write_file,
-)
+from mccfr_spiel.common.atomic_files import write_file
+
+CHECKPOINT = "solver.checkpoint"
+"""The file in which a run saves its solver."""
+
+PREVIOUS = ".previous"
+"""Ends the name of the checkpoint before the newest one."""
+
+DAMAGED = ".damaged"
+"""Ends the name of a damaged file that `load_newest` has set aside."""
+
+
+class CheckpointError(ValueError):
+    """A file is not a checkpoint, or damaged, or a checkpoint of something else."""
+
+
+class DamagedError(CheckpointError):
+    """A file is damaged or was cut short, or never was a checkpoint."""
+
 
 # --- how files tell a user's function from another one of its name --------------------
 

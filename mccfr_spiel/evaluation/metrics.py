@@ -21,12 +21,12 @@ from mccfr_spiel.arenas.choosing import Game
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact
-from mccfr_spiel.policies.names import uniform_vector
+from mccfr_spiel.policies.vectors import uniform_vector
+from mccfr_spiel.solving.history import Given, Metric, labelled
 from mccfr_spiel.solving.reading import load_policy
-from mccfr_spiel.solving.running import Given, Metric, labelled
 
 
 def nash_conv(solver: Any) -> float:
@@ -109,14 +109,14 @@ METRICS: dict[str, Metric] = {
 """The metrics that have names; `head_to_head` is against the uniform policy."""
 
 Metrics = Given | None
-"""What users may give, see `solving.running.Given`."""
+"""What users may give, see `solving.history.Given`."""
 
 
 def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
     """Label -> metric for what a user has given; None stands for the default names.
 
     Raises:
-        ValueError: see `solving.running.labelled`.
+        ValueError: see `solving.history.labelled`.
     """
     return labelled(tuple(default) if metrics is None else metrics, METRICS)
 

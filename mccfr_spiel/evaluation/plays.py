@@ -37,20 +37,17 @@ from mccfr_spiel.arenas.rules.kernel import row_hash
 from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.policies.names import MOST_OFF, Names
-from mccfr_spiel.policies.policy import (
-    Answers,
-    PolicyBot,
-    SequencePolicy,
-    is_one_for_each,
-    of_each_player,
-)
+from mccfr_spiel.policies.adapter import PolicyAdapter, is_one_for_each, of_each_player
+from mccfr_spiel.policies.bots import PolicyBot
+from mccfr_spiel.policies.frozen_table import FrozenTable
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import MOST_OFF
 from mccfr_spiel.solving.reading import load_policy
 
 CONFIDENCE = 0.95
@@ -226,7 +223,7 @@ def _play(
 
 
 def _draw_moves(
-    asked: Sequence[Answers], generator: np.random.Generator, state: pyspiel.State
+    asked: Sequence[PolicyAdapter], generator: np.random.Generator, state: pyspiel.State
 ) -> None:
     """Draws the move of everybody who acts in a state and makes it."""
     if state.is_simultaneous_node():
@@ -238,7 +235,7 @@ def _draw_moves(
 
 
 def _drawn(
-    asked: Sequence[Answers],
+    asked: Sequence[PolicyAdapter],
     state: pyspiel.State,
     player: int,
     generator: np.random.Generator,
@@ -283,7 +280,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
         found = getattr(policy, "layers", None)
         return None if found is None else found(game)
     tree = policy.tree
-    if isinstance(tree, Names) or tree.abstraction is not None:
+    if isinstance(tree, FrozenTable) or tree.abstraction is not None:
         return None
     if not (tree.source is game or loading.same_game(tree.source, game)):
         return None

@@ -33,8 +33,8 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.budget import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.common.display import brief, counted, line, never_raises
-from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.evaluation.plays import (
     CONFIDENCE,
     Estimate,
@@ -46,7 +46,9 @@ from mccfr_spiel.evaluation.plays import (
     rules_faced,
     sampled_returns,
 )
-from mccfr_spiel.policies.policy import Answers, SeatBot, SequencePolicy, of_each_player
+from mccfr_spiel.policies.adapter import PolicyAdapter, of_each_player
+from mccfr_spiel.policies.bots import SeatBot
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
@@ -181,7 +183,7 @@ class Response(openspiel_policy.Policy):
         tree, average = solver.tree, solver.average_vector()
         super().__init__(tree.source, [player])
         self.turn_based_game = tree.game
-        self._otherwise = Answers(policy)
+        self._otherwise = PolicyAdapter(policy)
         best = np.zeros_like(average)
         for start, count in tree.infosets[["first_sequence", "num_actions"]].tolist():
             best[start + int(np.argmax(average[start : start + count]))] = 1.0
@@ -212,7 +214,7 @@ class _FixedState:
     __slots__ = ("_asked", "_player", "_state")
 
     def __init__(
-        self, state: pyspiel.State, asked: Sequence[Answers], player: int
+        self, state: pyspiel.State, asked: Sequence[PolicyAdapter], player: int
     ) -> None:
         self._state = state
         self._asked = asked
@@ -257,7 +259,7 @@ class _Faced(NamedTuple):
     """
 
     game: pyspiel.Game
-    each: Sequence[Answers]
+    each: Sequence[PolicyAdapter]
     player: int
     max_nodes: int
     max_memory: MaxMemory

@@ -24,8 +24,9 @@ from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import display, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.policies.policy import Answers, SequencePolicy
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.policies.adapter import PolicyAdapter
+from mccfr_spiel.policies.policy import SequencePolicy
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""
@@ -278,7 +279,7 @@ def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]
         depth: how many moves the nodes go further; None for to the end.
     """
     spots: list[Spot] = []
-    answers = None if policy is None else Answers(policy)
+    answers = None if policy is None else PolicyAdapter(policy)
     numbers: dict[int, dict[str, int]] = {}
     stack = [Spot(state)]
     # One pass takes a node off the stack and puts its children on, the last one first.

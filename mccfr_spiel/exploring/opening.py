@@ -20,9 +20,9 @@ import pyspiel
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.atomic_files import write_file
 from mccfr_spiel.common.display import brief, html_line, line, never_raises
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.limits import in_words
+from mccfr_spiel.common.memory import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
 from mccfr_spiel.exploring.subjects import Numbers, Subject

@@ -38,12 +38,16 @@ from mccfr_spiel.arenas.infosets.loading import load_game, same_name, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import CHECKPOINT, PREVIOUS
+from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.display import brief, title
+from mccfr_spiel.common.folder_lock import LOCK
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.policy import Answers, SequencePolicy
-from mccfr_spiel.policies.table import MOST_NODES
+from mccfr_spiel.policies.adapter import PolicyAdapter
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy_table import MOST_NODES
+from mccfr_spiel.policies.vectors import uniform_vector
+from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
 
@@ -210,7 +214,7 @@ class Candidate:
         policy = self.policy
         if not hasattr(policy, "action_probabilities"):
             return None
-        return Answers(policy).action_probabilities(state)
+        return PolicyAdapter(policy).action_probabilities(state)
 
 
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
@@ -417,7 +421,7 @@ class Subject:
         first = Candidate(name, self._load(path))
         yield first
         steps = {one.iteration: one for one in self._kept_in(path, name)}
-        files = (path / (folders.CHECKPOINT + end) for end in (folders.PREVIOUS, ""))
+        files = (path / (CHECKPOINT + end) for end in (PREVIOUS, ""))
         solvers = {
             one.num_iterations: one for one in map(self._small_solver, files) if one
         }
@@ -459,7 +463,7 @@ class Subject:
                 run=name,
                 read=functools.partial(self._load, path),
             )
-            for iteration, path in folders.kept_policies(folder).items()
+            for iteration, path in reading.kept_policies(folder).items()
         ]
 
     def look_again(self) -> int:
@@ -569,10 +573,10 @@ class Subject:
         else in the solver's history."""
         rows, running = self.history, False
         if self.folder is not None:
-            rows, _ = folders.read_table(self.folder / folders.RESULTS)
+            rows, _ = read_table(self.folder / reading.RESULTS)
             # A run that was killed leaves its lock behind. To try the lock would keep a
             # run from starting in that moment.
-            running = (self.folder / folders.LOCK).exists()
+            running = (self.folder / LOCK).exists()
         rows = rows[-_MOST_ROWS:]
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}

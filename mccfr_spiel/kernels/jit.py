@@ -44,13 +44,13 @@ from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.common.checkout import games_of_checkout
-from mccfr_spiel.common.folders import (
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.cache_folder import (
     CompileCacheWarning,
     make_private,
     user_cache_folder,
-    write_file,
 )
+from mccfr_spiel.common.checkout import games_of_checkout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 
 # --- helpers whose code is optimized where it is pasted, and nowhere else -------------

@@ -14,6 +14,7 @@ when the infoset was last met.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -166,14 +167,13 @@ def value_of(
     return min(value, best) if capped else value
 
 
-@pasted
-def play_positive(
-    policy: np.ndarray, sums: np.ndarray, start: int, stop: int, total: float
+def plain_play_positive(
+    policy: Any, sums: Any, start: int, stop: int, total: float
 ) -> None:
     """Regret matching (Hart, Mas-Colell 2000): plays in proportion to positive sums.
 
-    Every compiled rule based on regrets computes its policy here. The plain version for
-    bots is `policies.online_bot.match_regrets`.
+    Every rule based on regrets computes its policy here: kernels call the compiled
+    `play_positive`, the online bot calls this function as plain Python.
 
     Args:
         policy: the policies; entries `start .. stop - 1` change.
@@ -187,6 +187,9 @@ def play_positive(
             policy[s] = max(sums[s], 0.0) / total
         else:
             policy[s] = 1.0 / (stop - start)
+
+
+play_positive = pasted(plain_play_positive)
 
 
 @inlined

@@ -23,9 +23,9 @@ import scipy.sparse
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.jit import working_clock
 from mccfr_spiel.offline.sequence_forms import (
     Csr,

@@ -20,8 +20,8 @@ from mccfr_spiel.offline.sequence_forms import (
     sequence_form,
     sum_of_payoffs,
 )
-from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import uniform_vector
 
 # --- the methods as values, which start solvers that experiments can run --------------
 #
@@ -40,11 +40,14 @@ class GameSolver(Protocol):
 
     Attributes:
         tree: the game's tree. It grows while an algorithm that samples is running.
-        seconds: time spent in `iterate` and `iterate_until` so far.
     """
 
     tree: GameTree
-    seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in `iterate` and `iterate_until` so far."""
+        ...
 
     @property
     def num_iterations(self) -> int:

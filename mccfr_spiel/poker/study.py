@@ -17,8 +17,8 @@ from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.hand_arena import HandNames
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, strengths_with
+from mccfr_spiel.common.atomic_files import write_file
 from mccfr_spiel.common.display import line, never_raises, short
-from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,

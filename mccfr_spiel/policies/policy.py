@@ -8,7 +8,7 @@ apart.
 import difflib
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,42 +19,27 @@ from mccfr_spiel.arenas.infosets.loading import same_name
 from mccfr_spiel.arenas.infosets.names import shared_by
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint, refusals
-from mccfr_spiel.common.display import (
-    brief,
-    counted,
-    line,
-    never_raises,
-    one_line,
-    title,
-)
-from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.policies.names import (
-    MOST_OFF,
-    check_shape,
-    checked_vector,
-    digest_of,
-    from_contents,
-    from_json,
-    is_of_file,
-    names_of,
-    to_contents,
-    with_int_actions,
-)
-from mccfr_spiel.policies.table import (
-    OWNED,
+from mccfr_spiel.common.display import brief, counted, line, never_raises, title
+from mccfr_spiel.policies.frozen_table import frozen
+from mccfr_spiel.policies.json_policies import digest_of
+from mccfr_spiel.policies.policy_files import from_contents, to_contents
+from mccfr_spiel.policies.policy_table import (
     PolicyTable,
-    TabularPolicy,
     html_rows,
     more_rows,
-    owned,
-    raise_shared,
     rows_of,
     table_of,
+)
+from mccfr_spiel.policies.shared_strings import (
+    OWNED,
+    is_turn_based,
+    owned,
+    raise_shared,
+    with_turn,
     without_turn,
 )
-
-# --- A vector over sequences as an OpenSpiel policy -----------------------------------
-
+from mccfr_spiel.policies.tabular_policy import TabularPolicy
+from mccfr_spiel.policies.vectors import check_shape, checked_vector
 
 _SEARCHED = 5_000
 """The most strings among which to look for some that resemble a missing one."""
@@ -134,7 +119,7 @@ class SequencePolicy(openspiel_policy.Policy):
             ValueError: the vector is no policy.
             OSError: the file cannot be written; an older file is left as it was.
         """
-        names = names_of(self.tree, self._num_infosets, len(self.vector))
+        names = frozen(self.tree, self._num_infosets, len(self.vector))
         checked_vector(names, self.vector)
         contents = to_contents(names, self.vector)
         checkpoint.save(path, contents, checkpoint.POLICY)
@@ -349,12 +334,12 @@ class SequencePolicy(openspiel_policy.Policy):
                 raise ValueError(f"No player acts at the state {state.history()}.")
             if player_id not in (None, acting):
                 return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
-        if self.game is self.turn_based_game or _is_turn_based(state.get_game()):
+        if self.game is self.turn_based_game or is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
             # The turn-based form asks a Python game's observer, not its own method.
             info_state = pyspiel.State.information_state_string(state, acting)
-            info_state = _in_turn(acting, info_state)
+            info_state = with_turn(acting, info_state)
             infoset = self.tree.find(info_state, acting)
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
@@ -496,7 +481,7 @@ class SequencePolicy(openspiel_policy.Policy):
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = names_of(self.tree, self._num_infosets, len(self.vector))
+        names = frozen(self.tree, self._num_infosets, len(self.vector))
         return type(self), (names, self.vector)
 
 
@@ -508,266 +493,3 @@ def to_json(policy: SequencePolicy) -> dict[str, Any]:
         players[owners[infoset]][info_state] = policy._row(infoset)
     value = {"game": str(policy.game), "players": players}
     return value | {"sha256": digest_of(value)}
-
-
-def _in_turn(player: int, info_state: str) -> str:
-    """The string as OpenSpiel's turn-based form of the game spells it."""
-    return f"Current player: {player}\n{info_state}"
-
-
-def _is_turn_based(game: pyspiel.Game) -> bool:
-    return game.get_type().short_name == "turn_based_simultaneous_game"
-
-
-# --- any policy as something that answers states, and one policy for each player ------
-
-
-class Answers:
-    """Any policy, asked as OpenSpiel asks its policies in Python.
-
-    Attributes:
-        policy: an object with `action_probabilities`, or a dictionary
-            information-state string -> action -> probability.
-    """
-
-    def __init__(self, policy: Any, game: pyspiel.Game | None = None) -> None:
-        """Takes a policy of OpenSpiel's (Python's or pyspiel's), such as a
-        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`:
-        states that are missing in such a file were never met.
-
-        Args:
-            policy: any of these.
-            game: what a file's policy must be for; by default what the file names.
-
-        Raises:
-            ValueError: it is none of these.
-        """
-        if isinstance(policy, Answers):
-            policy = policy.policy
-        policy = policy_of(policy)
-        if is_of_file(policy):
-            policy = SequencePolicy(*from_json(policy, game))
-        elif isinstance(policy, dict):
-            policy = with_int_actions(policy)
-        elif isinstance(policy, np.ndarray):
-            raise ValueError(
-                f"{policy!r} is a vector over the sequences of a tree, which answers "
-                "no states; give ms.SequencePolicy(tree, vector)."
-            )
-        elif not hasattr(policy, "action_probabilities"):
-            raise ValueError(f"{policy!r} is not a policy that answers states.")
-        self.policy = policy
-
-    def action_probabilities(
-        self, state: pyspiel.State, player_id: int | None = None
-    ) -> dict[int, float]:
-        """The probability of every action at a state where a player acts.
-
-        Raises:
-            ValueError: the policy lacks the state.
-        """
-        player = state.current_player() if player_id is None else player_id
-        if _is_turn_based(state.get_game()) and self._needs_simultaneous_states():
-            state = state.simultaneous_game_state()
-        if isinstance(self.policy, dict):
-            # The dictionary may have the strings of a game with simultaneous moves or
-            # those of its turn-based form.
-            name = state.information_state_string(player)
-            names = name, _in_turn(player, name), without_turn(name)
-            return row_in(self.policy, names, player)
-        if not isinstance(self.policy, pyspiel.Policy):
-            try:
-                return self.policy.action_probabilities(state, player)
-            except KeyError as error:  # OpenSpiel's TabularPolicy
-                raise ValueError(f"The policy lacks the state {error}.") from error
-        if state.is_simultaneous_node():
-            name = state.information_state_string(player)
-            return dict(self.policy.action_probabilities(name))
-        return dict(self.policy.action_probabilities(state))
-
-    def needs_turns(self) -> bool:
-        """Whether the policy answers only states of a turn-based form."""
-        game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
-        is_of_turns = isinstance(game, pyspiel.Game) and _is_turn_based(game)
-        return is_of_turns or getattr(tree, "abstraction", None) is not None
-
-    def _needs_simultaneous_states(self) -> bool:
-        """Whether the policy answers only states of a game with simultaneous moves."""
-        game: Any = getattr(self.policy, "game", None)
-        simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
-        return (
-            isinstance(game, pyspiel.Game)
-            and game.get_type().dynamics == simultaneous
-            and not hasattr(self.policy, "turn_based_game")
-        )
-
-
-def row_in(
-    table: dict[str, dict[int, float]], names: Sequence[str], player: int
-) -> dict[int, float]:
-    """A player's row of a table, which may have the string of its state in several
-    forms, told apart by player or not, and rows of pairs in place of dictionaries.
-
-    Raises:
-        ValueError: the table lacks the state, or its row is none.
-    """
-    for name in names:
-        for key in (owned(name, player), name):
-            if key in table:
-                try:
-                    return dict(table[key])
-                except (TypeError, ValueError):
-                    raise ValueError(
-                        f"The policy has {table[key]!r} at the state {name!r}, in "
-                        "place of a dictionary action -> probability."
-                    ) from None
-    raise ValueError(f"The policy lacks the state {names[0]!r}.")
-
-
-def policy_of(solution: Any) -> Any:
-    """The policy of a solution, such as `solve_lp` returns; other values unchanged."""
-    policy = getattr(solution, "policy", None)
-    return policy if isinstance(policy, SequencePolicy) else solution
-
-
-def is_one_for_each(policies: Any) -> bool:
-    """Whether a value is a list of policies, not a single policy."""
-    return isinstance(policies, list | tuple)
-
-
-def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
-    """Raises ValueError unless there are as many policies as players."""
-    if len(policies) != game.num_players():
-        raise ValueError(
-            f"{len(policies)} policies for the {game.num_players()} players of "
-            f"{brief(game)}: give one policy for all players, or a list with one for "
-            "each."
-        )
-
-
-def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
-    """`[P]` the policy of each player.
-
-    Args:
-        policies: one policy for all players, or a list `[P]` with one for each.
-        game: the game.
-
-    Raises:
-        ValueError: there are too many or too few, or one is no policy.
-    """
-    policies = policy_of(policies)
-    if not is_one_for_each(policies):
-        return [Answers(policies)] * game.num_players()
-    check_one_for_each(policies, game)
-    return [Answers(policy) for policy in policies]
-
-
-# --- a policy as a bot, for OpenSpiel's own programs that play matches --------------
-
-
-class SeatBot(pyspiel.Bot):
-    """What OpenSpiel asks of every bot, for those that keep nothing of the others'
-    moves.
-
-    Attributes:
-        player: the seat.
-    """
-
-    player: int
-
-    def player_id(self) -> int:
-        """The seat that the bot plays."""
-        return self.player
-
-    def provides_policy(self) -> bool:
-        """Whether `get_policy` and `step_with_policy` work; always True."""
-        return True
-
-    def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a new match, as `restart` does, whatever the state."""
-        self.restart()
-
-
-class PolicyBot(SeatBot):
-    """Plays one seat by drawing from a policy; `bot` makes one.
-
-    It keeps nothing of a match but its generator, so it can be restarted at any state.
-    """
-
-    def __init__(self, policy: Any, player: int, *, seed: int = 0) -> None:
-        """Makes a bot; arguments and errors are those of `bot`."""
-        pyspiel.Bot.__init__(self)
-        self._answers = Answers(policy)
-        game: Any = getattr(self._answers.policy, "game", None)
-        num_players = 2**31  # if the policy does not say for which game it is
-        if hasattr(game, "num_players"):
-            num_players = game.num_players()
-        self.player = refusals.player(player, num_players)
-        seed = refusals.integer(seed, "seed", 0)
-        self._generator = np.random.Generator(np.random.PCG64([seed, self.player]))
-
-    @property
-    def policy(self) -> Any:
-        """The policy that the bot plays by."""
-        return self._answers.policy
-
-    @never_raises
-    def __repr__(self) -> str:
-        words = one_line(str(self.policy), 100)
-        if isinstance(self.policy, dict):
-            words = f"a dictionary of {counted(len(self.policy), 'state')}"
-        return line(self, f"player {self.player}", words)
-
-    def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """The (action, probability) pairs of the policy at a state.
-
-        Raises:
-            ValueError: the policy gives no distribution over the legal actions.
-        """
-        found = self._answers.action_probabilities(state, self.player)
-        legal = state.legal_actions(self.player)
-        pairs = [(action, float(found.get(action, 0.0))) for action in legal]
-        values = [value for _, value in pairs]
-        if legal and not (abs(sum(values) - 1) < MOST_OFF and min(values) >= 0):
-            raise ValueError(
-                f"The policy of player {self.player} gives {found} at the state "
-                f"{state}, whose legal actions are {legal}."
-            )
-        return pairs
-
-    def step(self, state: pyspiel.State) -> int:
-        """An action drawn from the policy."""
-        return self.step_with_policy(state)[1]
-
-    def step_with_policy(
-        self, state: pyspiel.State
-    ) -> tuple[list[tuple[int, float]], int]:
-        """What `get_policy` returns, and an action drawn from it.
-
-        The action is `pyspiel.INVALID_ACTION` where the player has nothing to do, at a
-        node with simultaneous moves.
-        """
-        if not state.legal_actions(self.player):
-            return [], pyspiel.INVALID_ACTION
-        pairs = self.get_policy(state)
-        values = [value for _, value in pairs]
-        draw = self._generator.random()
-        return pairs, pairs[plain_draw_action(values, 0, len(values), draw)][0]
-
-
-def bot(policy: Any, player: int, *, seed: int = 0) -> PolicyBot:
-    """A bot that plays a policy, for OpenSpiel's match runners.
-
-        bots = [ms.bot(policy, 0), ms.bot(other, 1)]
-        pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=7)
-
-    Args:
-        policy: any policy that answers states: a SequencePolicy, OpenSpiel's policies,
-            or a dictionary information-state string -> action -> probability.
-        player: the seat.
-        seed: an integer of at least 0. With the seat it determines the bot's draws.
-
-    Raises:
-        ValueError: an argument is out of range, or this is no policy.
-    """
-    return PolicyBot(policy, player, seed=seed)

@@ -24,10 +24,10 @@ from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import TreeFullError
 from mccfr_spiel.common.display import line, never_raises
-from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.table import TabularPolicy
+from mccfr_spiel.policies.tabular_policy import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
 
 

@@ -26,9 +26,9 @@ from mccfr_spiel.arenas.needs import EVALUATION, WALKS, needs_all_infosets
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState
 
 GAME_WAY_OUT = "Give the game that it was made with (game=...)."

@@ -11,12 +11,16 @@ from mccfr_spiel.arenas.infosets.loading import has_name, load_game
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import from_contents, from_json, is_of_file
+from mccfr_spiel.common.atomic_files import write_json
+from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.common.checkpoint import CHECKPOINT, DamagedError
+from mccfr_spiel.policies.json_policies import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
+from mccfr_spiel.policies.policy_files import from_contents
 from mccfr_spiel.solving.solver import Solver
+
+RESULTS = "results.csv"
+POLICY, BINARY_POLICY = "policy.json", "policy.bin"
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""
@@ -136,3 +140,18 @@ def _from_json_file(
         return SequencePolicy(*from_json(value, source, small_whole_tree))
     except ValueError as error:
         raise DamagedError(f"{path} has no policy for {source}: {error}") from error
+
+
+def policy_after(iteration: int) -> str:
+    """The name of the file with the policy that a run kept after an iteration."""
+    return f"policy_after_{iteration}.bin"
+
+
+def kept_policies(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    """The policies that a run has kept on the way: iteration -> file, in that order."""
+    found: dict[int, pathlib.Path] = {}
+    for path in folder.glob("policy_after_*.bin"):
+        digits = path.name.removeprefix("policy_after_").removesuffix(".bin")
+        if digits.isdecimal():
+            found[int(digits)] = path
+    return dict(sorted(found.items()))

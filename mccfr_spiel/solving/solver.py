@@ -3,10 +3,9 @@
 What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
-import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,34 +14,30 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
-    OwnEstimator,
-    OwnRule,
     Sampling,
     algorithm_of,
-    most_iterations,
     own_parts_of,
 )
 from mccfr_spiel.arenas.choosing import Game, Limits, choose_arena
-from mccfr_spiel.arenas.infosets.lock import reads, runs, steps
+from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
 from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
-from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import normalize, settle_average
-from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
-from mccfr_spiel.kernels.minimizers import FAULT
-from mccfr_spiel.kernels.passes import compile_for_threads
-from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving import files, summary
+from mccfr_spiel.solving.history import Given, History
 from mccfr_spiel.solving.locking import Locks
+from mccfr_spiel.solving.measured_runs import goal_of, run_and_measure
+from mccfr_spiel.solving.slices import ENDLESS, SliceRunner
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.cluster import Cluster
+    from mccfr_spiel.solving.crews import Cluster
 
 
 class LoadOptions(TypedDict, total=False):
@@ -56,9 +51,6 @@ class LoadOptions(TypedDict, total=False):
     threads: int | None
     twin: bool | None
     cluster: "Cluster | None"
-
-
-_ENDLESS = 2**62
 
 
 class Solver:
@@ -179,10 +171,7 @@ class Solver:
         self.algorithm = algorithm = algorithm_of(algorithm)
         self.seed = refusals.integer(seed, "seed")
         self.threads = checked_threads(threads)
-        self.most_iterations = most_iterations(algorithm.averaging)
-        self.seconds = 0.0
-        self.history = running.History()
-        sampling = algorithm.sampling
+        self.history = History()
         needs = needs_of(
             algorithm,
             abstraction=abstraction or getattr(game, "abstraction", None),
@@ -203,18 +192,11 @@ class Solver:
         )
         self.cluster: Any = None  # a ClusterBatches
         if cluster is not None:
-            from mccfr_spiel.solving.cluster import ClusterBatches
+            from mccfr_spiel.solving.cluster_batches import ClusterBatches
 
             self.cluster = ClusterBatches(cluster, self.state)
-        self._counts, self._job = self.state.counts, self.state.job
-        self._growth = self.state.engine.growth
-        self._slice = 100_000
-        self.kernel = self.state.engine.kernel
-        is_compiled = IS_COMPILED and getattr(algorithm.minimizer, "compiled", True)
-        self._hears_signals = not (is_compiled or isinstance(sampling, OwnEstimator))
-        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
-        if self.state.engine.num_threads > 1:
-            compile_for_threads(self.kernel)
+        self.slices = SliceRunner(self.state, self.cluster)
+        self.most_iterations = self.slices.most_iterations
 
     @property
     def store(self) -> str:
@@ -224,18 +206,8 @@ class Solver:
     # --- how it looks --------------------------------------------------------
 
     def __str__(self) -> str:
-        """One line with the game, the algorithm, the iterations done, and NashConv.
-
-        NashConv is that of the last row of `history`; it is never computed here.
-        """
-        words = [display.title(self.tree.source), str(self.algorithm)]
-        if self.tree.abstraction is not None:
-            words.append("with an abstraction")
-        words.append(display.counted(self.num_iterations, "iteration"))
-        nash_conv = self._nash_conv_in_words()
-        if nash_conv:
-            words.append(f"NashConv {nash_conv}")
-        return ", ".join(words)
+        """Game, algorithm, finished iterations, and the last NashConv in `history`."""
+        return summary.in_words(self)
 
     @display.never_raises
     def __repr__(self) -> str:
@@ -243,39 +215,25 @@ class Solver:
 
     @display.never_raises
     def _repr_html_(self) -> str:
-        tree = self.tree
-        rows = [
-            ("game", display.title(tree.source)),
-            ("algorithm", str(self.algorithm)),
-            ("seed", str(self.seed)),
-            ("iterations", f"{self.num_iterations:,}"),
-            ("nodes touched", f"{self.nodes_touched:,}"),
-            ("seconds", f"{self.seconds:.2f}"),
-            ("infosets", f"{tree.num_infosets:,}"),
-            ("NashConv", self._nash_conv_in_words() or "not computed yet"),
-        ]
-        return display.html_table(("", ""), rows, (), caption="Solver")
-
-    def _nash_conv_in_words(self) -> str:
-        """The NashConv in the history, and of which iteration if of an earlier one."""
-        row = self.history[-1] if self.history else {}
-        if "nash_conv" not in row:
-            return ""
-        at, words = row["iteration"], display.short(row["nash_conv"])
-        return words if at == self.num_iterations else f"{words} after {at:,}"
+        return summary.as_html(self)
 
     # --- running -----------------------------------------------------------
 
     @property
     def num_iterations(self) -> int:
         """The iterations done. An iteration updates every player once."""
-        return self._counts[layout.ITERATION] - (self._counts[layout.PLAYER] > 0)
+        return self.state.num_iterations
 
     @property
     def nodes_touched(self) -> int:
         """The nodes that all walks have visited, chance nodes and leaves included. A
         pass over the whole tree counts all of its nodes for each player."""
-        return self._counts[layout.NODES_TOUCHED]
+        return self.state.counts[layout.NODES_TOUCHED]
+
+    @property
+    def seconds(self) -> float:
+        """Total time spent in `iterate`, without compilation."""
+        return self.slices.seconds
 
     def iteration(self) -> None:
         """Runs one iteration."""
@@ -298,13 +256,13 @@ class Solver:
                 The solver stands before the walk that did not fit; it can be asked for
                 policies, and saved.
         """
-        left, most = num_iterations, self.most_iterations
+        left = num_iterations
         if type(left) is not int or left < 0:
             left = refusals.integer(left, "num_iterations", 0)
-        if most < _ENDLESS and self.num_iterations + left > most:
-            self._refuse_iterations()
+        if self.most_iterations < ENDLESS:
+            self.slices.check_iterations(self.num_iterations + left)
         while left > 0:
-            left -= self._iterate_slice(left, _ENDLESS)
+            left -= self.slices.run(left, ENDLESS)
 
     def iterate_until(self, nodes_touched: float) -> None:
         """Runs iterations until at least `nodes_touched` nodes have been touched.
@@ -312,8 +270,8 @@ class Solver:
         The last iteration is run to its end. Errors as in `iterate`.
         """
         enough = refusals.count(nodes_touched, "nodes_touched")
-        while self.nodes_touched < enough or self._counts[layout.PLAYER]:
-            self._iterate_slice(_ENDLESS, enough)
+        while self.nodes_touched < enough or self.state.counts[layout.PLAYER]:
+            self.slices.run(ENDLESS, enough)
 
     def run(
         self,
@@ -321,11 +279,11 @@ class Solver:
         *,
         until_nodes: float | None = None,
         until_pot_percent: float | None = None,
-        metrics: running.Given = (),
+        metrics: Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
         progress: bool | None = None,
         rows_per_decade: int = 5,
-    ) -> running.History:
+    ) -> History:
         """Runs iterations and measures the solver on the way; returns `history`.
 
             solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
@@ -352,149 +310,9 @@ class Solver:
             ValueError: not exactly one of the first three is given, or an argument is
                 wrong; or as in `iterate`.
         """
-        ends = num_iterations, until_nodes, until_pot_percent
-        if [end is None for end in ends].count(False) != 1:
-            raise ValueError(
-                "Give either num_iterations, until_nodes or until_pot_percent."
-            )
-        if not (callback is None or callable(callback)):
-            raise ValueError(f"callback={callback!r} is not a function of a row.")
+        goal = goal_of(self, num_iterations, until_nodes, until_pot_percent)
         rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
-        labels, column, goal = running.labelled(metrics, {}), "iteration", -1.0
-        if until_pot_percent is not None:
-            last = self.most_iterations
-            labels = {"pot_percent": running.pot_percent(self.tree.game), **labels}
-            goal = refusals.number(
-                until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
-            )
-        elif num_iterations is not None:
-            more = refusals.integer(num_iterations, "num_iterations", 0)
-            last = self.num_iterations + more
-        else:
-            column = "nodes_touched"
-            last = refusals.count(until_nodes, "until_nodes")
-        start = getattr(self, running.COUNTERS[column])
-        dues = running.log_spaced(start + 1, last, rows_per_decade)
-        with display.Bar(
-            total=last - start,
-            disable=display.hides_bar(progress),
-            unit_scale=True,
-            unit=f" {column}",
-        ) as bar:
-
-            def watch(done: int) -> None:
-                bar.update(min(done, last) - start - bar.n)
-
-            for _ in running.reached(self, column, dues, watch):
-                row = running.row_of(self, labels)
-                self.history.append(row)
-                is_asked = callback is not None and callback(row)
-                if is_asked or (goal > 0 and row["pot_percent"] <= goal):
-                    break
-        return self.history
-
-    def _refuse_iterations(self) -> NoReturn:
-        gamma = self.algorithm.averaging.gamma
-        raise ValueError(
-            f"After more than {self.most_iterations} iterations, of which "
-            f"{self.num_iterations} are done, the weights t ** {gamma:g} of the "
-            "average would add up to more than a floating-point number holds. Make the "
-            "solver with a smaller gamma (polynomial)."
-        )
-
-    def _run(self, most_iterations: int, most_nodes: int) -> int:
-        """Runs one slice of iterations, under the lock; returns how many it finished.
-
-        No iteration begins once `most_nodes` nodes have been touched. A slice may end
-        in the middle of a walk; what was learned is then that of the update before.
-        """
-        self.state.check_own_rule()
-        if self.cluster is not None:
-            self.cluster.get_ready()
-        began = working_clock()
-        counts, job, state = self._counts, self._job, self.state
-        done = self.num_iterations
-        if state.marks[layout.TOP]:
-            self._growth.go_on()
-        if done >= self.most_iterations:
-            self._refuse_iterations()
-        last = min(done + most_iterations, self.most_iterations)
-        job[layout.LAST_ITERATION] = state.weigh_ahead(done, last)
-        touched = counts[layout.NODES_TOUCHED]
-        job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
-        job[layout.PAUSE_LIMIT] = (
-            touched + state.marks[layout.TOUCHED] + 2 * self._slice
-        )
-        # One pass runs the kernel until it is done or needs something that only Python
-        # can give it: nodes that were not expanded, a higher stack, or, in the midst of
-        # a long walk, an ear for Ctrl-C. The kernel leaves all that it needs to go on
-        # in the state.
-        while (status := self._call_kernel()) != layout.DONE:
-            if status == layout.GROW:
-                self._growth.grow(state.tables, state.walk)
-                # At nearly all stops nobody waits, and the clock is not asked.
-                is_due = (
-                    self.lock.waiting
-                    and working_clock() - began > running.SLICE_SECONDS
-                )
-                if is_due and not self._growth.must_finish(state.walk):
-                    break
-            elif status == layout.STACK_FULL:
-                state.raise_stack()
-            elif status == layout.PAUSED:
-                self._growth.look(state.tables, state.walk)
-                if not self._growth.must_finish(state.walk):
-                    break
-                job[layout.PAUSE_LIMIT] += 2 * self._slice
-            elif status != layout.TOO_UNLIKELY:
-                self._growth.raise_broken(status)
-            else:
-                raise ValueError(
-                    f"Games of {display.brief(self.tree.source)} are so long that "
-                    "outcome sampling met a history of a probability below "
-                    f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
-                    f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
-                    "unbiased estimate no longer fits a floating-point number. Use a "
-                    "shorter game, or smaller payoffs."
-                )
-        self.arena.update()
-        seconds = working_clock() - began
-        self.seconds += seconds
-        self._slice = running.next_slice(self._slice, seconds)
-        return self.num_iterations - done
-
-    _iterate_slice = runs(_run)
-
-    def _call_kernel(self) -> int:
-        """Calls the kernel with all arrays as they are now; returns its status."""
-        state, growth, lock = self.state, self._growth, self.lock
-        frame = state.frame()
-        growth.refit(state.walk)
-        status = layout.NEEDS_ONE_THREAD
-        lock.in_kernel = True
-        try:
-            if self.cluster is not None and self.cluster.pays():
-                status = self.cluster.run()
-            if status == layout.NEEDS_ONE_THREAD:
-                run = self._interpret if self._hears_signals else self._run_engine
-                status = run(self.kernel, frame)
-        except BaseException:  # Ctrl-C is heard in plain rules, too
-            if self._has_own_rule:
-                state.tables.memory[FAULT] = -1.0
-            raise
-        finally:
-            lock.in_kernel = False
-        self.state.check_own_rule()
-        return status
-
-    @steps
-    def _interpret(self, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel where signals are heard in its middle: with the JIT off, or
-        with a rule in plain Python."""
-        return self._run_engine(kernel, frame)
-
-    def _run_engine(self, kernel: Any, frame: np.ndarray) -> int:
-        return self.state.engine.run(self.state, kernel, frame)
+        return run_and_measure(self, goal, metrics, callback, progress, rows_per_decade)
 
     # --- policies ----------------------------------------------------------
 
@@ -689,7 +507,7 @@ class Solver:
             )
             files.check_rules(contents, solver.state, game)
             solver.state.restore(arrays)
-            solver.seconds = float(header["seconds"])
+            solver.slices.seconds = float(header["seconds"])
             return solver
 
 

@@ -1,12 +1,14 @@
-"""The state of a solver: its tables, where its walk is, and the frame of both.
+"""The learned state of a solver: tables, the position of the walk, and their frame.
 
-Tables have a row for each infoset or sequence that the tree has met, so they grow with
-the tree. Everything here runs under the tree's lock.
+Tables have one row per infoset or per sequence, so they grow with the tree. All methods
+run under the tree's lock.
 """
 
 import functools
 import hashlib
 import operator
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,6 @@ from mccfr_spiel.algorithms import (
     AUTO,
     Algorithm,
     EntropyMinimizer,
-    Minimizer,
     OwnAveraging,
     OwnEstimator,
     OwnRule,
@@ -25,88 +26,71 @@ from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
 from mccfr_spiel.common.arrays import reserve, sequences_at
-from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING, normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
-from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
+from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.estimating import EstimatorEngine
+from mccfr_spiel.solving.kernel_task import kernel_name, optional_tables, task_of
 from mccfr_spiel.solving.locking import Locks, with_locks
+from mccfr_spiel.solving.restored_tables import (
+    check_cursor,
+    check_payments,
+    check_policy,
+    copy_table,
+)
 
 _OPTIONAL_BYTES = 9
-"""What an optional table of `layout.Tables` takes for each of its rows."""
+"""Bytes per row of an optional table of `layout.Tables`."""
 
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
 HEIGHT = 256
-"""The height of a new walk's stack."""
+"""The initial height of a walk's stack."""
 
 MOST_NOTES = 2**24
-"""The most notes for baselines that the walks of a batch may take, of 24 bytes each."""
-
+"""The largest number of baseline notes, of 24 bytes each, in a batch of walks."""
 
 _LARGEST_SUM = 1e300
-"""The largest sum that a table may hold; what a whole tree adds up still fits a double.
-"""
+"""The largest entry of a table. The sum over a whole tree then still fits a double."""
 
 
-def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
-    """What kernels are told of an algorithm."""
-    sampling, averaging = algorithm.sampling, algorithm.averaging
-    is_own = isinstance(averaging, OwnAveraging)
-    settings = np.zeros(layout.NUM_SETTINGS + layout.WEIGHTS_AHEAD * is_own)
-    settings[layout.EPSILON] = sampling.epsilon
-    settings[layout.THRESHOLD] = sampling.threshold
-    settings[layout.BONUS] = sampling.bonus
-    settings[layout.PRUNE_BELOW] = sampling.prune_below or 0.0
-    settings[layout.BASELINE_RATE] = sampling.baseline_rate
-    settings[layout.GAMMA] = averaging.gamma
-    settings[layout.GAMMA_CHANGE] = averaging.change
-    settings[layout.HORIZON] = averaging.horizon
-    job = np.zeros(layout.JOB_SIZE, np.uint64)
-    job[layout.SEED] = seed % 2**64
-    job[layout.ALTERNATING] = algorithm.alternating
-    job[layout.BATCH] = batch
-    return layout.Task(
-        job=job,
-        settings=settings,
-        parameters=np.array(algorithm.minimizer.parameters, np.float64),
-    )
+def take_tables(
+    budget: Budget,
+    owner: object,
+    per_infoset: int,
+    per_sequence: int,
+    room: Callable[[], tuple[int, int]],
+) -> None:
+    """Takes the bytes of tables from a budget until `owner` is garbage-collected.
 
+    The rates of the budget rise, so that later infosets pay for their rows.
 
-def kernel_name(minimizer: Minimizer) -> str:
-    """The name by which kernels know a rule."""
-    if isinstance(minimizer, OwnRule):
-        return name_of_own(minimizer.update, minimizer.compiled)
-    return minimizer.rule
+    Args:
+        budget: the budget.
+        owner: the object that keeps the tables.
+        per_infoset: bytes per infoset.
+        per_sequence: bytes per sequence.
+        room: returns the present numbers of infosets and sequences.
 
+    Raises:
+        MemoryBudgetError: the tables do not fit; nothing has changed.
+    """
 
-def _optional_tables(algorithm: Algorithm, *, walks: bool) -> tuple[str, ...]:
-    """The names of the optional tables that an algorithm keeps."""
-    names, sampling = algorithm.minimizer.tables, algorithm.sampling
-    if not walks:
-        names += ("plan",)
-    if sampling.player == "balanced":
-        names += ("balance",)
-    if sampling.baseline:
-        names += ("baseline",)
-    if sampling.prunes_by_regret:
-        names += "seen", "known", "best", "below", "got", "skips"
-    return names
+    def change(sign: int) -> None:
+        num_infosets, num_sequences = room()
+        size = per_infoset * num_infosets + per_sequence * num_sequences
+        budget.take(sign * size, "A solver's tables take")
+        budget.per_infoset += sign * per_infoset
+        budget.per_sequence += sign * per_sequence
 
-
-_NOT_NEGATIVE = "policy", "average", "paid", "plan", "balance"
-"""Tables without negative numbers. Regrets and predictions may be negative."""
-
-_ROUNDING = 1e-6
-"""How far a probability may exceed 1."""
-
-MOST_COUNTED = 2**50
-"""The largest plausible count of iterations or nodes in a file: years of work."""
+    change(1)
+    weakref.finalize(owner, change, -1).atexit = False
 
 
 class SolverState:
@@ -161,12 +145,12 @@ class SolverState:
         self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
         self.rule = kernel_name(minimizer)
         self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
-        self.task = _task_of(algorithm, seed, self.batch)
+        self.task = task_of(algorithm, seed, self.batch)
         self.job = self.task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
-        self._optional_tables = _optional_tables(algorithm, walks=self.walks)
+        self._optional_tables = optional_tables(algorithm, walks=self.walks)
         self.full_pass: FullPass | None = None
         self.engine = self._new_engine(threads, splits=splits)
         needed = ("note",) if sampling.baseline else ()
@@ -219,6 +203,11 @@ class SolverState:
             return PrunedEngine(passes)
         return passes.engine(self.rule)
 
+    @property
+    def num_iterations(self) -> int:
+        """The number of finished iterations."""
+        return self.counts[layout.ITERATION] - (self.counts[layout.PLAYER] > 0)
+
     def next_players(self) -> range:
         """Who is updated next; nobody if the job's limits allow no update."""
         counts, job = self.counts, self.job
@@ -247,7 +236,7 @@ class SolverState:
         """
         tree, minimizer = self.tree, self.algorithm.minimizer
         rates = self._bytes_per_row()
-        tree.budget.add_tables(self, *rates, self.arena.room)
+        take_tables(tree.budget, self, *rates, self.arena.room)
         sizes = dict(zip("ISP", (*self.arena.room(), tree.num_players), strict=True))
         tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
@@ -425,9 +414,9 @@ class SolverState:
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
-        """The arrays that a file keeps, without the room that they have to spare.
+        """Returns the arrays of a checkpoint, without unused rows.
 
-        Of a walk that has not ended nothing is learned: the gradient is no part of it.
+        They hold nothing of an unfinished walk: the gradient is not among them.
         """
         num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
@@ -442,60 +431,26 @@ class SolverState:
         return used
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over the arrays of a file, on a tree with the same infosets.
+        """Copies the arrays of a checkpoint, on a tree with the same infosets.
 
         Args:
-            arrays: what `saved` gave, or anything else that a file may hold.
+            arrays: the result of `saved`, or the arrays of an untrusted file.
 
         Raises:
-            DamagedError: they are not arrays of a solver on this tree.
-            KeyError: one is missing.
+            DamagedError: these are not the arrays of a solver on this tree.
+            KeyError: an array is missing.
         """
-        walk = self.walk
         if "locked" in arrays:
             is_locked = np.zeros(self.tree.num_infosets, np.uint8)
             self.tables = self.tables._replace(locked=is_locked)
         for name, table in self.saved().items():
-            found = arrays[name]
-            if found.dtype != table.dtype or found.shape != table.shape:
-                raise DamagedError(
-                    f"The checkpoint's table {name!r} is {found.dtype} {found.shape}, "
-                    f"not {table.dtype} {table.shape}."
-                )
-            table[:] = found
-            if table.dtype == np.float64 and not np.isfinite(table).all():
-                raise DamagedError(
-                    f"The checkpoint's table {name!r} has numbers that are not finite."
-                )
-            if name in _NOT_NEGATIVE and (table < 0).any():
-                raise DamagedError(
-                    f"The checkpoint's table {name!r} has numbers below 0."
-                )
-        if (self.tables.policy > 1 + _ROUNDING).any():
-            raise DamagedError("The checkpoint's policy has probabilities above 1.")
-        if self.walks and not self._forgets and self._has_negative_debts():
-            raise DamagedError(
-                "The checkpoint's tables 'average' and 'paid' contradict each other."
-            )
-        if (walk.cursor > MOST_COUNTED).any():
-            raise DamagedError(
-                f"The checkpoint's counters {walk.cursor.tolist()} are above "
-                f"{MOST_COUNTED}."
-            )
-        player = walk.cursor[layout.PLAYER]
-        most = self.tree.num_players if self.algorithm.alternating else 1
-        if (walk.cursor < 0).any() or player >= most:
-            raise DamagedError(
-                f"The checkpoint's cursor {walk.cursor.tolist()} is not that of a "
-                "solver between two updates."
-            )
-        walk.marks[layout.WALKER] = player
-
-    def _has_negative_debts(self) -> bool:
-        """Whether an infoset was paid more than its parent sequence has received."""
-        infosets, tables = self.tree.infosets, self.tables
-        received = tables.average[infosets["parent"]]
-        return bool((tables.paid[: len(infosets)] > received * (1 + _ROUNDING)).any())
+            copy_table(name, arrays[name], table)
+        check_policy(self.tables.policy)
+        if self.walks and not self._forgets:
+            check_payments(self.tree.infosets, self.tables)
+        alternating = self.algorithm.alternating
+        check_cursor(self.walk.cursor, self.tree.num_players if alternating else 1)
+        self.walk.marks[layout.WALKER] = self.walk.cursor[layout.PLAYER]
 
     @functools.cached_property
     def leaves_digest(self) -> str | None:

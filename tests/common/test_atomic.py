@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from mccfr_spiel.common.folders import UnsafeFolderError, make_private, write_file
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.cache_folder import UnsafeFolderError, make_private
 
 
 def files_in(folder):
@@ -132,7 +133,7 @@ def elsewhere(before="", **environment):
     variables = os.environ | given | environment
     program = f"""
 import os
-from mccfr_spiel.common.folders import user_cache_folder
+from mccfr_spiel.common.cache_folder import user_cache_folder
 {before}
 print(user_cache_folder())
 """

@@ -14,8 +14,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import limits as budget
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
+from mccfr_spiel.common import budget, memory
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.common.forecasts import exceeds
 from mccfr_spiel.solving.solver import Solver
 from tests import small_games
 from tests.small_games import leaf, move, small_game
@@ -31,12 +32,12 @@ MIB = 2**20
     [(2.5e9, 25 * 10**8), ("4 gib", 4 * 2**30), ("1.5k", 1536), ("2e9", 2 * 10**9)],
 )
 def test_sizes_are_read_as_people_write_them(size, expected):
-    assert budget.parse_bytes(size) == expected
+    assert memory.parse_bytes(size) == expected
 
 
 @pytest.mark.parametrize("size", [999, 999.6e3, 123e6, 999.6e9, 999.6e12])
 def test_sizes_are_told_in_three_digits_and_a_unit(size):
-    assert budget.in_words(size).split()[0] in {"999", "1", "123", "10^6"}
+    assert memory.in_words(size).split()[0] in {"999", "1", "123", "10^6"}
 
 
 @pytest.mark.parametrize("size", [0, "4 apples", math.nan, math.inf, []])
@@ -53,16 +54,16 @@ def test_control_groups_limit_what_is_free(tmp_path):
     membership.write_text("0::/a/b\n")
     (inner / "memory.max").write_text("max\n")
     (inner / "memory.current").write_text("10\n")
-    assert budget.cgroups_free(membership, mount) == []
+    assert memory.cgroups_free(membership, mount) == []
     (outer / "memory.max").write_text("1000\n")  # the parent's binds the child
     (outer / "memory.current").write_text("700\n")
     (outer / "memory.stat").write_text("anon 600\ninactive_file 50\n")
-    assert budget.cgroups_free(membership, mount) == [350]
+    assert memory.cgroups_free(membership, mount) == [350]
     membership.write_text("0::/not/mounted/here\n")  # as inside a container
     (mount / "memory.max").write_text("900\n")
     (mount / "memory.current").write_text("100\n")
-    assert budget.cgroups_free(membership, mount) == [800]
-    assert budget.cgroups_free(tmp_path / "none", mount) == []
+    assert memory.cgroups_free(membership, mount) == [800]
+    assert memory.cgroups_free(tmp_path / "none", mount) == []
 
 
 def test_the_default_is_half_of_what_is_free(monkeypatch):
@@ -125,7 +126,7 @@ def test_no_process_grows_by_more_than_its_budget(game, name):
     code = f"""
     import resource, time
     import mccfr_spiel as ms
-    from mccfr_spiel.common.limits import resident
+    from mccfr_spiel.common.memory import resident
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     algorithm = ms.ALGORITHMS[{name!r}]
     warm = ms.Solver("leduc_poker", algorithm, max_memory="8MB")
@@ -165,11 +166,11 @@ DOORS = [
     ("door", "game"), [*zip(DOORS, itertools.cycle(["chess", "leduc_poker"]))]
 )
 def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
-    before = budget.resident()
+    before = memory.resident()
     with pytest.raises(TreeFullError, match=r"max_memory|max_nodes") as error:
         door(game, 400_000 if game == "chess" else 40_000)  # Leduc fits by hands
     assert game in str(error.value)
-    assert budget.resident() - before < 50 * MIB
+    assert memory.resident() - before < 50 * MIB
 
 
 def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
@@ -178,7 +179,7 @@ def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
     form = ms.offline.sequence_form(tree)
     with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):
         ms.solve_lp(form)
-    tree.budget.measured("other", tree.budget.left - 1000)
+    tree.budget.record("other", tree.budget.left - 1000)
     with pytest.raises(MemoryBudgetError, match="Reading the policy"):
         ms.nash_conv(tree, {})
 

@@ -17,12 +17,14 @@ from open_spiel.python.games import kuhn_poker
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import running
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import kept_policies, read_table
-from mccfr_spiel.experiments import Settings, runs, sweeps
+from mccfr_spiel.common.csv_files import read_table
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.experiments import Settings, run_files, runs, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.runs import COLUMNS, Recording
+from mccfr_spiel.solving import reading
+from mccfr_spiel.solving.reading import kept_policies
 from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
@@ -267,7 +269,7 @@ def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
 
 def test_a_folder_has_one_run_at_a_time(finished, capsys):
     before = files_in(finished)
-    with folders.held(finished):
+    with locked_folder(finished):
         for how in ("--resume", "--overwrite"):
             assert solve(finished, how) == 1
             assert "Another process is running in" in capsys.readouterr().err
@@ -434,7 +436,7 @@ def test_resuming_never_runs_code_that_the_folder_names(
     assert main([*run, "--iterations=50"]) == 0
     (tmp_path / "run" / "evil.py").write_text(EVIL)
     (tmp_path / "other.py").write_text(EVIL)
-    path = tmp_path / "run" / folders.SETTINGS
+    path = tmp_path / "run" / run_files.SETTINGS
     settings = json.loads(path.read_text())
 
     def write(code):
@@ -455,7 +457,7 @@ def test_resuming_never_runs_code_that_the_folder_names(
 
 
 def test_swapped_and_lost_rows_are_noticed_on_resume(finished, capsys):
-    path = finished / folders.RESULTS
+    path = finished / reading.RESULTS
     header, *lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([header, lines[1], lines[0], *lines[2:]]))
     assert solve(finished, "--resume", "--iterations=700") == 1

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mccfr_spiel
-from mccfr_spiel.common.folders import CompileCacheWarning
+from mccfr_spiel.common.cache_folder import CompileCacheWarning
 from mccfr_spiel.kernels import jit as made
 from mccfr_spiel.kernels.jit import (
     config,
@@ -149,7 +149,7 @@ def test_a_disk_that_fails_costs_one_warning_and_what_is_kept_is_used(
         raise OSError(28, "No space left on device")
 
     jit(double)(3)
-    monkeypatch.setattr("mccfr_spiel.common.folders.os.replace", full)
+    monkeypatch.setattr("mccfr_spiel.common.atomic_files.os.replace", full)
     function = jit(double)
     with pytest.warns(CompileCacheWarning, match="No space left") as caught:
         assert function(1.5) == 3.0

@@ -11,7 +11,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, exchanges
 
 pytestmark = pytest.mark.compiled

@@ -11,8 +11,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.solving import cluster as batches
+from mccfr_spiel.solving import cluster_batches
 from mccfr_spiel.solving.cluster import Ray
+from mccfr_spiel.solving.crews import Crew
 from tests.small_games import uneven_deal
 from tests.solving.in_this_process import InThisProcess
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
@@ -35,7 +36,7 @@ SPLIT = {
 @pytest.fixture(autouse=True)
 def split_small_batches(monkeypatch):
     """Has clusters split batches of every size, over blocks of a few infosets."""
-    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    monkeypatch.setattr(cluster_batches, "LEAST_NODES", 1)
     monkeypatch.setattr(whole, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(whole, "NUM_BLOCKS_OF_BATCH", 12)
 
@@ -65,7 +66,7 @@ def assert_equal(solvers, iterations):
         assert solver.cluster.num_shared > 0
 
 
-class Lossy(batches.Crew):
+class Lossy(Crew):
     """A crew that loses workers at turns of its choice.
 
     Attributes:

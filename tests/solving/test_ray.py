@@ -5,7 +5,7 @@ import time
 import pytest
 
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.solving import cluster as batches
+from mccfr_spiel.solving import cluster_batches
 from mccfr_spiel.solving.cluster import Ray
 from tests.vectors import batched, bits
 
@@ -22,7 +22,7 @@ def ray():
 
 @pytest.fixture(autouse=True)
 def split_small_batches(monkeypatch):
-    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    monkeypatch.setattr(cluster_batches, "LEAST_NODES", 1)
 
 
 def test_workers_on_ray_have_the_bits_of_one_process_though_one_is_killed(ray):

@@ -17,7 +17,6 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules import description, following, kernel, played, walks
 from mccfr_spiel.arenas.rules.description import BoundRules, GameError
-from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import (
     INFOSET,
     MAX_INDEX,
@@ -26,7 +25,12 @@ from mccfr_spiel.common.arrays import (
     grown_size,
     reserve,
 )
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+    budget_full,
+    too_many_nodes,
+)
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.switches import Sampled
@@ -103,7 +107,7 @@ class RuleStore:
             np.array(description.limits_of(self.declared)),
             *rules.faced,
         )
-        budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
+        budget.per_infoset, budget.per_sequence = BYTES_PER_INFOSET, BYTES_PER_SEQUENCE
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
         num_values = self._longest_key + _FEW
         self._take(np.array([room, num_sequences, num_values]))
@@ -321,7 +325,7 @@ class RuleStore:
         depth, most = self.longest + 2, sizes.max_children
         if is_counted:
             size = 8 * depth * (sizes.state + most + players + 4)
-            self._budget.hold(PATH, self._budget.held(PATH) + size)
+            self._budget.hold(PATH, self._budget.held[PATH] + size)
         rows = {"n": sizes.state, "A": most, "K": len(sizes.key), "P": players}
         path = new_record(played.Path, (), spare=description.SPARE, D=depth, **rows)
         path.states[0] = self.rules.start()
@@ -588,7 +592,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         try:
             if status == STACK_FULL:
                 if len(nodes) == max_nodes:
-                    raise limits.too_many_nodes(name, max_nodes)
+                    raise too_many_nodes(name, max_nodes)
                 size = grown_size(len(nodes), int(counts[_NODES]) + most)
                 own.hold(WHOLE, NODE.itemsize * min(size, max_nodes))
                 resize(nodes, min(size, max_nodes))
@@ -596,7 +600,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
             store.grow()
         except MemoryBudgetError as error:
             met = f"{counts[_NODES]:,} nodes and {store.sizes()[0]:,} infosets"
-            raise limits.budget_full(f"{met} of {name}", budget) from error
+            raise budget_full(f"{met} of {name}", budget) from error
         chances = kernel.with_room(chances, counts.item(_CHANCES), most)
         outcomes = kernel.with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
@@ -620,5 +624,5 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     if declared.is_openspiels:  # whose range may be wrong, of which this warns
         for returns in expansion.utilities.tolist():
             declared = description.check_returns(declared, returns)
-    budget.measured(WHOLE, expansion.nbytes)
+    budget.record(WHOLE, expansion.nbytes)
     return expansion

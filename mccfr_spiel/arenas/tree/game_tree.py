@@ -38,10 +38,10 @@ from mccfr_spiel.arenas.tree.twin_choice import (
     compiled_rules,
     estimate_of,
 )
-from mccfr_spiel.common import display, limits, refusals
+from mccfr_spiel.common import display, forecasts, refusals
 from mccfr_spiel.common.arrays import MAX_INDEX
+from mccfr_spiel.common.budget import MaxMemory, TreeFullError, make_budget
 from mccfr_spiel.common.display import brief, counted, never_raises, title
-from mccfr_spiel.common.limits import MaxMemory, TreeFullError
 from mccfr_spiel.kernels import passes
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
@@ -137,7 +137,7 @@ class GameTree(InfosetTable):
         if twin and abstraction is not None:
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self.max_nodes = int(max_nodes)
-        self.budget = limits.make_budget(max_memory)
+        self.budget = make_budget(max_memory)
         self._new_state = new_state or self.game.new_initial_state
         self._may_use_twin = abstraction is None and new_state is None
         self.rules = rules_of(self.game) if self._may_use_twin else None
@@ -398,31 +398,32 @@ class GameTree(InfosetTable):
         than that; it is found out in at most about half a second."""
         try:
             self.refuse_if_larger(most)
-        except limits.TreeFullError:
+        except TreeFullError:
             return True
         return False
 
     def refuse_if_larger(self, most: int) -> None:
         """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
         ValueError if a history does not end."""
-        fit = min(most, self.max_nodes, self.budget.limit / limits.NODE_BYTES)
-        error = limits.refusal(self.forecast(fit), str(self.source), most, self.budget)
+        fit = min(most, self.max_nodes, self.budget.limit / forecasts.NODE_BYTES)
+        found = self.forecast(fit)
+        error = forecasts.refusal(found, str(self.source), most, self.budget)
         if error is not None:
             raise error
 
-    def forecast(self, most: float | None = None) -> limits.Forecast:
+    def forecast(self, most: float | None = None) -> forecasts.Forecast:
         """Estimates the whole tree by some random histories, in about half a second.
 
         Args:
-            most: how many nodes fit, see `limits.forecast`; None: as many as
+            most: how many nodes fit, see `forecasts.forecast`; None: as many as
                 `max_nodes` and `max_memory` allow.
 
         Raises:
             ValueError: a history does not end.
         """
         if most is None:
-            most = min(self.max_nodes, self.budget.limit / limits.NODE_BYTES)
-        found = limits.forecast(
+            most = min(self.max_nodes, self.budget.limit / forecasts.NODE_BYTES)
+        found = forecasts.forecast(
             self.new_state,
             self.string_of,
             tell_history,
@@ -580,7 +581,7 @@ class GameTree(InfosetTable):
         self.met.list_actions()
         self.node_store.forget()
         self.forget_leaves()
-        self.budget.measured(UNCOUNTED, 0)
+        self.budget.record(UNCOUNTED, 0)
 
     @steps
     def give_back(self) -> None:
@@ -654,7 +655,7 @@ class GameTree(InfosetTable):
         """Drops them, with all that is made of the complete tree."""
         self._kept = {}
         for name in CEILINGS, LEAVES, BLOCKS:
-            self.budget.measured(name, 0)
+            self.budget.record(name, 0)
 
 
 def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:

@@ -22,7 +22,7 @@ from mccfr_spiel.arenas.infosets.loading import (
 from mccfr_spiel.arenas.rules.description import BoundRules, rules_of, tell_history
 from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import forecast
+from mccfr_spiel.common.forecasts import forecast
 
 Use = Literal["any", "expanding", "walking"]
 """What compiled rules are used for. "any": the caller has no other way than compiled

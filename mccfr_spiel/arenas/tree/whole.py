@@ -20,7 +20,7 @@ import numpy as np
 
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,

@@ -22,7 +22,7 @@ from mccfr_spiel.arenas.worlds.passes import (
     add_leaf_gradient,
 )
 from mccfr_spiel.common.arrays import sequences_at
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.kernels.passes import fill_plan
 
 _TOLERANCE = 1e-9

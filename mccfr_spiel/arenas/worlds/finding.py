@@ -39,7 +39,8 @@ from mccfr_spiel.arenas.worlds.histories import (
 )
 from mccfr_spiel.arenas.worlds.passes import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
 from mccfr_spiel.arenas.worlds.places import Places, Way
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError
+from mccfr_spiel.common.memory import in_words
 from mccfr_spiel.kernels.frame import new_record
 
 _FEW_ENTRIES = 2048
@@ -234,7 +235,8 @@ def _find_places(
         T=_FEW_SLOTS,
     )
     # The arrays by infoset and sequence grow with those of the store.
-    own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
+    own.per_infoset += 16
+    own.per_sequence += 4 * answers + 4
     walk = PlaceWalk(store, kept, entries, own)
     walk.make_room()
     kept = walk.finish("worlds of", with_histories=with_histories).found
@@ -378,7 +380,7 @@ class LeafSearch(SlicedPass):
         if share < _TELLING:
             return ""
         assert self.budget is not None
-        size = in_words((self.budget.taken - self.budget.held(SEARCH)) / share)
+        size = in_words((self.budget.taken - self.budget.held[SEARCH]) / share)
         return f"about {self.walk.at[search.NUM_STEPS] / share:.2g} steps, {size}"
 
     def rows(self) -> dict[str, tuple[int, int]]:

@@ -20,8 +20,8 @@ from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.rules.kernel import INFOSETS, callable_rules, find_key
 from mccfr_spiel.arenas.rules.store import RuleStore, resize
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import Bar, hides_bar
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.stored import nothing

@@ -26,8 +26,8 @@ import pyspiel
 
 from mccfr_spiel.arenas.rules.description import GameError
 from mccfr_spiel.arenas.rules.game import replayed
+from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
 
 DECISION, DEAL, FOLD, SHOWDOWN = range(4)
 """The kinds of nodes."""

@@ -17,9 +17,8 @@ from mccfr_spiel.arenas.infosets.loading import (
     same_name,
 )
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.folders import POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving.reading import write_policy
+from mccfr_spiel.solving.reading import POLICY, write_policy
 from tests.small_games import chance, leaf, move, small_game
 
 pytestmark = pytest.mark.compiled

@@ -17,9 +17,9 @@ from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.description import BoundRules
 from mccfr_spiel.arenas.rules.game import check_sizes
 from mccfr_spiel.arenas.rules.store import expand_rules
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError
 from mccfr_spiel.common.checkpoint import CheckpointError, Contents
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
-from mccfr_spiel.policies.names import Names
+from mccfr_spiel.policies.frozen_table import FrozenTable
 from tests.arenas.rules.mistaken import (
     EXPANDED,
     MISTAKEN,
@@ -234,7 +234,7 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
             other = ms.SequencePolicy.load(tmp_path / "policy")
         else:
             other = pickle.loads(pickle.dumps(policy))
-    assert isinstance(other.tree, Names)
+    assert isinstance(other.tree, FrozenTable)
     # OpenSpiel's states are found in it by their strings.
     met = set()
     stack = [policy.turn_based_game.new_initial_state()]

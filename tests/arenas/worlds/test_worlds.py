@@ -21,7 +21,7 @@ from mccfr_spiel.arenas.worlds.finding import PlaceWalk, check_independence, fin
 from mccfr_spiel.arenas.worlds.passes import Leaves
 from mccfr_spiel.arenas.worlds.places import Places
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from tests.experiments.test_run_experiments import read_rows
 

@@ -1,0 +1,161 @@
+"""Adapts any policy to one interface, and lists one policy per player."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.policies.json_policies import (
+    from_json,
+    is_of_file,
+    with_int_actions,
+)
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.shared_strings import (
+    is_turn_based,
+    owned,
+    with_turn,
+    without_turn,
+)
+
+
+class PolicyAdapter:
+    """Any policy, asked as OpenSpiel asks its policies in Python.
+
+    Attributes:
+        policy: an object with `action_probabilities`, or a dictionary
+            information-state string -> action -> probability.
+    """
+
+    def __init__(self, policy: Any, game: pyspiel.Game | None = None) -> None:
+        """Takes a policy of OpenSpiel's (Python's or pyspiel's), such as a
+        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`:
+        states that are missing in such a file were never met.
+
+        Args:
+            policy: any of these.
+            game: what a file's policy must be for; by default what the file names.
+
+        Raises:
+            ValueError: it is none of these.
+        """
+        if isinstance(policy, PolicyAdapter):
+            policy = policy.policy
+        policy = policy_of(policy)
+        if is_of_file(policy):
+            policy = SequencePolicy(*from_json(policy, game))
+        elif isinstance(policy, dict):
+            policy = with_int_actions(policy)
+        elif isinstance(policy, np.ndarray):
+            raise ValueError(
+                f"{policy!r} is a vector over the sequences of a tree, which answers "
+                "no states; give ms.SequencePolicy(tree, vector)."
+            )
+        elif not hasattr(policy, "action_probabilities"):
+            raise ValueError(f"{policy!r} is not a policy that answers states.")
+        self.policy = policy
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """The probability of every action at a state where a player acts.
+
+        Raises:
+            ValueError: the policy lacks the state.
+        """
+        player = state.current_player() if player_id is None else player_id
+        if is_turn_based(state.get_game()) and self._needs_simultaneous_states():
+            state = state.simultaneous_game_state()
+        if isinstance(self.policy, dict):
+            # The dictionary may have the strings of a game with simultaneous moves or
+            # those of its turn-based form.
+            name = state.information_state_string(player)
+            names = name, with_turn(player, name), without_turn(name)
+            return row_in(self.policy, names, player)
+        if not isinstance(self.policy, pyspiel.Policy):
+            try:
+                return self.policy.action_probabilities(state, player)
+            except KeyError as error:  # OpenSpiel's TabularPolicy
+                raise ValueError(f"The policy lacks the state {error}.") from error
+        if state.is_simultaneous_node():
+            name = state.information_state_string(player)
+            return dict(self.policy.action_probabilities(name))
+        return dict(self.policy.action_probabilities(state))
+
+    def needs_turns(self) -> bool:
+        """Whether the policy answers only states of a turn-based form."""
+        game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
+        is_of_turns = isinstance(game, pyspiel.Game) and is_turn_based(game)
+        return is_of_turns or getattr(tree, "abstraction", None) is not None
+
+    def _needs_simultaneous_states(self) -> bool:
+        """Whether the policy answers only states of a game with simultaneous moves."""
+        game: Any = getattr(self.policy, "game", None)
+        simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
+        return (
+            isinstance(game, pyspiel.Game)
+            and game.get_type().dynamics == simultaneous
+            and not hasattr(self.policy, "turn_based_game")
+        )
+
+
+def row_in(
+    table: dict[str, dict[int, float]], names: Sequence[str], player: int
+) -> dict[int, float]:
+    """A player's row of a table, which may have the string of its state in several
+    forms, told apart by player or not, and rows of pairs in place of dictionaries.
+
+    Raises:
+        ValueError: the table lacks the state, or its row is none.
+    """
+    for name in names:
+        for key in (owned(name, player), name):
+            if key in table:
+                try:
+                    return dict(table[key])
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"The policy has {table[key]!r} at the state {name!r}, in "
+                        "place of a dictionary action -> probability."
+                    ) from None
+    raise ValueError(f"The policy lacks the state {names[0]!r}.")
+
+
+def policy_of(solution: Any) -> Any:
+    """The policy of a solution, such as `solve_lp` returns; other values unchanged."""
+    policy = getattr(solution, "policy", None)
+    return policy if isinstance(policy, SequencePolicy) else solution
+
+
+def is_one_for_each(policies: Any) -> bool:
+    """Whether a value is a list of policies, not a single policy."""
+    return isinstance(policies, list | tuple)
+
+
+def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
+    """Raises ValueError unless there are as many policies as players."""
+    if len(policies) != game.num_players():
+        raise ValueError(
+            f"{len(policies)} policies for the {game.num_players()} players of "
+            f"{brief(game)}: give one policy for all players, or a list with one for "
+            "each."
+        )
+
+
+def of_each_player(policies: Any, game: pyspiel.Game) -> list[PolicyAdapter]:
+    """`[P]` the policy of each player.
+
+    Args:
+        policies: one policy for all players, or a list `[P]` with one for each.
+        game: the game.
+
+    Raises:
+        ValueError: there are too many or too few, or one is no policy.
+    """
+    policies = policy_of(policies)
+    if not is_one_for_each(policies):
+        return [PolicyAdapter(policies)] * game.num_players()
+    check_one_for_each(policies, game)
+    return [PolicyAdapter(policy) for policy in policies]
