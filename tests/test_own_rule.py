@@ -314,7 +314,7 @@ def test_weights_that_are_none_are_refused():
     for weight in (-1.0, math.nan, "2"):
         own = ms.algorithms.own_averaging(late(weight))  # type: ignore[arg-type]
         solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
-        with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* is not a number in"):
+        with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* must be a number in"):
             solver.iterate(1)
     with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
         ms.algorithms.own_averaging(lambda t, power: t**power)  # type: ignore[arg-type]

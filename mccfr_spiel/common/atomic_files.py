@@ -1,4 +1,9 @@
-"""Writes files whole or not at all."""
+"""Files that are written whole or not at all.
+
+The content goes into a new file with a random name in the same folder, which is renamed
+at the end. Readers see the old file or the new one. Neither a crash nor a full disk
+leaves a partial file under the final name. Of several writers, the last one wins.
+"""
 
 import contextlib
 import errno
@@ -11,8 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 PARTS = ".part-" + "[0-9a-f]" * 16
-"""What the name of an unfinished file ends with, as a pattern of `glob`. Only a killed
-writer leaves one; the next run in a folder of results removes it."""
+"""A `glob` pattern for the end of an unfinished file's name. Only killed writers leave
+such files; the next run in a folder of results removes them."""
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -24,24 +29,24 @@ def write_file(
     lasting: bool = False,
     put: Callable[[pathlib.Path, pathlib.Path], None] | None = None,
 ) -> None:
-    """Writes a file, replacing an older one of that name.
+    """Writes a file, replacing an existing one.
 
     Args:
         path: the file.
-        content: its bytes, or a function that writes them into a binary file which can
-            be read, too.
-        lasting: whether the file must survive a power cut once this returns.
-        put: moves the finished file (first argument) to its path (second), in place of
-            a plain `os.replace`.
+        content: the bytes, or a function that writes them into a binary file open for
+            reading and writing.
+        lasting: whether the file must survive a power cut after this call.
+        put: moves the finished file (first argument) to its path (second argument);
+            `os.replace` by default.
 
     Raises:
-        OSError: it cannot be written; an older file is as it was. So it is after any
-            other exception, be it of `content` or Ctrl-C, and nothing unfinished stays.
+        OSError: the file cannot be written. After this and any other exception, also
+            KeyboardInterrupt, the old file is unchanged and the new one is removed.
     """
     path = pathlib.Path(path)
     part = path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
     with naming(path), contextlib.ExitStack() as at_the_end:
-        # Not "w", which would follow a link of this name, and share a file with others.
+        # Mode "x" follows no link and never opens the file of another writer.
         with open(part, "x+b") as file:
             at_the_end.callback(part.unlink, missing_ok=True)
             if callable(content):
@@ -52,7 +57,7 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    if lasting and os.name == "posix":  # so that the rename lasts, too
+    if lasting and os.name == "posix":  # makes the rename last
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -62,20 +67,19 @@ def write_file(
 
 @contextlib.contextmanager
 def naming(path: pathlib.Path) -> Iterator[None]:
-    """Has an OSError name the file that was to be written, and say what helps."""
+    """Context manager that adds the target path, and advice, to an OSError."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            error.strerror = f"{error.strerror}; make room or choose another place"
+            error.strerror = f"{error.strerror}; free some space or use another folder"
         if error.errno is not None:
             error.filename = str(path)
-            del error.filename2  # the other name of a rename
+            del error.filename2  # the target of a rename
         raise
 
 
 def write_json(path: pathlib.Path, value: Any) -> None:
-    """Writes a value as JSON, with NumPy's integers as Python's; the file appears whole
-    or not at all."""
+    """Writes a value as JSON; NumPy integers become Python integers."""
     text = json.dumps(value, indent=1, default=operator.index)
     write_file(path, (text + "\n").encode())

@@ -1,4 +1,7 @@
-"""The user's cache folder, and folders that only the user can write to."""
+"""The user's cache folder, protected against other users.
+
+Cached code is executed, so no other user may be able to change its folder.
+"""
 
 import contextlib
 import os
@@ -16,60 +19,60 @@ class UnsafeFolderError(OSError):
 
 
 class CompileCacheWarning(UserWarning):
-    """Compiled code cannot be kept, so every process will compile it again."""
+    """Compiled code cannot be cached, so every process compiles it again."""
 
 
 def user_cache_folder() -> pathlib.Path:
-    """The user's own cache folder for this package (absolute, not created).
+    """The absolute path of the user's cache folder for this package; not created.
 
-    The environment variable MCCFR_SPIEL_CACHE moves it. For a process without a home
-    folder it is in the folder of temporary files, and named by the user's number.
+    The environment variable MCCFR_SPIEL_CACHE overrides it. Without a home folder it is
+    a folder in the system's temporary folder, named after the user's number.
     """
     if os.environ.get("MCCFR_SPIEL_CACHE"):
         return pathlib.Path(os.environ["MCCFR_SPIEL_CACHE"]).absolute()
     with contextlib.suppress(RuntimeError):  # if platformdirs finds no home folder
-        # On Windows no "Cache" is added, as earlier versions of this package did not.
+        # opinion=False adds no "Cache" to the path on Windows.
         folder = pathlib.Path(
             platformdirs.user_cache_dir("mccfr_spiel", appauthor=False, opinion=False)
         )
-        if folder.is_absolute():  # some versions leave "~" if there is no home folder
+        if folder.is_absolute():  # some versions leave "~" without a home folder
             return folder
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
     return pathlib.Path(tempfile.gettempdir(), f"mccfr_spiel-{user}").absolute()
 
 
 def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
-    """Creates a folder that only this user can write to, and its parents if need be.
+    """Creates a folder, and missing parents, that no other user can write to.
 
-    The folder and each of its parents, with symbolic links resolved, must belong to
-    this user or to root, and nobody else may write to it. The group may write to
-    parents, since many systems give each user a group; all may write to one that has
-    the sticky bit, such as /tmp, since they cannot rename or remove our folders there.
-    The parents are checked from the top, so that nobody else can exchange a folder once
-    it is looked at. Windows does not show who may write; there the default cache folder
-    is in the user's profile, which Windows keeps private.
+    The folder and all its parents, with symbolic links resolved, must belong to this
+    user or to root. Nobody else may write to the folder itself. Parents may be writable
+    by the group, because many systems give each user a group, and by everybody if they
+    have the sticky bit (such as /tmp), because others cannot rename or remove our
+    folders there. Parents are checked from the top, so that nobody can exchange a
+    folder after its check. Windows does not report permissions; there the default cache
+    folder is in the user's private profile.
 
     Returns:
-        Its path without symbolic links, by which it should be opened.
+        The path without symbolic links, through which the folder must be opened.
 
     Raises:
-        UnsafeFolderError: another user could change what is in it.
-        OSError: it cannot be created.
+        UnsafeFolderError: another user could change the contents.
+        OSError: the folder cannot be created.
     """
     real = pathlib.Path(os.path.realpath(folder))
-    for place in [*reversed(real.parents), real]:
-        if not place.exists():
-            place.mkdir(mode=0o700, exist_ok=True)
+    for part in [*reversed(real.parents), real]:
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
         if not hasattr(os, "geteuid"):
             continue
-        status, is_parent = place.lstat(), place != real
+        status, is_parent = part.lstat(), part != real
         if status.st_uid not in (os.geteuid(), _ROOT):
-            raise UnsafeFolderError(f"{place} belongs to user {status.st_uid}")
+            raise UnsafeFolderError(f"{part} belongs to user {status.st_uid}")
         others = stat.S_IWOTH | (0 if is_parent else stat.S_IWGRP)
         if status.st_mode & others and not (
             is_parent and status.st_mode & stat.S_ISVTX
         ):
             raise UnsafeFolderError(
-                f"others may write to {place}; take that from them (chmod go-w {place})"
+                f"others may write to {part}; remove the permission (chmod go-w {part})"
             )
     return real

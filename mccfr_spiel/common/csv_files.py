@@ -15,7 +15,7 @@ from mccfr_spiel.common.checkpoint import DamagedError
 def csv_text(
     columns: Iterable[str], rows: Iterable[dict[str, Any]], *, header: bool = False
 ) -> str:
-    """Rows as lines of a CSV file, in which None becomes an empty field."""
+    """Formats rows as lines of CSV; None becomes an empty field."""
     text = io.StringIO()
     writer = csv.DictWriter(text, [*columns], extrasaction="ignore")
     if header:
@@ -25,15 +25,15 @@ def csv_text(
 
 
 def write_rows(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows with the same keys as a CSV file; it appears whole or not at all."""
+    """Writes rows with equal keys into a CSV file, whole or not at all."""
     write_file(path, csv_text(rows[0] if rows else (), rows, header=True).encode())
 
 
 class CsvTable(NamedTuple):
-    """What a CSV file holds.
+    """The content of a CSV file.
 
     Attributes:
-        rows: column -> text of the field, for each line.
+        rows: one dictionary column -> field per line.
         columns: the names in the first line.
     """
 
@@ -41,7 +41,14 @@ class CsvTable(NamedTuple):
     columns: list[str]
 
     def numbers(self) -> dict[str, np.ndarray]:
-        """Column -> `[rows]` its numbers, nan for an empty field; raises ValueError."""
+        """Converts the fields to numbers.
+
+        Returns:
+            Column -> `[rows]` numbers, NaN for empty fields.
+
+        Raises:
+            ValueError: a field is not a number.
+        """
         return {
             name: np.array([float(row[name] or "nan") for row in self.rows])
             for name in self.columns
@@ -49,10 +56,10 @@ class CsvTable(NamedTuple):
 
 
 def read_table(path: pathlib.Path) -> CsvTable:
-    """Reads a CSV file of rows, such as `csv_text` makes; no field has a line end.
+    """Reads a CSV file as written by `csv_text`, without line ends inside fields.
 
     A missing file has no rows. A last line without a line end was cut short by a kill
-    or a full disk; it is left out.
+    or a full disk and is dropped.
 
     Raises:
         DamagedError: a line has more or fewer fields than there are columns.

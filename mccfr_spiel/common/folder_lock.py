@@ -1,4 +1,4 @@
-"""A lock that lets one process at a time into a folder."""
+"""A lock that lets one process at a time into a folder. It ends with the process."""
 
 import contextlib
 import pathlib
@@ -8,35 +8,35 @@ from collections.abc import Iterator
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-"""The file that a lock is held on. It may be left behind, which means nothing."""
+"""The name of the lock file. The file may remain after a kill, without any effect."""
 
 
 @contextlib.contextmanager
 def locked_folder(
     folder: pathlib.Path, name: str = LOCK, *, seconds: float = 0.0
 ) -> Iterator[None]:
-    """Holds a file of a folder, so that no other run can write into the folder.
+    """Context manager that locks a file of a folder against other processes.
 
-    The lock ends with the block, or with the process, however it ends. Where the file
-    system has no locks, the user must see to it that nothing runs twice.
+    The lock ends with the block or with the process. File systems without locks give no
+    protection.
 
     Args:
-        folder: where the file is.
-        name: of the file, which is created if it is missing.
-        seconds: how long to wait for another process; -1 for as long as it takes.
+        folder: the folder.
+        name: the lock file, created if it is missing.
+        seconds: the longest time to wait for another process; -1 waits forever.
 
     Raises:
-        ValueError: another process (or another block of this one) holds the file.
-        OSError: nothing can be written in the folder.
+        ValueError: another process, or another block of this process, holds the lock.
+        OSError: the folder is not writable.
     """
-    # The block may end in another thread than the one in which it began.
+    # Not thread-local: another thread may end the block.
     lock = FileLock(folder / name, thread_local=False)
     try:
         lock.acquire(timeout=seconds)
     except Timeout as error:
         raise ValueError(
-            f"Another process is running in {folder}. Wait until it has ended, or "
-            "choose another output folder."
+            f"Another process is running in {folder}. Wait for its end, or choose "
+            "another output folder."
         ) from error
     except NotImplementedError:
         pass
@@ -44,8 +44,8 @@ def locked_folder(
         yield
     finally:
         if lock.is_locked and sys.platform != "win32":
-            # The lock is still held. Another process that has opened the file meanwhile
-            # will see that it no longer has a name, and open a new one.
+            # Deleted while locked. A process that has opened the file meanwhile notices
+            # the deletion and opens a new file.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
         lock.release()

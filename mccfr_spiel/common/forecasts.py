@@ -1,4 +1,11 @@
-"""Estimates of a tree's size before it is expanded (Knuth 1975)."""
+"""Estimates of a tree's size before its expansion (Knuth 1975).
+
+A random history with uniform moves gives an unbiased estimate of the number of nodes:
+each node on it represents as many nodes as the product of the branching factors above
+it. A single estimate is unreliable, usually far too low and rarely far too high.
+`exceeds` therefore combines several estimates; the probability of refusing a tree that
+fits is at most 10^-7.
+"""
 
 import math
 import random
@@ -12,30 +19,30 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import in_words
 
 SECONDS = 0.5
-"""A forecast may take so long, unless a single history takes longer."""
+"""Time limit of a forecast, unless a single history takes longer."""
 
 _FEW = 25
 _FAR_BELOW = 100
-"""If after `_FEW` histories the mean of the estimates is `_FAR_BELOW` times below what
-fits, the tree is assumed to fit. Whether it does is seen while it is expanded."""
+"""After `_FEW` histories a tree is assumed to fit if the mean estimate is `_FAR_BELOW`
+times below the limit. The expansion itself checks the limit again."""
 
 _DOUBT = 1e-7
 _STAKES = (1 / 2, 1 / 8, 1 / 64, 1 / 1024)
 NODE_BYTES = 20
 _LARGE = 250.0
-"""Estimates go up to ten to this power; not far beyond, doubles end."""
+"""The exponent of the largest estimate, a power of ten. Doubles overflow not far
+above."""
 
 
 class Forecast(NamedTuple):
-    """What some random histories tell about a tree.
+    """Estimates of a tree's size from random histories.
 
     Attributes:
-        nodes: an estimate by each history of how many nodes the tree has, which is
-            infinite above 10^250.
-        likely_bytes: estimates of the bytes that it takes, if every decision node has a
-            string of its own, which is the worst case.
-        endless: the state of a history that did not end within the moves that it may
-            have; None if all histories ended, or time was up.
+        nodes: per history, an estimate of the number of nodes; infinite above 10^250.
+        likely_bytes: per history, an estimate of the tree's bytes if every decision
+            node had its own string (the worst case).
+        endless: the state of a history that exceeded the allowed number of moves; None
+            if there was none.
     """
 
     nodes: list[float]
@@ -62,40 +69,40 @@ def forecast(
     """Follows random histories from the root, for about half a second at most.
 
     Args:
-        new_state: makes the root's state.
-        string_of: the string of a state where a player acts.
+        new_state: returns the initial state.
+        string_of: returns the information-state string of a state and its player.
         tell_history: adds the history of a state to an error raised there.
-        longest: the number of moves beyond which a history is not followed.
-        per_infoset: the bytes that an infoset takes, besides its string.
-        most_nodes: how many nodes fit. No more histories are followed once it is clear
-            whether the tree has more.
+        longest: the largest number of moves of a history.
+        per_infoset: bytes per infoset, without its string.
+        most_nodes: the limit on nodes. The forecast stops once the decision is clear.
     """
     generator = random.Random(0)
-    found = Forecast([], [])
+    result = Forecast([], [])
     end = time.monotonic() + SECONDS
     look_at = 1
-    # One pass follows one history. The estimates are looked at when there are 1, 2, 4,
-    # ... of them, since a look takes longer the more there are.
-    while time.monotonic() < end or not found.nodes:
+    # Each pass follows one history. `exceeds` reads all estimates, so it is called
+    # after 1, 2, 4, ... histories only. The loop ends with a clear decision or at the
+    # time limit.
+    while time.monotonic() < end or not result.nodes:
         state = new_state()
         try:
             nodes, strings = _probe(
                 state, string_of, generator, longest, per_infoset, end
             )
-        except Exception as error:  # games raise what they like
+        except Exception as error:  # games raise any type
             tell_history(error, state)
             raise
         if len(state.history()) >= longest:
-            return found._replace(endless=state)
-        found.nodes.append(nodes)
-        found.likely_bytes.append(NODE_BYTES * nodes + strings)
-        if len(found.nodes) == look_at:
-            if exceeds(found.nodes, most_nodes):
+            return result._replace(endless=state)
+        result.nodes.append(nodes)
+        result.likely_bytes.append(NODE_BYTES * nodes + strings)
+        if len(result.nodes) == look_at:
+            if exceeds(result.nodes, most_nodes):
                 break
             look_at *= 2
-        if len(found.nodes) == _FEW and _FAR_BELOW * _mean(found.nodes) < most_nodes:
+        if len(result.nodes) == _FEW and _FAR_BELOW * _mean(result.nodes) < most_nodes:
             break
-    return found
+    return result
 
 
 def _probe(
@@ -106,12 +113,12 @@ def _probe(
     per_infoset: int,
     end: float,
 ) -> tuple[float, float]:
-    """Estimates the nodes, and the bytes of strings, by following one history.
+    """Follows one history; returns estimates of the nodes and of the bytes of strings.
 
-    Both estimates only grow along the history. So it may be left at any point, and what
-    is estimated then is a part of the tree.
+    Both estimates only grow along the history. It may therefore stop anywhere, and then
+    underestimates the tree.
     """
-    # A node of the history stands for `weight` nodes of the tree at its depth.
+    # Each node of the history represents `weight` nodes at the same depth.
     nodes, strings, weight, length = 1.0, 0.0, 1.0, 0
     while not state.is_terminal() and length < longest:
         if length % 64 == 63 and time.monotonic() > end:
@@ -123,13 +130,13 @@ def _probe(
                 strings += weight * (size + per_infoset)
             moves = state.legal_actions()
         else:
-            # A game need not let chance do what it never does.
+            # Some games list outcomes of probability 0 but cannot apply them.
             moves = [move for move, prob in state.chance_outcomes() if prob > 0]
         if not moves:
             break
         weight *= len(moves)
         nodes += weight
-        if weight > 10**_LARGE:  # followed further, only to see whether it ends
+        if weight > 10**_LARGE:  # continues only to detect endless games
             weight = nodes = strings = math.inf
         state.apply_action(generator.choice(moves))
         length += 1
@@ -137,14 +144,14 @@ def _probe(
 
 
 def exceeds(estimates: Sequence[float], most: float) -> bool:
-    """Whether unbiased, independent estimates show that the truth is above `most`.
+    """Tests whether unbiased, independent estimates prove a mean above `most`.
 
-    This is a test by betting. Let each estimate multiply a gambler's capital by 1 -
-    stake + stake * estimate / most. If the truth were at most `most`, the gambler could
-    not expect to win, so the capital would ever reach 10^7 times its beginning with
-    probability at most 10^-7, however many estimates there are (Ville's inequality).
-    Four gamblers with different stakes begin with a quarter of the capital each, since
-    estimates may agree with each other or be dominated by a rare large one.
+    This is a test by betting. Each estimate multiplies a gambler's capital by 1 - stake
+    + stake * estimate / most. If the mean were at most `most`, the expected capital
+    would not grow, so by Ville's inequality it would ever reach 10^7 times its initial
+    value with probability at most 10^-7, for any number of estimates. The capital is
+    divided among four gamblers with different stakes: small stakes suit estimates
+    dominated by a rare large one, large stakes suit estimates that agree.
     """
     goal = math.log(len(_STAKES) / _DOUBT)
     logarithms = [0.0] * len(_STAKES)
@@ -157,22 +164,21 @@ def exceeds(estimates: Sequence[float], most: float) -> bool:
 
 
 def refusal(
-    found: Forecast, game: str, most_nodes: int, budget: Budget
+    estimate: Forecast, game: str, most_nodes: int, budget: Budget
 ) -> TreeFullError | None:
-    """The error for a tree that is surely too large; None if it may fit."""
-    if exceeds(found.nodes, most_nodes):
+    """The error for a tree that is certainly too large; None if it may fit."""
+    if exceeds(estimate.nodes, most_nodes):
         kind, limit = TreeFullError, f"max_nodes={most_nodes}"
-    elif exceeds(found.nodes, budget.limit / NODE_BYTES):
+    elif exceeds(estimate.nodes, budget.limit / NODE_BYTES):
         kind, limit = MemoryBudgetError, budget.in_words()
     else:
         return None
     return kind(
-        f"The whole tree of {brief(game)} has {found.in_words()}: far more than "
-        f"{limit}. "
-        "CFR, exact evaluation (nash_conv, exploitability) and linear programs need "
-        "the whole tree. Outcome sampling and external sampling keep only what they "
-        "meet; ms.sampled_returns and ms.learned_response evaluate by playing, as "
-        "--evaluate=sampled does on the command line."
+        f"The whole tree of {brief(game)} has {estimate.in_words()}, far more than "
+        f"{limit}. CFR, exact evaluation (nash_conv, exploitability) and linear "
+        "programs need the whole tree. Outcome sampling and external sampling store "
+        "only visited nodes; ms.sampled_returns and ms.learned_response evaluate by "
+        "playing, as --evaluate=sampled does on the command line."
     )
 
 

@@ -1,4 +1,4 @@
-"""Sizes in bytes: how users write them, how messages show them, and what is free."""
+"""Sizes in bytes, free memory, and the cores of this process."""
 
 import contextlib
 import math
@@ -17,13 +17,13 @@ _MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
 
 
 def parse_bytes(size: int | float | str) -> int:
-    """The bytes that a number or words such as "4GiB", "500 MB", "2e9" stand for.
+    """Converts a number or a string such as "4GiB", "500 MB" or "2e9" to bytes.
 
-    KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB, and K, M, G, T alone, are
+    KB, MB, GB and TB are powers of 1000. KiB, MiB, GiB, TiB, and K, M, G, T alone, are
     powers of 1024.
 
     Raises:
-        ValueError: they stand for no size above 0.
+        ValueError: `size` is not a size of at least one byte.
     """
     try:
         match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
@@ -38,17 +38,17 @@ def parse_bytes(size: int | float | str) -> int:
     except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(
-        f"max_memory={size!r} is no size in bytes above 0, such as 2_000_000_000 or "
-        '"4GiB".'
+        f"max_memory={size!r} must be a positive size in bytes, such as 2_000_000_000 "
+        'or "4GiB".'
     )
 
 
 def in_words(size: float) -> str:
-    """Bytes for readers: three digits and a unit."""
+    """Formats a number of bytes with three digits and a unit."""
     if size >= 9.995e14:
         return f"10^{math.log10(size) - 9:.0f} GB"
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if size >= 0.9995 * unit:  # what would be 1e+03 of the unit below
+        if size >= 0.9995 * unit:  # avoids 1e+03 of the smaller unit
             return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
 
@@ -57,18 +57,17 @@ def in_words(size: float) -> str:
 
 
 def num_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     with contextlib.suppress(AttributeError, OSError):  # not on every system
         return max(len(os.sched_getaffinity(0)), 1)
     return os.cpu_count() or 1
 
 
 def free_memory() -> int:
-    """The bytes that this process may still take.
+    """The number of bytes that this process can still allocate.
 
-    That is the least of what the machine has available, what the control groups
-    (containers) of the process leave, and what its own limit of address space
-    (RLIMIT_AS) leaves.
+    This is the minimum over the available memory of the machine, the control groups
+    (containers) of the process, and the process's limit of address space (RLIMIT_AS).
     """
     free = [psutil.virtual_memory().available, *cgroups_free(_MEMBERSHIP, _CGROUPS)]
     with contextlib.suppress(ImportError):  # not on Windows
@@ -81,22 +80,22 @@ def free_memory() -> int:
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
-    """What each limited control group (version 2) of this process leaves.
+    """The free bytes of each limited control group (version 2) of this process.
 
-    A group's limit also binds the groups inside it, so all groups from the process up
-    to the root are asked. Inside a container the path that the kernel names often does
-    not exist; then the mounted root is the container's own group. Memory of file caches
-    counts as free, since the kernel drops them when needed.
+    The limit of a group also binds the groups inside it, so all groups up to the root
+    are read. Inside a container the path reported by the kernel often does not exist;
+    the mounted root is then the container's own group. File caches count as free,
+    because the kernel drops them when needed.
 
     Args:
-        membership: /proc/self/cgroup.
-        mount: /sys/fs/cgroup.
+        membership: the file /proc/self/cgroup.
+        mount: the folder /sys/fs/cgroup.
     """
     try:
         lines = membership.read_text().splitlines()
     except OSError:
         return []
-    path = next((one[3:] for one in lines if one.startswith("0::")), "/")
+    path = next((line[3:] for line in lines if line.startswith("0::")), "/")
     folder = mount / path.lstrip("/")
     above = [folder, *folder.parents]
     groups = above[: above.index(mount) + 1] if mount in above else [mount]
@@ -104,23 +103,23 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
 
 
 def _group_leaves(folder: pathlib.Path) -> int | None:
-    """What one group leaves; None if it has no limit, or none that can be read."""
+    """The free bytes of one group; None without a readable limit."""
     try:
-        most = int((folder / "memory.max").read_text())  # "max": no limit
+        limit = int((folder / "memory.max").read_text())  # ValueError for "max"
         used = int((folder / "memory.current").read_text())
     except (OSError, ValueError):
         return None
     dropped = 0
     with contextlib.suppress(OSError, ValueError):
-        words = (folder / "memory.stat").read_text().split()
-        dropped = int(words[words.index("inactive_file") + 1])
-    return max(most - used + dropped, 0)
+        fields = (folder / "memory.stat").read_text().split()
+        dropped = int(fields[fields.index("inactive_file") + 1])
+    return max(limit - used + dropped, 0)
 
 
 def resident() -> int:
-    """The bytes of this process that are in memory now."""
-    # psutil reads the same file through a Python file object. If Ctrl-C comes before
-    # that is closed, it gives a ResourceWarning, and this is called in mid-walk.
+    """The resident bytes of this process."""
+    # psutil reads the same file through a Python file object, and a Ctrl-C before its
+    # end leads to a ResourceWarning. Walks call this function often.
     try:
         descriptor = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, AttributeError):

@@ -72,7 +72,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(OSError, match="make room or choose") as caught:
+        with pytest.raises(OSError, match="free some space or use") as caught:
             write_file(path, bytes(20))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -42,7 +42,7 @@ def test_sizes_are_told_in_three_digits_and_a_unit(size):
 
 @pytest.mark.parametrize("size", [0, "4 apples", math.nan, math.inf, []])
 def test_what_is_no_size_is_refused_with_its_value(size):
-    with pytest.raises(ValueError, match=r"max_memory=.*is no size"):
+    with pytest.raises(ValueError, match=r"max_memory=.*must be a positive size"):
         Solver("kuhn_poker", max_memory=size)
 
 

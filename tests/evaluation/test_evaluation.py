@@ -77,7 +77,7 @@ def test_each_players_gain_is_openspiels(game):
         theirs.player_improvements, abs=1e-12
     )
     assert ms.nash_conv(game, policy, True, False) == ours.nash_conv
-    with pytest.raises(ValueError, match="use_cpp_br=2 is not True or False"):
+    with pytest.raises(ValueError, match="use_cpp_br=2 must be True or False"):
         ms.nash_conv(game, policy, use_cpp_br=2)  # pyright: ignore
 
 

@@ -105,7 +105,7 @@ def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
         assert main([*words, f"--output_dir={full}"]) == 1
     error = capsys.readouterr().err
     assert error.count("Error: ") == 1
-    assert "make room or choose another place" in error
+    assert "free some space or use another folder" in error
     assert "--resume goes on from it" in error
     assert not [*full.glob("*.part*")]
     found = ms.Solver.load(full / "solver.checkpoint").num_iterations

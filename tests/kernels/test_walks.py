@@ -219,7 +219,7 @@ TOGETHER = [
     (walks(SOON, 2), "walks of a batch"),
     (walks(PREDICTED, 2), 'choose baseline="learned"'),
     (walks(PREDICTED, alternating=False), 'choose baseline="learned"'),
-    (walks(ms.EXTERNAL, 0), "batch=0 is not an integer >= 1"),
+    (walks(ms.EXTERNAL, 0), "batch=0 must be an integer >= 1"),
     (walks(ms.EXTERNAL, 2**40), "batch=1099511627776 is above"),
     (walks(ms.EXTERNAL, "big"), "batch='big' is neither"),
     (ms.CFR._replace(batch=2), "batch=2 is given, but nothing is sampled"),
@@ -372,7 +372,7 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
 
 def test_what_cannot_work_is_refused_in_words():
     for make, words in (
-        (lambda: full(prune="regrets"), "prune='regrets' is not True or False, nor \""),
+        (lambda: full(prune="regrets"), "prune='regrets' must be True or False, or \""),
         (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),
         (lambda: ms.OUTCOME._replace(prune="regret"), "sample nothing"),
         (lambda: full(prune="regret")._replace(prune_below=-1.0), "only external"),

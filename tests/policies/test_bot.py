@@ -58,7 +58,7 @@ def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
 @pytest.mark.parametrize(
     ("policy", "player", "seed", "words"),
     [
-        (None, 2, 0, "player=2 is not in 0 .. 1"),
+        (None, 2, 0, "player=2 must be in 0 .. 1"),
         (None, 0, -1, "seed=-1"),
         (np.ones(3), 0, 0, "a vector over the sequences"),
         ("kuhn_poker", 0, 0, "'kuhn_poker' is not a policy"),
