@@ -141,7 +141,7 @@ class Sampling(Part):
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
                 self.fill(prune=_BY_REGRET)
                 continue
-            more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+            more = f', or "{_BY_REGRET}"' if name == "prune" else ""
             self.fill(**{name: refusals.flag(value, f"Sampling: {name}", more)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(

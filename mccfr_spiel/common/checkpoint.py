@@ -62,7 +62,7 @@ def digest_of(function: types.FunctionType) -> str:
     return hashlib.blake2b(source, digest_size=8).hexdigest()
 
 
-# --- the file format -------------------------------------------------------------------
+# --- the file format ------------------------------------------------------------------
 
 
 MAGIC = b"mccfr_spiel solver\n"
@@ -339,8 +339,8 @@ def loaded_abstraction(
         return pyspiel.State.information_state_string
     if saved and abstraction is None:
         raise CheckpointError(
-            "The file has a solver or policy with an abstraction, but functions are not "
-            "saved. Pass the same function (abstraction=..., on the command line "
+            "The file has a solver or policy with an abstraction, but functions are "
+            "not saved. Pass the same function (abstraction=..., on the command line "
             "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:

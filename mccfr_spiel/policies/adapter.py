@@ -22,24 +22,24 @@ from mccfr_spiel.policies.shared_strings import (
 
 
 class PolicyAdapter:
-    """Any policy, asked as OpenSpiel asks its policies in Python.
+    """A policy of any kind with the interface of OpenSpiel's policies in Python.
 
     Attributes:
-        policy: an object with `action_probabilities`, or a dictionary
-            information-state string -> action -> probability.
+        policy: an object with `action_probabilities`, or a dictionary information-state
+            string -> action -> probability.
     """
 
     def __init__(self, policy: Any, game: pyspiel.Game | None = None) -> None:
-        """Takes a policy of OpenSpiel's (Python's or pyspiel's), such as a
-        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`:
-        states that are missing in such a file were never met.
+        """Wraps a policy.
 
         Args:
-            policy: any of these.
-            game: what a file's policy must be for; by default what the file names.
+            policy: a policy of OpenSpiel's (Python or C++), a SequencePolicy, or a
+                dictionary, for example the parsed JSON of a `policy.json`.
+            game: the required game of a parsed file; None for the game named in the
+                file.
 
         Raises:
-            ValueError: it is none of these.
+            ValueError: `policy` is not a policy, or belongs to another game.
         """
         if isinstance(policy, PolicyAdapter):
             policy = policy.policy
@@ -50,11 +50,13 @@ class PolicyAdapter:
             policy = with_int_actions(policy)
         elif isinstance(policy, np.ndarray):
             raise ValueError(
-                f"{policy!r} is a vector over the sequences of a tree, which answers "
-                "no states; give ms.SequencePolicy(tree, vector)."
+                f"{policy!r} is a vector over the sequences of a tree; use "
+                "ms.SequencePolicy(tree, vector)."
             )
         elif not hasattr(policy, "action_probabilities"):
-            raise ValueError(f"{policy!r} is not a policy that answers states.")
+            raise ValueError(
+                f"{policy!r} must be a policy with the method action_probabilities."
+            )
         self.policy = policy
 
     def action_probabilities(
@@ -69,8 +71,8 @@ class PolicyAdapter:
         if is_turn_based(state.get_game()) and self._needs_simultaneous_states():
             state = state.simultaneous_game_state()
         if isinstance(self.policy, dict):
-            # The dictionary may have the strings of a game with simultaneous moves or
-            # those of its turn-based form.
+            # The keys may be strings of a game with simultaneous moves or of the
+            # turn-based form of the game.
             name = state.information_state_string(player)
             names = name, with_turn(player, name), without_turn(name)
             return row_in(self.policy, names, player)
@@ -78,20 +80,20 @@ class PolicyAdapter:
             try:
                 return self.policy.action_probabilities(state, player)
             except KeyError as error:  # OpenSpiel's TabularPolicy
-                raise ValueError(f"The policy lacks the state {error}.") from error
+                raise ValueError(f"The policy has no state {error}.") from error
         if state.is_simultaneous_node():
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))
         return dict(self.policy.action_probabilities(state))
 
     def needs_turns(self) -> bool:
-        """Whether the policy answers only states of a turn-based form."""
+        """Whether the policy accepts only states of a turn-based form."""
         game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
         is_of_turns = isinstance(game, pyspiel.Game) and is_turn_based(game)
         return is_of_turns or getattr(tree, "abstraction", None) is not None
 
     def _needs_simultaneous_states(self) -> bool:
-        """Whether the policy answers only states of a game with simultaneous moves."""
+        """Whether the policy accepts only states of a game with simultaneous moves."""
         game: Any = getattr(self.policy, "game", None)
         simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
         return (
@@ -104,11 +106,16 @@ class PolicyAdapter:
 def row_in(
     table: dict[str, dict[int, float]], names: Sequence[str], player: int
 ) -> dict[int, float]:
-    """A player's row of a table, which may have the string of its state in several
-    forms, told apart by player or not, and rows of pairs in place of dictionaries.
+    """Looks up the first of several strings in a table and returns the player's row.
+
+    Args:
+        table: information-state string -> action -> probability; rows may be pairs, and
+            strings may be spelled with the player, see `owned`.
+        names: the possible spellings of the string.
+        player: the player.
 
     Raises:
-        ValueError: the table lacks the state, or its row is none.
+        ValueError: the table lacks the state, or the row is malformed.
     """
     for name in names:
         for key in (owned(name, player), name):
@@ -117,14 +124,15 @@ def row_in(
                     return dict(table[key])
                 except (TypeError, ValueError):
                     raise ValueError(
-                        f"The policy has {table[key]!r} at the state {name!r}, in "
-                        "place of a dictionary action -> probability."
+                        f"The policy has {table[key]!r} at the state {name!r}, "
+                        "expected a dictionary action -> probability."
                     ) from None
-    raise ValueError(f"The policy lacks the state {names[0]!r}.")
+    raise ValueError(f"The policy has no state {names[0]!r}.")
 
 
 def policy_of(solution: Any) -> Any:
-    """The policy of a solution, such as `solve_lp` returns; other values unchanged."""
+    """The policy of a solution, such as the result of `solve_lp`; other values
+    unchanged."""
     policy = getattr(solution, "policy", None)
     return policy if isinstance(policy, SequencePolicy) else solution
 
@@ -135,12 +143,12 @@ def is_one_for_each(policies: Any) -> bool:
 
 
 def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
-    """Raises ValueError unless there are as many policies as players."""
+    """Raises ValueError unless the number of policies equals the number of players."""
     if len(policies) != game.num_players():
         raise ValueError(
             f"{len(policies)} policies for the {game.num_players()} players of "
-            f"{brief(game)}: give one policy for all players, or a list with one for "
-            "each."
+            f"{brief(game)}; expected one policy for all players, or a list with one "
+            "per player."
         )
 
 
@@ -148,11 +156,11 @@ def of_each_player(policies: Any, game: pyspiel.Game) -> list[PolicyAdapter]:
     """`[P]` the policy of each player.
 
     Args:
-        policies: one policy for all players, or a list `[P]` with one for each.
+        policies: one policy for all players, or a list `[P]` with one per player.
         game: the game.
 
     Raises:
-        ValueError: there are too many or too few, or one is no policy.
+        ValueError: the number of policies is wrong, or an element is not a policy.
     """
     policies = policy_of(policies)
     if not is_one_for_each(policies):

@@ -13,8 +13,7 @@ from mccfr_spiel.policies.vectors import MOST_OFF
 
 
 class SeatBot(pyspiel.Bot):
-    """What OpenSpiel asks of every bot, for those that keep nothing of the others'
-    moves.
+    """The methods that OpenSpiel expects of bots without a memory of the others' moves.
 
     Attributes:
         player: the seat.
@@ -23,7 +22,7 @@ class SeatBot(pyspiel.Bot):
     player: int
 
     def player_id(self) -> int:
-        """The seat that the bot plays."""
+        """The seat of the bot."""
         return self.player
 
     def provides_policy(self) -> bool:
@@ -31,22 +30,23 @@ class SeatBot(pyspiel.Bot):
         return True
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a new match, as `restart` does, whatever the state."""
+        """Begins a new match, as `restart` does; ignores the state."""
         self.restart()
 
 
 class PolicyBot(SeatBot):
-    """Plays one seat by drawing from a policy; `bot` makes one.
+    """Plays one seat by sampling from a policy; `bot` makes one.
 
-    It keeps nothing of a match but its generator, so it can be restarted at any state.
+    A random generator is the only state of the bot, so it can be restarted at any
+    state.
     """
 
     def __init__(self, policy: Any, player: int, *, seed: int = 0) -> None:
         """Makes a bot; arguments and errors are those of `bot`."""
         pyspiel.Bot.__init__(self)
-        self._answers = PolicyAdapter(policy)
-        game: Any = getattr(self._answers.policy, "game", None)
-        num_players = 2**31  # if the policy does not say for which game it is
+        self._adapter = PolicyAdapter(policy)
+        game: Any = getattr(self._adapter.policy, "game", None)
+        num_players = 2**31  # unknown if the policy names no game
         if hasattr(game, "num_players"):
             num_players = game.num_players()
         self.player = refusals.player(player, num_players)
@@ -55,44 +55,44 @@ class PolicyBot(SeatBot):
 
     @property
     def policy(self) -> Any:
-        """The policy that the bot plays by."""
-        return self._answers.policy
+        """The policy of the bot."""
+        return self._adapter.policy
 
     @never_raises
     def __repr__(self) -> str:
-        words = one_line(str(self.policy), 100)
+        summary = one_line(str(self.policy), 100)
         if isinstance(self.policy, dict):
-            words = f"a dictionary of {counted(len(self.policy), 'state')}"
-        return line(self, f"player {self.player}", words)
+            summary = f"a dictionary of {counted(len(self.policy), 'state')}"
+        return line(self, f"player {self.player}", summary)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The (action, probability) pairs of the policy at a state.
 
         Raises:
-            ValueError: the policy gives no distribution over the legal actions.
+            ValueError: the policy returns no distribution over the legal actions.
         """
-        found = self._answers.action_probabilities(state, self.player)
+        policy = self._adapter.action_probabilities(state, self.player)
         legal = state.legal_actions(self.player)
-        pairs = [(action, float(found.get(action, 0.0))) for action in legal]
+        pairs = [(action, float(policy.get(action, 0.0))) for action in legal]
         values = [value for _, value in pairs]
         if legal and not (abs(sum(values) - 1) < MOST_OFF and min(values) >= 0):
             raise ValueError(
-                f"The policy of player {self.player} gives {found} at the state "
-                f"{state}, whose legal actions are {legal}."
+                f"The policy of player {self.player} returned {policy} at the state "
+                f"{state}, expected a distribution over the legal actions {legal}."
             )
         return pairs
 
     def step(self, state: pyspiel.State) -> int:
-        """An action drawn from the policy."""
+        """Samples an action from the policy."""
         return self.step_with_policy(state)[1]
 
     def step_with_policy(
         self, state: pyspiel.State
     ) -> tuple[list[tuple[int, float]], int]:
-        """What `get_policy` returns, and an action drawn from it.
+        """Returns the result of `get_policy` and an action sampled from it.
 
-        The action is `pyspiel.INVALID_ACTION` where the player has nothing to do, at a
-        node with simultaneous moves.
+        At a node with simultaneous moves where the player has no legal action, the
+        action is `pyspiel.INVALID_ACTION`.
         """
         if not state.legal_actions(self.player):
             return [], pyspiel.INVALID_ACTION
@@ -103,18 +103,18 @@ class PolicyBot(SeatBot):
 
 
 def bot(policy: Any, player: int, *, seed: int = 0) -> PolicyBot:
-    """A bot that plays a policy, for OpenSpiel's match runners.
+    """Makes a bot that plays a policy in OpenSpiel's match runners.
 
         bots = [ms.bot(policy, 0), ms.bot(other, 1)]
         pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=7)
 
     Args:
-        policy: any policy that answers states: a SequencePolicy, OpenSpiel's policies,
-            or a dictionary information-state string -> action -> probability.
+        policy: a SequencePolicy, an OpenSpiel policy, or a dictionary information-state
+            string -> action -> probability.
         player: the seat.
-        seed: an integer of at least 0. With the seat it determines the bot's draws.
+        seed: a nonnegative integer. Seed and seat determine the draws of the bot.
 
     Raises:
-        ValueError: an argument is out of range, or this is no policy.
+        ValueError: an argument is out of range, or `policy` is not a policy.
     """
     return PolicyBot(policy, player, seed=seed)

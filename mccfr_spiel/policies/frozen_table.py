@@ -1,4 +1,4 @@
-"""The infosets of a policy, detached from the arena that met them."""
+"""The infosets of a policy, independent of the arena that met them."""
 
 import functools
 import itertools
@@ -14,13 +14,15 @@ from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint
 
 Maker = Callable[[pyspiel.Game, int], InfosetTable | None]
-"""Makes the whole tree of a game, up to a number of nodes; None if there is none."""
+"""Expands the whole tree of a game up to a number of nodes; returns None if it is
+larger."""
 
 
 class FrozenTable(InfosetTable):
-    """The infosets that an arena had met, with their names, in a few arrays.
+    """A fixed infoset table with its strings, in a few arrays.
 
-    The places of infosets are 0, since a policy draws nothing.
+    Policies use it when they are saved, pickled or read from a file. The field `place`
+    of its infosets is 0, because a policy draws nothing.
     """
 
     def __init__(
@@ -35,10 +37,10 @@ class FrozenTable(InfosetTable):
         Args:
             source: the game.
             arrays: `infosets` `[I]` of dtype INFOSET; `actions` `[S]`; and the strings
-                as `pack_strings` makes them.
-            abstraction: the arena's abstraction, if it has one.
-            maker: makes the tree from which `SequencePolicy.table` takes the order and
-                the reach of infosets; without one, reach is not known.
+                as packed by `pack_strings`.
+            abstraction: the abstraction of the arena; None without one.
+            maker: expands the tree that gives `SequencePolicy.table` its order and its
+                reaches; None for a table without reaches.
         """
         super().__init__(source, turn_based(source), abstraction)
         self.arrays, self.maker = arrays, maker
@@ -52,7 +54,7 @@ class FrozenTable(InfosetTable):
 
     @property
     def info_states(self) -> list[str]:
-        """`[I]` the information-state strings, kept from call to call."""
+        """`[I]` the information-state strings."""
         return self._info_states
 
     @functools.cached_property
@@ -61,7 +63,7 @@ class FrozenTable(InfosetTable):
 
     @property
     def shared_strings(self) -> set[str]:
-        """The information-state strings that several players have."""
+        """The information-state strings that belong to several players."""
         return self._shared_strings
 
     @functools.cached_property
@@ -76,12 +78,12 @@ class FrozenTable(InfosetTable):
 
 
 def frozen(tree: Any, num_infosets: int, num_sequences: int) -> FrozenTable:
-    """Makes Names of the first infosets of a table; returns Names as they are."""
+    """Copies the first infosets of a table; returns a FrozenTable unchanged."""
     if isinstance(tree, FrozenTable):
         return tree
     infosets = tree.infosets[:num_infosets].copy()
     infosets["place"] = 0
-    # One by one: a list of all strings might not fit into memory.
+    # An iterator, because a list of all strings might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
     arrays |= checkpoint.pack_strings(strings)

@@ -1,4 +1,11 @@
-"""Policies as JSON."""
+"""Policies as JSON, for people and for other programs.
+
+    {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}],
+     "sha256": "..."}
+
+Each player has a table information-state string -> action -> probability. States
+without an entry were never visited; the policy is uniform there.
+"""
 
 import hashlib
 import json
@@ -20,22 +27,22 @@ from mccfr_spiel.policies.policy_files import checked_policy
 
 
 def is_of_file(value: Any) -> bool:
-    """Whether a value has the form of a policy in JSON, not that of one table."""
+    """Whether a value has the form of a policy file, as opposed to a single table."""
     return isinstance(value, dict) and {"game", "players"} <= value.keys()
 
 
 def digest_of(value: Mapping[str, Any]) -> str:
-    """SHA-256 of the game and the players of a policy in JSON, whatever the spaces."""
+    """SHA-256 of the game and the tables, independent of white space in the file."""
     parts = {"game": value["game"], "players": value["players"]}
     text = json.dumps(parts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_int_actions(table: dict[str, Any]) -> dict[str, Any]:
-    """Converts the actions of a table from strings, as JSON has them, to integers.
+    """Converts the actions of a table from strings, the only keys of JSON, to integers.
 
     Raises:
-        ValueError: an action is neither an integer nor the string of one.
+        ValueError: an action is neither an integer nor the string of an integer.
     """
     return {
         name: _row_of(name, row) if _has_strings(row) else row
@@ -50,41 +57,44 @@ def _has_strings(row: Any) -> bool:
 def from_json(
     value: Any, game: pyspiel.Game | None = None, maker: Maker | None = None
 ) -> tuple[FrozenTable, np.ndarray]:
-    """Reads the names of a policy and its vector `[S]` from what `write_policy` wrote.
+    """Converts JSON, as written by `write_policy`, to infosets and a vector `[S]`.
 
-    A file does not say which sequence leads to an infoset, and nothing asks for it, so
-    every infoset has the player's empty sequence for a parent.
+    The file does not contain the parent sequences of infosets, and policies do not need
+    them. All parents are set to the empty sequence.
 
     Args:
-        value: has the form of one, see `is_of_file`.
-        game: the game, if its load string in the value is not enough to make it.
+        value: a value for which `is_of_file` is true.
+        game: the game, if the load string in the value is not sufficient.
         maker: see `FrozenTable`.
 
     Raises:
-        ValueError: a state has no distribution, or the policy is for another game.
-        DamagedError: the value is no policy.
+        ValueError: the entry of a state is not a distribution, or the policy belongs to
+            another game.
+        DamagedError: the value is not a policy.
     """
     name, tables = value["game"], value["players"]
     if value.get("sha256") != digest_of(value):
         state = "is missing" if "sha256" not in value else "does not match"
         raise DamagedError(
-            f'The entry "sha256" of the policy {state}: the file was changed or '
-            "damaged. Write it again with mccfr_spiel, or pass a dictionary of "
-            "information states with the probability of each action."
+            f'The entry "sha256" of the policy {state}, so the file was changed or '
+            "damaged. Write it again with mccfr_spiel, or pass a dictionary "
+            "information state -> action -> probability."
         )
     source = load_game(name) if game is None else game
-    if not any(has_name(one, name) for one in (source, turn_based(source))):
-        raise ValueError(f"This is a policy for {name}, not for {brief(source)}.")
+    if not any(has_name(form, name) for form in (source, turn_based(source))):
+        raise ValueError(f"The policy is for {name}, expected {brief(source)}.")
     num_players = source.num_players()
     if not isinstance(tables, list):
-        raise DamagedError("The policy has no list of players.")
+        raise DamagedError('The entry "players" of the policy must be a list.')
     if len(tables) != num_players:
         raise DamagedError(
             f"The policy has tables for {len(tables)} players; the game has "
             f"{num_players} players."
         )
     if not all(isinstance(table, dict) for table in tables):
-        raise DamagedError("This is no table information state -> action -> number.")
+        raise DamagedError(
+            "A player's table must be information state -> action -> probability."
+        )
     names = [name for table in tables for name in table]
     players = [player for player, table in enumerate(tables) for _ in table]
     rows = [
@@ -104,18 +114,20 @@ def from_json(
 
 def _row_of(name: str, row: Any) -> dict[int, float]:
     if not isinstance(row, dict) or not row:
-        raise DamagedError(f"There are no probabilities of actions at {name!r}: {row}")
-    found: dict[int, float] = {}
+        raise DamagedError(
+            f"State {name!r} has {row!r}, expected action -> probability."
+        )
+    policy: dict[int, float] = {}
     for key, value in row.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not re.fullmatch(r"\d{1,18}", str(key)) or not is_number:
             raise DamagedError(
-                f"At the state {name!r} {key!r}: {value!r} is no action with its "
-                "probability."
+                f"State {name!r} has the entry {key!r}: {value!r}, expected an action "
+                "and a probability."
             )
-        found[int(key)] = float(value)
-    if len(found) != len(row):
-        raise DamagedError(f"An action is listed twice at the state {name!r}.")
-    if not all(math.isfinite(value) for value in found.values()):
-        raise DamagedError(f"The state {name!r} has probabilities that are not finite.")
-    return found
+        policy[int(key)] = float(value)
+    if len(policy) != len(row):
+        raise DamagedError(f"State {name!r} has an action twice.")
+    if not all(math.isfinite(value) for value in policy.values()):
+        raise DamagedError(f"State {name!r} has probabilities that are not finite.")
+    return policy

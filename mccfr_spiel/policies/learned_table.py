@@ -1,4 +1,11 @@
-"""The sums that the online bot learns."""
+"""The regrets and averages of the online bot, with an exponent per infoset.
+
+After a thousand own decisions, estimates reach the order of 2 ** 1000 and own reaches
+that of 2 ** -1000, the limits of a double. Only ratios of the sums at an infoset
+matter, so all sums of an infoset share an exponent that follows the largest one.
+Multiplication by a power of two does not round: wherever plain doubles suffice, the
+results are equal to the last bit.
+"""
 
 import copy
 import math
@@ -12,13 +19,13 @@ from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_str
 from mccfr_spiel.kernels.regret_rules import plain_play_positive
 
 _FAR = 500
-"""How many powers of two a number may be away from the scale in which it is kept."""
+"""The largest distance, in powers of two, of a number from the scale of its infoset."""
 
 _BYTES_OF_INFOSET, _BYTES_OF_ACTION = 300, 40
-"""What the arrays take, while they grow, and Python for a string in a dictionary."""
+"""Bytes per infoset and per action: growing arrays, and a string in a dictionary."""
 
 FORGOTTEN = -1
-"""The number of an infoset that is known to the hand alone."""
+"""The infoset number of a decision that the table does not keep."""
 
 _OF_INFOSETS = {
     **dict.fromkeys(("counts", "above", "taken"), "q"),
@@ -26,27 +33,30 @@ _OF_INFOSETS = {
     "paid": "d",
 }
 _OF_ACTIONS = {"actions": "q", "policy": "d", "regret": "d", "average": "d"}
-"""The arrays that go into a file, and the types of their numbers."""
+"""The arrays of a file with their type codes; `_OF_INFOSETS` has one entry per infoset,
+`_OF_ACTIONS` one per action."""
 
 
 class LearnedTable:
-    """The infosets met, numbered in the order in which they were met first.
+    """Tables of the visited infosets, numbered by first visit.
 
     Attributes:
         numbers: information-state string -> number.
-        starts, counts: `[I]` where an infoset's actions begin in the arrays `[S]`, and
-            how many it has.
-        above, taken: `[I]` the infoset before it and the number of the action taken
-            there; FORGOTTEN at the first of a hand.
-        regret_exponents, average_exponents: `[I]` see above.
-        paid: `[I]` the sum at the parent sequence up to which plans were paid.
+        starts: `[I]` the first action of an infoset in the arrays `[S]`.
+        counts: `[I]` the number of actions.
+        above: `[I]` the previous own infoset; FORGOTTEN at the first of a hand.
+        taken: `[I]` the index of the action taken at the previous infoset.
+        regret_exponents, average_exponents: `[I]` the exponents of `regret` and
+            `average`.
+        paid: `[I]` the sum of the parent sequence at the last payment, see `pay`.
         actions: `[S]` the legal actions.
         policy: `[S]` the current policy.
-        regret, average: `[S]` the regrets and the sums of plans.
+        regret: `[S]` the cumulative regrets.
+        average: `[S]` the sums of realization plans.
     """
 
     def __init__(self) -> None:
-        """Has met nothing."""
+        """Makes empty tables."""
         self.numbers: dict[str, int] = {}
         self.starts = array("q")
         self.counts, self.above, self.taken = (array("q") for _ in range(3))
@@ -59,22 +69,22 @@ class LearnedTable:
         return len(self.numbers)
 
     def row(self, number: int) -> slice:
-        """Where an infoset's actions are."""
+        """The slice of an infoset's actions."""
         start = self.starts[number]
         return slice(start, start + self.counts[number])
 
     def row_of(self, values: array, number: int) -> dict[int, float]:
-        """Action -> the value `[S]` of it at an infoset."""
+        """Action -> value at an infoset, from an array `[S]`."""
         row = self.row(number)
         return dict(zip(self.actions[row], values[row], strict=True))
 
     def add(self, info_state: str, actions: list[int], parent: tuple[int, int]) -> int:
-        """Adds an infoset, with the uniform policy; returns its number.
+        """Adds an infoset with the uniform policy; returns its number.
 
         Args:
-            info_state: its string.
+            info_state: the information-state string.
             actions: the legal actions.
-            parent: what `above` and `taken` say of it.
+            parent: the entries of `above` and `taken`.
         """
         number, size = len(self), len(actions)
         self.numbers[info_state] = number
@@ -92,14 +102,14 @@ class LearnedTable:
         return number
 
     def pay(self, number: int, num_hands: int) -> None:
-        """Adds to the sums of plans what they have missed since the last payment.
+        """Adds to the sums of plans the amounts accumulated since the last payment.
 
-        The policy has not changed since then, so each action's sum grows by its
-        probability times what the parent sequence's sum has grown by.
+        The policy was constant in between, so each sum grows by the action's
+        probability times the growth of the parent sequence's sum.
 
         Args:
-            number: of the infoset, whose parent has been paid.
-            num_hands: the number of hands whose plans the sums are to include.
+            number: the infoset, whose parent has already been paid.
+            num_hands: the number of hands to include.
         """
         mass, power = float(num_hands), 0
         above = self.above[number]
@@ -110,41 +120,46 @@ class LearnedTable:
         sums = [*self.average[row], self.paid[number]]
         mass = _in_scale(sums, self.average_exponents, number, mass, power)
         debt = mass - sums.pop()
-        sums = [one + debt * b for one, b in zip(sums, self.policy[row], strict=True)]
+        pairs = zip(sums, self.policy[row], strict=True)
+        sums = [plan + debt * probability for plan, probability in pairs]
         self.average[row], self.paid[number] = array("d", sums), mass
 
     def move(self, number: int, chosen: int, value: float, power: int) -> None:
-        """Adds the regrets of a hand at an infoset, and matches them.
+        """Adds the regrets of a hand at an infoset; updates the policy by regret
+        matching.
 
         Args:
-            number: of the infoset.
-            chosen: the number of the action taken there.
-            value, power: its estimated value is `value * 2 ** power`.
+            number: the infoset.
+            chosen: the index of the chosen action.
+            value, power: the action's estimated value is `value * 2 ** power`.
         """
         row = self.row(number)
         regret = list(self.regret[row])
         here = _in_scale(regret, self.regret_exponents, number, value, power)
         below = self.policy[row][chosen] * here
-        regret = [one - below for one in regret]
+        regret = [number - below for number in regret]
         regret[chosen] += here
         self.regret[row] = array("d", regret)
         total = sum(max(number, 0.0) for number in regret)
         plain_play_positive(self.policy, self.regret, row.start, row.stop, total)
 
     def average_policy(self, num_hands: int) -> array:
-        """`[S]` the average of the policies of all hands. Ancestors come first, so they
-        have been paid when an infoset asks for their sums. Copies are paid."""
+        """`[S]` the average policy of all hands.
+
+        Payments are made on copies. Infosets are numbered by first visit, so parents
+        are paid before their descendants.
+        """
         paid = copy.copy(self)
         for name in ("average", "average_exponents", "paid"):
             setattr(paid, name, copy.copy(getattr(self, name)))
-        found = array("d")
+        policy = array("d")
         for number in range(len(self)):
             paid.pay(number, num_hands)
-            found.extend(_shares(paid.average[self.row(number)].tolist()))
-        return found
+            policy.extend(_shares(paid.average[self.row(number)].tolist()))
+        return policy
 
     def contents(self) -> dict[str, np.ndarray]:
-        """The arrays for a file, which `table_of` reads."""
+        """The arrays of a file, which `table_of` reads."""
         names = [*_OF_INFOSETS, *_OF_ACTIONS]
         arrays = {name: np.array(getattr(self, name)) for name in names}
         return arrays | pack_strings(self.numbers)
@@ -153,54 +168,56 @@ class LearnedTable:
 def _in_scale(
     sums: list[float], exponents: array, number: int, mantissa: float, power: int
 ) -> float:
-    """The number `mantissa * 2 ** power` in the scale of an infoset's sums.
+    """Converts `mantissa * 2 ** power` to the scale of an infoset's sums.
 
-    If it is too large for that scale, or if all sums are 0 and it is too small, the
-    sums are moved to its scale first, in place.
+    If the number is too large for that scale, or if all sums are 0 and the number is
+    too small, the sums are first converted, in place, to the scale of the number.
     """
     fraction, own = math.frexp(mantissa)
     power += own
     away = power - exponents[number]
     if fraction and (away > _FAR or (away < -_FAR and not any(sums))):
-        sums[:] = [math.ldexp(one, -away) for one in sums]
+        sums[:] = [math.ldexp(term, -away) for term in sums]
         exponents[number] = power
     return math.ldexp(fraction, power - exponents[number])
 
 
 def _shares(weights: list[float]) -> list[float]:
-    """A distribution in proportion to weights; the uniform one if all are 0."""
+    """Normalizes weights to a distribution; uniform if all weights are 0."""
     total = sum(weights)
     if total > 0:
-        return [one / total for one in weights]
+        return [weight / total for weight in weights]
     return [1 / len(weights)] * len(weights)
 
 
 def bytes_of(info_state: str, num_actions: int) -> int:
-    """The bytes that an infoset takes."""
+    """The bytes of an infoset in the tables."""
     size = sys.getsizeof(info_state) + _BYTES_OF_INFOSET
     return size + _BYTES_OF_ACTION * num_actions
 
 
 def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
-    """Reads what `LearnedTable.contents` made.
+    """Reads the arrays of `LearnedTable.contents`.
 
     Raises:
-        DamagedError: the arrays do not fit together or hold no policy.
+        DamagedError: the arrays are inconsistent or contain no policy.
     """
     table = LearnedTable()
     names, counts = unpack_strings(arrays["text"], arrays["ends"]), arrays["counts"]
     if len(set(names)) != len(names):
-        raise DamagedError("The file has a string twice.")
+        raise DamagedError("The file has duplicate information-state strings.")
     if not (counts >= 1).all():
         raise DamagedError("The file has an infoset without actions.")
     lengths = dict.fromkeys(_OF_INFOSETS, len(names))
     lengths |= dict.fromkeys(_OF_ACTIONS, int(counts.sum()))
-    for name, kind in (_OF_INFOSETS | _OF_ACTIONS).items():
-        found = arrays[name]
-        fits = found.dtype == np.dtype(kind) and found.shape == (lengths[name],)
-        if not fits or not np.isfinite(found).all():
-            raise DamagedError(f"The file's table {name} does not fit the others.")
-        setattr(table, name, array(kind, found.tobytes()))
+    for name, code in (_OF_INFOSETS | _OF_ACTIONS).items():
+        entries = arrays[name]
+        fits = entries.dtype == np.dtype(code) and entries.shape == (lengths[name],)
+        if not fits or not np.isfinite(entries).all():
+            raise DamagedError(
+                f"Table {name!r} of the file has a wrong shape or entry."
+            )
+        setattr(table, name, array(code, entries.tobytes()))
     table.numbers = {name: number for number, name in enumerate(names)}
     table.starts = array("q", np.cumsum(counts) - counts)
     for number in range(len(names)):
@@ -209,12 +226,12 @@ def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
             below(taken, table.counts[below(above, number)])
         policy = table.policy[table.row(number)].tolist()
         if min(policy) < 0 or not abs(sum(policy) - 1) < 1e-6:
-            raise DamagedError(f"The file has the policy {policy}.")
+            raise DamagedError(f"The file has {policy}, expected a distribution.")
     return table
 
 
 def below(number: Any, size: int) -> int:
-    """Returns an index below `size`; raises DamagedError if it is none."""
+    """Returns an index below `size`; raises DamagedError for other values."""
     if not isinstance(number, int) or not 0 <= number < size:
-        raise DamagedError(f"The file has the number {number!r} of {size}.")
+        raise DamagedError(f"The file has index {number!r}, expected 0 to {size - 1}.")
     return number

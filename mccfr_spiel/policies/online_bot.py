@@ -1,15 +1,9 @@
-"""Outcome sampling as an online learner (Lanctot, Waugh, Zinkevich, Bowling 2009).
+"""A bot that learns by outcome sampling while it plays (Lanctot, Waugh, Zinkevich,
+Bowling 2009).
 
-Of each hand, outcome sampling needs only the player's own information states, the
-probabilities with which it chose its own actions, and the payoff, because everybody
-else's probabilities cancel. So a player can learn by it while playing against opponents
-it does not know.
-
-After a thousand own decisions, estimates are of the order of 2 ** 1000 and own reaches
-of the order of 2 ** -1000, and a double cannot hold the next one. The sums of an
-infoset only count in relation to each other, so they share an exponent that follows the
-largest of them. Multiplying by a power of two does not round, so the results are the
-same to the last bit as with plain doubles, where those suffice.
+Outcome sampling needs only the player's own information states, the probabilities of
+the own choices, and the payoff, because the probabilities of chance and of the other
+players cancel. A player can therefore learn against unknown opponents.
 """
 
 import math
@@ -38,17 +32,18 @@ from mccfr_spiel.policies.learned_table import (
 )
 
 MOST_PAYOFF = 1e100
-"""The largest payoff. Sums of larger ones would overflow after many hands."""
+"""The largest absolute payoff. Sums of larger payoffs would overflow after many
+hands."""
 
 
 class Move(NamedTuple):
-    """An own move of the hand.
+    """An own move of the present hand.
 
     Attributes:
-        infoset: its number; FORGOTTEN if there was no room to keep it.
-        chosen: the number of the action.
-        q: the probability it was drawn with.
-        num_actions: how many there were.
+        infoset: the number of the infoset; FORGOTTEN if the table had no room for it.
+        chosen: the index of the action.
+        q: the probability of the draw.
+        num_actions: the number of legal actions.
     """
 
     infoset: int
@@ -58,29 +53,29 @@ class Move(NamedTuple):
 
 
 class MemoryBudgetWarning(UserWarning):
-    """Something has filled its `max_memory` and keeps nothing new from now on."""
+    """A budget `max_memory` is full; new infosets are no longer stored."""
 
 
 class OnlineOutcomeSamplingBot(SeatBot):
     """Plays one seat and learns by outcome sampling with regret matching.
 
-    The bot sees only its own information states and the payoff of each hand. The rules
-    may be hidden, there may be chance moves, and any number of players. At an infoset
-    the bot plays its policy b mixed with the uniform one, `(1 - epsilon) b + epsilon /
-    |A|`. After a hand with payoff u, the value of each action taken is u times the
-    product of b over the own actions after it, divided by the probability q with which
-    all own actions were drawn. The regrets then move at the infosets that were met.
+    The bot observes only its own information states and the payoff of each hand. The
+    rules may be unknown, with chance moves and any number of players. At an infoset the
+    bot plays its policy b mixed with the uniform one, `(1 - epsilon) b + epsilon /
+    |A|`. After a hand with payoff u, the estimated value of each chosen action is u
+    times the product of b over the later own actions, divided by the probability q of
+    all own draws. The regrets at the visited infosets are then updated.
 
-    The average policy is that of the exact sum of the plans of all hands. It is
-    computed lazily: when an infoset is met, it is paid what the sum at its parent
-    sequence has grown by since it was last met.
+    The average policy is exact: the normalized sum of the realization plans of all
+    hands. It is computed lazily. A visit to an infoset adds the plans since the
+    previous visit.
 
-    A hand may have any number of own decisions. The sums of an infoset have an exponent
-    of their own, so neither 1 / q nor a product of b overflows or underflows.
+    A hand may have any number of own decisions, because every infoset stores its sums
+    with an exponent, so that neither 1 / q nor products of b overflow or underflow.
 
     Use it like any OpenSpiel bot, and call `observe_outcome` after each hand.
-    `restart()` drops a hand that had no outcome. Draws are a pure function of (seed,
-    hand, information state), so a run repeats if the opponents' moves do.
+    `restart()` drops a hand without an outcome. Draws are a function of (seed, hand,
+    information state), so a run repeats if the opponents' moves repeat.
     """
 
     def __init__(
@@ -92,18 +87,18 @@ class OnlineOutcomeSamplingBot(SeatBot):
         seed: int = 0,
         max_memory: MaxMemory = None,
     ) -> None:
-        """Makes a bot that has seen nothing and plays uniformly.
+        """Makes a bot without experience, which plays uniformly.
 
         Args:
-            game: the game, of which only the number of players is read, not the rules.
+            game: the game; only the number of players is used, not the rules.
             player_id: the seat.
-            epsilon: the share of the uniform policy in what is played. Lanctot et al.
-                use 0.6, which suits learning an average; a bot loses payoff by it.
-            seed: any integer; taken modulo 2^64.
-            max_memory: bytes, or words such as "4GiB", that what the bot learns may
-                take; by default half of what is free when it is made, see `GameTree`.
-                When that is full, the bot warns once. It goes on learning at the
-                infosets it knows, plays uniformly at new ones, and forgets those.
+            epsilon: the weight of the uniform policy in play. Lanctot et al. use 0.6,
+                which suits learning an average policy but costs payoff during play.
+            seed: any integer, used modulo 2^64.
+            max_memory: bytes, or a string such as "4GiB", for the learned tables; by
+                default half of the free memory, see `GameTree`. When it is full, the
+                bot warns once, continues to learn at known infosets, and plays
+                uniformly at new ones without storing them.
 
         Raises:
             ValueError: there is no such seat, or epsilon is not in (0, 1].
@@ -117,7 +112,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
     ) -> None:
         self.num_players = num_players
         self.player = refusals.player(player_id, num_players, "player_id")
-        # Without exploration the estimates of actions it no longer plays are biased.
+        # Not 0: the estimates of actions that the bot never plays would be biased.
         self.epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
         self.seed = refusals.integer(seed, "seed")
         self.is_full = False
@@ -138,14 +133,14 @@ class OnlineOutcomeSamplingBot(SeatBot):
     # --- what OpenSpiel calls ----------------------------------------------
 
     def restart(self) -> None:
-        """Begins a new hand; a hand that had no outcome is forgotten."""
+        """Begins a new hand; drops a hand without an outcome."""
         self._hand.clear()
         seed, hand = np.uint64(self.seed % 2**64), self.num_hands + 1
         key = stream_key(seed, hand, self.player, self.num_players)
         self._stream = np.uint64(key)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """The (action, probability) pairs played here, exploration included."""
+        """The (action, probability) pairs of play at a state, exploration included."""
         actions = state.legal_actions(self.player)
         info_state = state.information_state_string(self.player)
         number = self._table.numbers.get(info_state, FORGOTTEN)
@@ -154,21 +149,21 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def step_with_policy(
         self, state: pyspiel.State
     ) -> tuple[list[tuple[int, float]], int]:
-        """Returns what `get_policy` does, and an action drawn from it."""
+        """Returns the result of `get_policy` and an action sampled from it."""
         policy = self.get_policy(state)
         return policy, self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Draws an action at one of the bot's own decisions and remembers it.
+        """Samples an action at an own decision and remembers it for learning.
 
         Raises:
-            ValueError: the bot has no move there.
+            ValueError: the bot has no legal action at the state.
         """
         info_state = state.information_state_string(self.player)
         actions = state.legal_actions(self.player)
         if not actions:
             raise ValueError(
-                f"Player {self.player} has no move after {state.history()}."
+                f"Player {self.player} has no legal action after {state.history()}."
             )
         number = self._meet(info_state, actions)
         odds = self._explored(number, len(actions))
@@ -181,16 +176,16 @@ class OnlineOutcomeSamplingBot(SeatBot):
     # --- learning ----------------------------------------------------------
 
     def observe_outcome(self, payoff: float) -> None:
-        """Ends a hand and learns from its payoff to this player.
+        """Ends a hand and learns from the payoff of the bot's seat.
 
-        The first loop pays every infoset of the hand what it owes to the average, while
-        it still has the policy of the hand. The last loop goes through the hand
-        backwards. When it reaches an infoset, `value` times two to the `scale` is the
-        estimated value of the action taken there; the loop moves the regrets and the
-        policy, and passes the value of the infoset up to the action before it.
+        The first loop pays the infosets of the hand, while their policies are still
+        those of the hand. The last loop visits the hand backwards. At each infoset,
+        `value` times two to the `scale` is the estimated value of the chosen action;
+        the loop updates regrets and policy, and multiplies `value` by the action's
+        probability for the previous infoset.
 
         Raises:
-            ValueError: the payoff is not a number of at most MOST_PAYOFF in size.
+            ValueError: the absolute payoff exceeds MOST_PAYOFF, or is not a number.
         """
         payoff = refusals.number(payoff, "payoff", -MOST_PAYOFF, MOST_PAYOFF)
         self.num_hands += 1
@@ -212,7 +207,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         self.restart()
 
     def _explored(self, number: int, num_actions: int) -> list[float]:
-        """The probabilities played at an infoset, exploration included."""
+        """The probabilities of play at an infoset, exploration included."""
         policy = [1 / num_actions] * num_actions
         if number != FORGOTTEN:
             policy = self._table.policy[self._table.row(number)].tolist()
@@ -227,28 +222,28 @@ class OnlineOutcomeSamplingBot(SeatBot):
             if not self._has_room(info_state, len(actions)):
                 return FORGOTTEN
             return table.add(info_state, actions, parent)
-        known = table.actions[table.row(number)].tolist()
-        if known != actions or (table.above[number], table.taken[number]) != parent:
+        previous = table.actions[table.row(number)].tolist()
+        if previous != actions or (table.above[number], table.taken[number]) != parent:
             raise ValueError(
-                f"Player {self.player} meets the information state {info_state!r} "
-                "with other legal actions or after other own moves than before; "
-                "outcome sampling needs perfect recall."
+                f"Player {self.player} reached the information state {info_state!r} "
+                "with other legal actions or other previous own moves than before. "
+                "Outcome sampling needs perfect recall."
             )
         return number
 
     def _has_room(self, info_state: str, num_actions: int) -> bool:
-        """Takes the bytes of one more infoset from the budget, if there is room.
+        """Takes the bytes of another infoset from the budget; returns whether they fit.
 
-        A bot that has once been full has no room ever after. Otherwise a smaller
-        infoset could be kept although its parent was not.
+        A bot that was full once stays full. Otherwise it could store a small infoset
+        whose larger parent did not fit.
         """
         size = bytes_of(info_state, num_actions)
         if not self.is_full and size > self.budget.left:
             self.is_full = True
             warnings.warn(
-                f"The {len(self._table):,} infosets that player {self.player}'s "
-                f"bot has met fill {self.budget.in_words()}: from now on it plays "
-                "uniformly at new ones and forgets them.",
+                f"The {len(self._table):,} infosets of player {self.player}'s bot fill "
+                f"{self.budget.in_words()}. The bot plays uniformly at new infosets "
+                "and does not store them. Pass a larger max_memory to `load`.",
                 MemoryBudgetWarning,
                 stacklevel=4,
             )
@@ -261,43 +256,44 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
     @property
     def num_infosets(self) -> int:
-        """The number of own infosets that the bot has kept."""
+        """The number of stored infosets."""
         return len(self._table)
 
     def policy_at(self, info_state: str) -> dict[int, float] | None:
-        """Action -> b at one information state; None if it was never met."""
+        """Action -> probability at one information state, without exploration; None if
+        unknown."""
         table, number = self._table, self._table.numbers.get(info_state)
         return None if number is None else table.row_of(table.policy, number)
 
     def current_policy(self) -> dict[str, dict[int, float]]:
-        """A snapshot, information state -> action -> b, without exploration.
+        """A snapshot, information state -> action -> probability, without exploration.
 
-        Information states that were never met are left out; the bot would play
-        uniformly there.
+        Unknown information states are missing; the bot plays uniformly there.
         """
-        return self._in_words(self._table.policy)
+        return self._by_name(self._table.policy)
 
     def average_policy(self) -> dict[str, dict[int, float]]:
-        """The average of the policies of all hands, each weighted by own reach.
+        """The average of the policies of all hands, weighted by own reach.
 
         The form is that of `current_policy`.
         """
-        return self._in_words(self._table.average_policy(self.num_hands))
+        return self._by_name(self._table.average_policy(self.num_hands))
 
-    def _in_words(self, values: array) -> dict[str, dict[int, float]]:
+    def _by_name(self, values: array) -> dict[str, dict[int, float]]:
         numbers = self._table.numbers.items()
         return {name: self._table.row_of(values, number) for name, number in numbers}
 
     # --- saving ------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all of the bot's state into a file, from which `load` resumes exactly.
+        """Writes the complete state of the bot into a file, from which `load` resumes
+        exactly.
 
-        That holds in the middle of a hand as well. The file appears whole or not at
-        all, and an older one is kept as `path` + ".previous".
+        It also works in the middle of a hand. The file appears whole or not at all; an
+        existing one is kept as `path` + ".previous".
 
         Raises:
-            OSError: the file cannot be written; an older one is left as it was.
+            OSError: the file cannot be written; an existing one is unchanged.
         """
         checkpoint.save(path, self._contents(), checkpoint.BOT)
 
@@ -305,17 +301,16 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def load(
         cls, path: str | os.PathLike[str], *, max_memory: MaxMemory = None
     ) -> "OnlineOutcomeSamplingBot":
-        """Reads what `save` wrote and goes on as if nothing had happened.
+        """Reads a file that `save` wrote, and continues exactly from there.
 
         Args:
             path: the file.
-            max_memory: as in the constructor, since a file does not remember it. If it
-                is given and no hand is open, a bot that was full keeps new infosets
-                again.
+            max_memory: as in the constructor; it is not saved. If it is given between
+                two hands, a bot that was full stores new infosets again.
 
         Raises:
-            CheckpointError: the file is damaged, or is not a bot's.
-            MemoryBudgetError: what the bot learned does not fit `max_memory`.
+            CheckpointError: the file is damaged, or is not a bot.
+            MemoryBudgetError: the learned tables do not fit `max_memory`.
             OSError: the file cannot be read.
         """
         return cls._from_contents(checkpoint.load(path, checkpoint.BOT), max_memory)
@@ -345,7 +340,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         bot = cls.__new__(cls)
         pyspiel.Bot.__init__(bot)
         try:
-            with checkpoint.odd_contents_in_words(checkpoint.BOT):
+            with checkpoint.odd_contents_by_name(checkpoint.BOT):
                 fields = ("num_players", "player_id", "epsilon", "seed")
                 bot._set_up(*(header[name] for name in fields))
                 bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)
@@ -359,13 +354,13 @@ class OnlineOutcomeSamplingBot(SeatBot):
         except (checkpoint.CheckpointError, MemoryBudgetError):
             raise
         except ValueError as error:
-            raise DamagedError(f"The file's bot is an odd one: {error}") from error
+            raise DamagedError(f"The file has a malformed bot: {error}") from error
         if max_memory is not None and not bot._hand:
             bot.is_full = False
         return bot
 
     def _move_of(self, number: Any, chosen: Any, q: Any, num_actions: Any) -> Move:
-        """A move of a file's hand; raises ValueError if it can be none."""
+        """Checks the entries of a saved move; raises ValueError."""
         num_actions = refusals.integer(num_actions, "num_actions", 1)
         if number != FORGOTTEN:
             num_actions = self._table.counts[below(number, len(self._table))]

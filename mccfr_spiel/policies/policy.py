@@ -1,9 +1,4 @@
-"""A vector over sequences as an OpenSpiel policy.
-
-Any other policy can be wrapped so that it answers states, too, and both can be made
-into bots. Where several players have the same infoset string, the player tells them
-apart.
-"""
+"""SequencePolicy: a policy vector with the interface of OpenSpiel's policies."""
 
 import difflib
 import functools
@@ -42,54 +37,57 @@ from mccfr_spiel.policies.tabular_policy import TabularPolicy
 from mccfr_spiel.policies.vectors import check_shape, checked_vector
 
 _SEARCHED = 5_000
-"""The most strings among which to look for some that resemble a missing one."""
+"""The number of strings to compare with an unknown one for suggestions."""
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
-"""Attributes that are made when they are first read, and that users may change."""
+"""Attributes computed at the first access. Users may modify them."""
 
 _ROWS_IN_NOTEBOOK = 10
 
 _FEW_NODES = 100_000
-"""The number of nodes in which a notebook looks for the names of actions."""
+"""Notebooks look up action names in trees of at most this size."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
-    """A snapshot of a policy vector, as an OpenSpiel policy of all players.
+    """A snapshot of a policy vector as an OpenSpiel policy of all players.
 
-    It answers for states of the game it was made for. If that game has simultaneous
-    moves, it answers both for its states and for those of its turn-based form. At a
-    state that was never met the answer is the uniform policy. `state_lookup`,
-    `action_probability_array` and `legal_actions_mask` are as in OpenSpiel's
-    TabularPolicy, but hold only the states met.
+    It accepts states of its game. If the game has simultaneous moves, it accepts both
+    its states and those of its turn-based form. At states that were never visited it
+    returns the uniform policy. `state_lookup`, `action_probability_array` and
+    `legal_actions_mask` are those of OpenSpiel's TabularPolicy, restricted to visited
+    states.
 
-    A policy with an abstraction passes every state to that function. If moves are
-    simultaneous, it then answers only for states of the turn-based form. `info_states`,
-    and everything in the same order, lists a string once for each way in which the
-    player's own moves lead to it.
+    A policy with an abstraction calls the abstraction for every state. If moves are
+    simultaneous, it then accepts states of the turn-based form only. `info_states`, and
+    all arrays in the same order, list a string once for each sequence of the player
+    that leads to it.
 
-    A policy is also like a read-only dictionary of the states met: `policy[info_state]`
-    is a dictionary action -> probability, and `len`, `in` and iteration go by the same
-    strings, those of `to_dict`. Unlike an empty dictionary a policy is always true.
+    A policy also behaves like a read-only dictionary of the visited states:
+    `policy[info_state]` is a dictionary action -> probability. `len`, `in` and
+    iteration use the strings of `to_dict`. Unlike a dictionary, a policy without states
+    is true.
 
     Attributes:
-        tree: the source of the names of infosets and actions.
+        tree: the infoset table with the strings and actions.
         vector: `[S]` the probability of each sequence's action at its infoset.
-        turn_based_game: the game with its moves in turn, the game itself if they are.
+        turn_based_game: the game with moves in turn; equals `game` if moves are already
+            in turn.
     """
 
     def __init__(self, tree: InfosetTable, vector: np.ndarray) -> None:
         """Copies the vector.
 
         Args:
-            tree: where the names of infosets and actions come from; it may go on
-                growing.
+            tree: the infoset table with the strings and actions; it may still grow.
             vector: `[S]` the probability of each sequence's action at its infoset.
 
         Raises:
-            ValueError: this is no tree, or no vector over its sequences.
+            ValueError: `tree` is not an infoset table, or `vector` has another shape.
         """
         if not isinstance(tree, InfosetTable):
-            raise ValueError(f"tree={tree!r} is no GameTree; give ms.GameTree(game).")
+            raise ValueError(
+                f"tree={tree!r} must be a GameTree; use ms.GameTree(game)."
+            )
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
         self.vector = refusals.numbers(vector, "vector")
@@ -106,18 +104,17 @@ class SequencePolicy(openspiel_policy.Policy):
     # --- saving ------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy, of any size, into a file that `load` reads.
+        """Writes the policy into a file that `load` reads.
 
-        The file appears whole or not at all, and it replaces an older one. It takes 24
-        bytes for each infoset, 16 for each sequence, and 8 more than its text for each
-        string. Measured with the 3.3 million infosets of Goofspiel with 7 cards: the
-        file has 577 MB, saving it takes 47 s and loading it 1.2 s, and then a state is
-        looked up in 6 us. Saving spends most of its time on making the strings, which
-        compiled rules do without until then.
+        The file appears whole or not at all, and replaces an existing one. It has 24
+        bytes per infoset, 16 per sequence, and 8 plus the length of the text per
+        string. Measured with the 3.3 million infosets of Goofspiel with 7 cards: 577
+        MB, 47 s to save, 1.2 s to load, 6 us per lookup. Most of the saving time is
+        spent on building the strings, which compiled rules avoid until then.
 
         Raises:
-            ValueError: the vector is no policy.
-            OSError: the file cannot be written; an older file is left as it was.
+            ValueError: the vector is not a policy.
+            OSError: the file cannot be written; an existing file is unchanged.
         """
         names = frozen(self.tree, self._num_infosets, len(self.vector))
         checked_vector(names, self.vector)
@@ -132,33 +129,33 @@ class SequencePolicy(openspiel_policy.Policy):
         *,
         abstraction: Abstraction | None = None,
     ) -> "SequencePolicy":
-        """Reads what `save` wrote. No code in a file is ever run.
+        """Reads a file that `save` wrote. Reading never runs code from the file.
 
-        A policy is a table of information-state strings and knows no payoffs. A game
-        with the same load string and other payoffs is therefore not refused.
+        The file contains information-state strings and no payoffs, so a game with the
+        same load string and other payoffs is accepted.
 
         Args:
             path: the file.
-            game: the game, if its load string is not enough to make it.
-            abstraction: the abstraction that the policy had, if it had one.
+            game: the game, if the load string in the file is not sufficient.
+            abstraction: the abstraction of the policy, if there was one.
 
         Raises:
-            CheckpointError: the file is damaged, or is not a policy's.
+            CheckpointError: the file is damaged, or is not a policy.
             ValueError: the game cannot be loaded.
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path, checkpoint.POLICY)
         return cls(*from_contents(contents, game, abstraction))
 
-    # --- looking at it -------------------------------------------------------
+    # --- display -------------------------------------------------------------
 
     def table(self) -> PolicyTable:
-        """The policy as a table that prints: a row for each information state met.
+        """The policy as a printable table with one row per visited information state.
 
         A row has the string, the player, the actions by name, their probabilities, and
-        the probability that a play reaches the state when all follow the policy. Rows
-        come in the order of the game's tree. A tree that is not there yet is made, if
-        the game has no more than a million nodes.
+        the probability that a play reaches the state if all players follow the policy.
+        Rows are in the order of the game's tree. If the tree does not exist, it is
+        expanded for games of up to a million nodes.
 
         Raises:
             ValueError: the policy was made for another game of the same name.
@@ -166,7 +163,7 @@ class SequencePolicy(openspiel_policy.Policy):
         return table_of(self.tree, self.vector, self._num_infosets)
 
     def __str__(self) -> str:
-        """The game and the number of information states met."""
+        """The game and the number of visited information states."""
         abstracted = self.tree.abstraction is not None
         met = counted(self._num_infosets, "information state")
         return f"{title(self.game)}, {met}{', with an abstraction' * abstracted}"
@@ -185,7 +182,7 @@ class SequencePolicy(openspiel_policy.Policy):
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
         return html_rows(tree.game, str(self), rows, note)
 
-    # Not by inheritance: two policies are not equal because their numbers are.
+    # Not by inheritance: a Mapping compares its items, but policies compare identity.
     keys, values, items, get = Mapping.keys, Mapping.values, Mapping.items, Mapping.get
 
     def __bool__(self) -> bool:
@@ -204,19 +201,19 @@ class SequencePolicy(openspiel_policy.Policy):
         return isinstance(info_state, str) and self._number_of(info_state) is not None
 
     def __getitem__(self, info_state: str) -> dict[int, float]:
-        """The probability of every legal action at an information state met.
+        """The probability of every legal action at a visited information state.
 
         Args:
-            info_state: the string. One that several players have is spelled as in
-                `to_dict`: "player 0: " + string.
+            info_state: the string, spelled as in `to_dict` if players share it: "player
+                0: " + string.
 
         Raises:
-            KeyError: it was never met, or several players have it.
+            KeyError: the state was never visited, or players share the string.
         """
         if not isinstance(info_state, str):
             raise KeyError(
-                f"{info_state!r} is no information-state string; a state is looked up "
-                "by policy.action_probabilities(state)."
+                f"{info_state!r} is not an information-state string. To look up a "
+                "state, use policy.action_probabilities(state)."
             )
         infoset = self._number_of(info_state)
         if infoset is None:
@@ -229,14 +226,14 @@ class SequencePolicy(openspiel_policy.Policy):
         actions, values = self._actions[row].tolist(), self.vector[row].tolist()
         return dict(zip(actions, values, strict=True))
 
-    # A string that several players have stands for none of their infosets. Theirs are
-    # "player 0: " + string, "player 1: " + string, and so on.
+    # Shared strings are spelled "player 0: " + string and so on. The plain string then
+    # denotes no infoset.
 
     @functools.cached_property
     def _shared(self) -> set[str]:
-        """The strings that several players have at the infosets of the policy.
+        """Strings that players share among the infosets of this policy.
 
-        The tree may have met more of them since.
+        The tree may have met more of them since the policy was made.
         """
         if not self.tree.shared_strings:
             return set()
@@ -244,7 +241,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
     @functools.cached_property
     def _unique(self) -> list[str]:
-        """`[I]` the strings, with their players where they are shared."""
+        """`[I]` the strings, with the player added to shared ones."""
         shared = self._shared
         if not shared:
             return self.info_states
@@ -255,7 +252,7 @@ class SequencePolicy(openspiel_policy.Policy):
         ]
 
     def _number_of(self, info_state: str) -> int | None:
-        """The infoset that `_unique` has under a string; None if there is none."""
+        """The infoset of a string of `_unique`; None for other strings."""
         owners = self._owners(info_state)
         if len(owners) == 1:
             return next(iter(owners.values()))
@@ -266,34 +263,34 @@ class SequencePolicy(openspiel_policy.Policy):
         return owners.get(int(owned_string[1])) if len(owners) > 1 else None
 
     def _owners(self, info_state: str) -> dict[int, int]:
-        """The infosets with a string, by their players."""
-        found = {
+        """Player -> infoset with this string."""
+        infosets = {
             player: self.tree.find(info_state, player)
             for player in range(self.tree.num_players)
         }
-        return {p: n for p, n in found.items() if 0 <= n < self._num_infosets}
+        return {p: i for p, i in infosets.items() if 0 <= i < self._num_infosets}
 
     def _why_missing(self, info_state: str) -> str:
-        """Says why `_number_of` finds no infoset, and what was perhaps meant."""
+        """The error message for an unknown string, with suggestions."""
         owners = self._owners(info_state)
         if owners:
             spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
             return (
-                f"More than one player has the information state {info_state!r}; ask "
-                f"for {spelled}."
+                f"More than one player has the information state {info_state!r}. Use "
+                f"{spelled}."
             )
         near = difflib.get_close_matches(info_state, self._unique[:_SEARCHED], n=3)
-        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return (
-            f"The policy for {brief(self.game)} has met no information state "
+            f"The policy for {brief(self.game)} has no information state "
             f"{info_state!r}.{hint}"
         )
 
-    # --- asking ------------------------------------------------------------
+    # --- probabilities -----------------------------------------------------
 
     @property
     def num_infosets(self) -> int:
-        """The number of infosets met."""
+        """The number of visited infosets."""
         return self._num_infosets
 
     def action_probabilities(
@@ -302,9 +299,8 @@ class SequencePolicy(openspiel_policy.Policy):
         """The probability of every legal action at a state.
 
         Args:
-            state: a state in which a player is to act.
-            player_id: the player whose policy is asked for; needed if moves are
-                simultaneous.
+            state: a state in which a player acts.
+            player_id: the player; required if moves are simultaneous.
 
         Raises:
             ValueError: the state belongs to another game, no player acts there, or
@@ -317,15 +313,13 @@ class SequencePolicy(openspiel_policy.Policy):
             state.get_game(), self.turn_based_game
         ):
             raise ValueError(
-                "The policy's abstraction reads states of "
-                f"{brief(self.turn_based_game)}: ask with those, see "
-                "pyspiel.convert_to_turn_based."
+                "The abstraction of the policy needs states of "
+                f"{brief(self.turn_based_game)}; use pyspiel.convert_to_turn_based."
             )
         if state.is_simultaneous_node():
             if player_id is None:
                 raise ValueError(
-                    "All players act at this state; say whose policy is asked for "
-                    "(player_id)."
+                    "All players act at this state; player_id must be given."
                 )
             acting, legal_actions = player_id, state.legal_actions(player_id)
         else:
@@ -337,7 +331,8 @@ class SequencePolicy(openspiel_policy.Policy):
         if self.game is self.turn_based_game or is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
-            # The turn-based form asks a Python game's observer, not its own method.
+            # Not `state.information_state_string`: the turn-based form of a Python game
+            # asks the game's observer, as this method of the base class does.
             info_state = pyspiel.State.information_state_string(state, acting)
             info_state = with_turn(acting, info_state)
             infoset = self.tree.find(info_state, acting)
@@ -346,40 +341,40 @@ class SequencePolicy(openspiel_policy.Policy):
         row = self._row(infoset)
         if list(row) != list(legal_actions):
             raise ValueError(
-                f"The policy knows {len(row)} legal actions at the information state "
-                f"{self.tree.info_state(infoset)!r} of {brief(self.game)}, which has "
-                f"{len(legal_actions)} ({[*row]} and {legal_actions}): the game's "
-                "rules are not those that it was made for."
+                f"The policy has the actions {[*row]} at the information state "
+                f"{self.tree.info_state(infoset)!r} of {brief(self.game)}, but the "
+                f"state has the legal actions {legal_actions}. The policy was made for "
+                "other rules."
             )
         return row
 
     def to_tabular(self, states: Any = None) -> TabularPolicy:
-        """The policy as OpenSpiel's TabularPolicy of all states of the game.
+        """Converts the policy to OpenSpiel's TabularPolicy of all states of the game.
 
-        OpenSpiel's own conversion fails for games with simultaneous moves. If several
-        players have the same string, each has a row, see `table.TabularPolicy`.
+        OpenSpiel's own conversion fails for games with simultaneous moves. If players
+        share a string, each has a row, see `tabular_policy.TabularPolicy`.
 
         Args:
-            states: a dictionary from history to state, as in TabularPolicy; None for
-                all states of the game.
+            states: history -> state, as in OpenSpiel's TabularPolicy; None for all
+                states.
         """
         table = TabularPolicy(self.game, states=states)
         rows = table.action_probability_array
         rows[:] = 0
         for player, keys in enumerate(table.states_per_player):
             for row in map(table.state_lookup.__getitem__, keys):
-                found = self.action_probabilities(table.states[row], player)
-                rows[row, [*found]] = [*found.values()]
+                policy = self.action_probabilities(table.states[row], player)
+                rows[row, [*policy]] = [*policy.values()]
         return table
 
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
-        """The policy for C++: a table of the states met, uniform at all others.
+        """Converts the policy to a C++ policy: a table of the visited states, uniform
+        elsewhere.
 
-        C++ can answer uniformly for a state, not for its string alone:
-        `pyspiel.nash_conv(game, policy, True)` asks by states.
-
-        If the game has simultaneous moves, the table has both the game's strings and
-        those of its turn-based form.
+        C++ can return the uniform policy for a state but not for a string, so
+        evaluation needs states: `pyspiel.nash_conv(game, policy, True)`. If the game
+        has simultaneous moves, the table contains the strings of the game and of its
+        turn-based form.
 
         Raises:
             ValueError: players share an information-state string, or the policy has an
@@ -387,8 +382,8 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         if self.tree.abstraction is not None:
             raise ValueError(
-                "A C++ policy is a table of information states, which this policy does "
-                "not go by: it has an abstraction. Use to_tabular()."
+                "A C++ policy is a table of information states, but this policy has an "
+                "abstraction. Use to_tabular()."
             )
         if self._shared:
             raise_shared(min(self._shared))
@@ -401,44 +396,45 @@ class SequencePolicy(openspiel_policy.Policy):
         return pyspiel.PartialTabularPolicy(table)
 
     def policy_for_key(self, info_state: str) -> np.ndarray:
-        """`[A]` the probabilities of all the game's actions at a string that was met.
+        """`[A]` the probabilities of all actions of the game at a visited string.
 
         Raises:
-            KeyError: the string was never met; the message says which are near it.
+            KeyError: the string was never visited; the message suggests similar ones.
         """
         if info_state not in self.state_lookup:
             raise KeyError(self._why_missing(info_state))
         return self.action_probability_array[self.state_lookup[info_state]]
 
     def to_dict(self) -> dict[str, dict[int, float]]:
-        """A dictionary information-state string -> action -> probability.
+        """A dictionary information-state string -> action -> probability of visited
+        states.
 
-        It has the states that were met. A string that several players have becomes
-        "player 0: " + string, "player 1: " + string, and so on.
+        Strings that players share become "player 0: " + string, "player 1: " + string,
+        and so on.
         """
         return dict(zip(self._unique, map(self._row, range(len(self))), strict=True))
 
     @property
     def info_states(self) -> list[str]:
-        """`[I]` the information-state strings met."""
+        """`[I]` the visited information-state strings."""
         return self.tree.info_states[: self._num_infosets]
 
     @functools.cached_property
     def state_lookup(self) -> dict[str, int]:
         """A dictionary information-state string -> row of `action_probability_array`.
 
-        Strings that players share are told apart as in `to_dict`.
+        Shared strings are spelled as in `to_dict`.
         """
         return {name: number for number, name in enumerate(self._unique)}
 
     @functools.cached_property
     def legal_actions_mask(self) -> np.ndarray:
-        """`[I, actions of the game]` 1 where an action is legal, else 0."""
+        """`[I, actions of the game]` 1 for legal actions, else 0."""
         return (self._dense(np.ones_like(self.vector)) > 0).astype(int)
 
     @functools.cached_property
     def action_probability_array(self) -> np.ndarray:
-        """`[I, actions of the game]` the probabilities; illegal actions have 0."""
+        """`[I, actions of the game]` the probabilities; 0 for illegal actions."""
         return self._dense(self.vector)
 
     def _dense(self, vector: np.ndarray) -> np.ndarray:
@@ -453,22 +449,20 @@ class SequencePolicy(openspiel_policy.Policy):
 
     def _check_game(self, state: pyspiel.State) -> None:
         if not isinstance(state, pyspiel.State):
-            raise ValueError(f"{state!r} is not a state of {brief(self.game)}.")
+            raise ValueError(f"{state!r} must be a state of {brief(self.game)}.")
         game = state.get_game()
         if game is self._last_game:
             return
         if not any(same_name(game, ours) for ours in (self.game, self.turn_based_game)):
             raise ValueError(
-                f"This is a policy for {brief(self.game)}; the state is one of "
+                f"The policy is for {brief(self.game)}, but the state belongs to "
                 f"{brief(game)}."
             )
         self._last_game = game
 
     def __copy__(self) -> "SequencePolicy":
-        """Another policy of the same infosets with a vector of its own.
-
-        Both share the tree, which is only a source of names.
-        """
+        """A policy of the same infosets with an independent vector; the tree is
+        shared."""
         copy = type(self).__new__(type(self))
         copy.__dict__ |= self.__dict__
         for name in _MADE_OF_VECTOR:
@@ -486,7 +480,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
 
 def to_json(policy: SequencePolicy) -> dict[str, Any]:
-    """A policy in the form that is written into a file, see `names.from_json`."""
+    """Converts a policy to the JSON that `json_policies.from_json` reads."""
     players: list[dict[str, Any]] = [{} for _ in range(policy.tree.num_players)]
     owners = policy._infosets["player"].tolist()
     for infoset, info_state in enumerate(policy.info_states):

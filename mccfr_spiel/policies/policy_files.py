@@ -1,4 +1,4 @@
-"""Policies in the format of `common.checkpoint`."""
+"""Policies in the file format of `common.checkpoint`."""
 
 import numpy as np
 import pyspiel
@@ -19,11 +19,11 @@ _ARRAYS = {
     "ends": np.dtype(np.int64),
     "vector": np.dtype(np.float64),
 }
-"""What the file of a policy holds."""
+"""The arrays of a policy file and their types."""
 
 
 def to_contents(names: FrozenTable, vector: np.ndarray) -> Contents:
-    """A policy in the form that common/checkpoint.py writes."""
+    """The contents of a policy file."""
     header = {
         "version": checkpoint.POLICY.version,
         "game": str(names.source),
@@ -38,16 +38,16 @@ def from_contents(
     abstraction: Abstraction | None,
     maker: Maker | None = None,
 ) -> tuple[FrozenTable, np.ndarray]:
-    """Reads the names and the vector `[S]` from what `to_contents` made.
+    """Reads the infosets and the vector `[S]` of a policy file.
 
     Args:
-        contents: the contents of a file, which may hold anything.
-        game: the game, if its load string is not enough to make it.
-        abstraction: the abstraction that the policy had, if it had one.
+        contents: untrusted contents of a file.
+        game: the game, if the load string in the file is not sufficient.
+        abstraction: the abstraction of the policy, if there was one.
         maker: see `FrozenTable`.
 
     Raises:
-        CheckpointError: the contents make no policy, or one for another game.
+        CheckpointError: the contents are damaged or belong to another game.
         ValueError: the game cannot be loaded.
     """
     with checkpoint.odd_contents_in_words(checkpoint.POLICY):
@@ -55,14 +55,15 @@ def from_contents(
         source = saved_game(header["game"]) if game is None else load_game(game)
         if not has_name(source, header["game"]):
             raise checkpoint.CheckpointError(
-                f"The file has a policy for {header['game']}, not for {brief(source)}."
+                f"The file has a policy for {header['game']}, expected {brief(source)}."
             )
         abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, array in arrays.items():
             if array.dtype != _ARRAYS[name] or array.ndim != 1:
                 raise DamagedError(
-                    f"The file's array {name!r} is {array.dtype} {array.shape}."
+                    f"Array {name!r} of the file is {array.dtype} {array.shape}, "
+                    f"expected a vector of {_ARRAYS[name]}."
                 )
         vector = arrays.pop("vector")
         names = FrozenTable(source, arrays, abstraction, maker)
@@ -79,10 +80,10 @@ def from_contents(
 def checked_policy(
     names: FrozenTable, vector: np.ndarray
 ) -> tuple[FrozenTable, np.ndarray]:
-    """The names and the vector of a file, if they make a policy of the game; raises
-    ValueError."""
-    actions, most = names.actions, names.game.num_distinct_actions()
-    wrong = np.flatnonzero((actions < 0) | (actions >= most))
+    """Returns both arguments if they are a policy of the game; raises ValueError
+    otherwise."""
+    actions, num_actions = names.actions, names.game.num_distinct_actions()
+    wrong = np.flatnonzero((actions < 0) | (actions >= num_actions))
     wrong = wrong[wrong >= names.num_players]
     if len(wrong):
         first = names.infosets["first_sequence"]
@@ -90,7 +91,7 @@ def checked_policy(
         here = sequences_at(names.infosets[[infoset]])
         raise DamagedError(
             f"The actions {actions[here].tolist()} at the state "
-            f"{names.info_state(infoset)!r} are not all among the {most} of "
-            f"{brief(names.source)}: the game's rules are not those of the policy."
+            f"{names.info_state(infoset)!r} must be below {num_actions}, the number of "
+            f"actions of {brief(names.source)}. The policy was made for other rules."
         )
     return names, checked_vector(names, vector)

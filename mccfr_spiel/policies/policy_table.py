@@ -1,4 +1,4 @@
-"""A policy as a table for people, with the reach of each information state."""
+"""A policy as a printable table, with the reach of each information state."""
 
 import importlib
 import itertools
@@ -23,11 +23,11 @@ from mccfr_spiel.common.display import (
 from mccfr_spiel.policies.renumbering import moved, numbers_in
 
 MOST_NODES = 1_000_000
-"""The largest tree that is made for a table, which takes a few seconds. A larger one is
-used if it is there already."""
+"""The largest tree to expand for a table, which takes a few seconds. A larger tree is
+used if it already exists."""
 
 SHOWN = 20
-"""The rows that are printed."""
+"""The number of printed rows."""
 
 _HEADER = ("player", "information state", "policy", "reach")
 _MOST_ACTIONS = 8
@@ -39,12 +39,12 @@ class PolicyRow(NamedTuple):
 
     Attributes:
         info_state: the information-state string.
-        player: the player who acts there.
+        player: the acting player.
         actions: `[A]` OpenSpiel's numbers of the legal actions.
-        names: `[A]` what the game calls them.
-        probabilities: `[A]` of the policy.
-        reach: the probability that a play reaches the information state when all
-            follow the policy; None where that is not known (see `PolicyTable`).
+        names: `[A]` the game's names of the actions.
+        probabilities: `[A]` the probabilities.
+        reach: the probability that a play reaches the information state if all players
+            follow the policy; None if unknown, see `PolicyTable`.
     """
 
     info_state: str
@@ -55,33 +55,35 @@ class PolicyRow(NamedTuple):
     reach: float | None
 
     def policy_in_words(self, names: Sequence[str] = ()) -> str:
-        """`Pass 0.787, Bet 0.213`; of many actions only the most probable ones.
+        """Formats the policy: `Pass 0.787, Bet 0.213`, or the most probable of many
+        actions.
 
         Args:
-            names: `[A]` other names than the game's own.
+            names: `[A]` names to show in place of the game's names.
         """
         pairs = list(zip(names or self.names, self.probabilities, strict=True))
         left_out = len(pairs) - _MOST_ACTIONS
         if left_out > 0:
             pairs.sort(key=lambda pair: -pair[1])
             del pairs[_MOST_ACTIONS:]
-        words = [f"{one_line(name)} {value:.3f}" for name, value in pairs]
+        parts = [f"{one_line(name)} {value:.3f}" for name, value in pairs]
         if left_out > 0:
-            words.append(f"{left_out} more")
-        return ", ".join(words)
+            parts.append(f"{left_out} more")
+        return ", ".join(parts)
 
 
 class PolicyTable(Sequence[PolicyRow]):
-    """The rows of a policy in the order in which a depth-first walk meets them.
+    """The rows of a policy in the order of a depth-first walk.
 
-    It prints its first rows; a slice, such as `table[20:40]`, is a table, too. Reach
-    and this order need the game's whole tree. If that is not there and has more than
-    MOST_NODES nodes, or there is an abstraction, reach is None, and the order is that
-    in which walks met the states.
+    It prints its first rows. A slice, such as `table[20:40]`, is a table again. The
+    reaches and the order need the game's whole tree. Without it, that is above
+    MOST_NODES nodes or with an abstraction, reaches are None and rows are in the order
+    of the first visits.
 
     Attributes:
-        title: of the game.
-        rows: the rows, with OpenSpiel's strings; they are printed as people say them.
+        title: the title of the game.
+        rows: the rows, with OpenSpiel's strings; printing replaces them by readable
+            ones.
         game: the turn-based game.
     """
 
@@ -112,7 +114,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     @never_raises
     def __repr__(self) -> str:
-        """As `str`: the rows are what one wants to see."""
+        """Equals `str`, so that notebooks and debuggers show the rows."""
         return str(self)
 
     @never_raises
@@ -124,10 +126,11 @@ class PolicyTable(Sequence[PolicyRow]):
         return f"{self.title}: {counted(len(self), 'information state')}"
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a line for each action at each information state.
+        """Converts the table to a DataFrame with one line per action and information
+        state.
 
-        Its columns are info_state, player, action (OpenSpiel's number), name,
-        probability and reach, which is NaN where it is not known.
+        The columns are info_state, player, action (OpenSpiel's number), name,
+        probability and reach (NaN if unknown).
 
         Raises:
             ImportError: pandas is not installed.
@@ -136,8 +139,8 @@ class PolicyTable(Sequence[PolicyRow]):
             pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise ImportError(
-                "A DataFrame needs pandas, which is not installed (pip install "
-                "pandas). The rows themselves are there: table.rows."
+                "to_pandas needs pandas: pip install pandas. The rows are also "
+                "available as table.rows."
             ) from error
         lists = {"actions": "action", "names": "name", "probabilities": "probability"}
         frame = pandas.DataFrame(self.rows, columns=[*PolicyRow._fields])
@@ -146,21 +149,21 @@ class PolicyTable(Sequence[PolicyRow]):
 
 
 def more_rows(number: int) -> str:
-    """The line below rows that are not all; empty if no more are left."""
+    """The line below an incomplete table; empty if no rows are left."""
     return f"... and {counted(number, 'more row')}" if number > 0 else ""
 
 
 def html_rows(
     game: pyspiel.Game, heading: str, rows: Sequence[PolicyRow], note: str
 ) -> str:
-    """Rows of a table as HTML."""
+    """Formats rows of a table as HTML."""
     return html_table(_HEADER, _cells(game, rows), {0, 3}, caption=heading, note=note)
 
 
 def _cells(
     game: pyspiel.Game, rows: Sequence[PolicyRow]
 ) -> list[tuple[str, str, str, str]]:
-    """What is shown of rows, under `_HEADER`."""
+    """The cells of rows, in the columns of `_HEADER`."""
     words = [said_info_state(game, row.player, row.info_state) for row in rows]
     strings = one_lines(words, _MOST_OF_STRING)
     return [
@@ -178,12 +181,12 @@ def _cells(
 
 
 def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
-    """The table of a policy; expands the game's whole tree if that is small enough.
+    """Makes the table of a policy; expands the game's whole tree if it is small enough.
 
     Args:
-        table: where the policy's names come from.
+        table: the infosets of the policy.
         vector: `[S]` the policy.
-        num_infosets: the number of infosets it knows.
+        num_infosets: the number of infosets of the policy.
     """
     basis = table.whole(MOST_NODES)
     rows = rows_of(table, vector, num_infosets, basis)
@@ -197,13 +200,13 @@ def rows_of(
     basis: InfosetTable | None,
     most: int | None = None,
 ) -> list[PolicyRow]:
-    """The rows of a policy, or the first `most` of them.
+    """Makes the rows of a policy, or the first `most` rows.
 
     Args:
         table, vector, num_infosets: as in `table_of`.
-        basis: a table of the game that supplies the order, the reach and a state of
-            each infoset; None for the order of `table` and no reach.
-        most: how many rows; all by default.
+        basis: a table of the game that supplies the order, the reaches and a state per
+            infoset; None for the order of `table` without reaches.
+        most: the number of rows; all by default.
     """
     numbers, reaches = np.arange(num_infosets), None
     if basis is not None:

@@ -1,4 +1,4 @@
-"""Policies over the sequences of another table of the same game."""
+"""Converts policies to the numbering of another table of the same game."""
 
 import itertools
 import weakref
@@ -13,34 +13,39 @@ from mccfr_spiel.policies.vectors import uniform_vector
 _found: weakref.WeakKeyDictionary[
     InfosetTable, tuple[weakref.ref[InfosetTable], np.ndarray]
 ] = weakref.WeakKeyDictionary()
-"""For a policy's tree: another tree of its game, and its infosets' numbers there."""
+"""Cache: table of a policy -> (another table of the game, infoset numbers there)."""
 
 
 def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarray:
-    """`[count]` the numbers that a policy's infosets have in another tree of its game.
+    """`[count]` the numbers of a policy's infosets in another table of the game.
 
-    They are kept for the next call with the same trees, when the policy's may have met
-    more.
+    The result is cached. If the policy's table has grown since, only the new infosets
+    are looked up.
+
+    Args:
+        goal: the other table.
+        origin: the table of the policy.
+        count: the number of infosets of the policy.
 
     Raises:
-        ValueError: the other tree lacks one of them.
+        ValueError: the other table lacks an infoset.
     """
     if goal is origin:
         return np.arange(count)
     tree, numbers = _found.get(origin, (lambda: None, np.zeros(0, np.int64)))
-    known = len(numbers) if tree() is goal else 0
-    if count > known:
-        names = itertools.islice(origin.infoset_names, known, count)
-        players = origin.infosets["player"][known:count].tolist()
+    done = len(numbers) if tree() is goal else 0
+    if count > done:
+        names = itertools.islice(origin.infoset_names, done, count)
+        players = origin.infosets["player"][done:count].tolist()
         more = np.array(list(map(goal.find, names, players)), np.int64)
         if (more < 0).any():
-            name = origin.info_state(known + int(np.argmin(more)))
+            name = origin.info_state(done + int(np.argmin(more)))
             raise ValueError(
-                f"The policy knows the information state {name!r}, which "
-                f"{brief(goal.source)} has not: it was made for another game of that "
-                "name, or the game's strings vary, which ms.check_game finds."
+                f"{brief(goal.source)} lacks the information state {name!r} of the "
+                "policy. The policy was made for another game of the same name, or the "
+                "game's strings vary; ms.check_game tests this."
             )
-        numbers = np.concatenate((numbers[:known], more))
+        numbers = np.concatenate((numbers[:done], more))
         _found[origin] = weakref.ref(goal), numbers
     return numbers[:count]
 
@@ -48,16 +53,17 @@ def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarr
 def moved(
     goal: InfosetTable, origin: InfosetTable, count: int, vector: np.ndarray
 ) -> np.ndarray:
-    """`[S]` a policy over another tree's sequences, uniform where it knows nothing.
+    """`[S]` a policy over the sequences of another table, uniform at additional
+    infosets.
 
     Args:
-        goal: the other tree.
-        origin: where the policy's names come from.
-        count: how many infosets it knows.
+        goal: the other table.
+        origin: the table of the policy.
+        count: the number of infosets of the policy.
         vector: the policy, over the sequences of `origin`.
 
     Raises:
-        ValueError: the other tree lacks an infoset, or has other legal actions.
+        ValueError: the other table lacks an infoset, or has other legal actions.
     """
     infosets, theirs = numbers_in(goal, origin, count), origin.infosets[:count]
     sizes = goal.infosets["num_actions"][infosets]
@@ -68,6 +74,6 @@ def moved(
             policy[to] = vector[of]
             return policy
     raise ValueError(
-        f"The policy knows other legal actions than {brief(goal.source)} has: it was "
-        "made for another game of that name."
+        f"The policy has other legal actions than {brief(goal.source)}. It was made "
+        "for another game of the same name."
     )

@@ -1,4 +1,9 @@
-"""Spellings of information-state strings: by player, and with or without the turn."""
+r"""Spellings of information-state strings: with a player, with or without the turn.
+
+kind of game                             spelling
+two players share a string               "player 1: " + string
+turn-based form of simultaneous moves    "Current player: 1\n" + string
+"""
 
 import re
 from typing import NoReturn
@@ -6,7 +11,7 @@ from typing import NoReturn
 import pyspiel
 
 OWNED = re.compile(r"player (\d+): (.*)", re.DOTALL)
-"""What `owned` returns: its groups are the player and the string."""
+"""Matches the result of `owned`; the groups are the player and the string."""
 
 
 def owned(info_state: str, player: int) -> str:
@@ -15,21 +20,21 @@ def owned(info_state: str, player: int) -> str:
 
 
 def raise_shared(info_state: str) -> NoReturn:
-    """Raises ValueError for a string that several players have."""
+    """Raises ValueError for a string that players share."""
     raise ValueError(
-        f"More than one player has the information state {info_state!r}; a pyspiel "
-        "policy cannot tell them apart. Use the policy itself or its to_tabular(), "
-        "which answer states."
+        f"More than one player has the information state {info_state!r}, which a "
+        "pyspiel policy cannot represent. Use the policy itself or to_tabular(), which "
+        "accept states."
     )
 
 
 def without_turn(name: str) -> str:
-    """The game's own string, given the string of its turn-based form."""
+    """Removes the turn from a string of the turn-based form."""
     return name.partition("\n")[2]
 
 
 def with_turn(player: int, info_state: str) -> str:
-    """The string as OpenSpiel's turn-based form of the game spells it."""
+    """Adds the turn, as OpenSpiel's turn-based form of a game does."""
     return f"Current player: {player}\n{info_state}"
 
 

@@ -16,23 +16,22 @@ Row = list[tuple[int, float]]
 
 
 class TabularPolicy(openspiel_policy.TabularPolicy):
-    """OpenSpiel's TabularPolicy with two additions.
+    """OpenSpiel's TabularPolicy with two extensions.
 
-    First, each player has rows of their own. In some games, such as Goofspiel with its
-    default parameters, two players have the same information-state string, and
-    OpenSpiel's table has a single row for both. Here the keys of such a string in
-    `state_lookup` are "player 0: " + string and so on. OpenSpiel's functions ask by
-    state, so they find the right row without knowing of this.
+    First, each player has separate rows. In some games, such as Goofspiel with default
+    parameters, two players have the same information-state string, and OpenSpiel's
+    table has a single row for both. Here such strings have the keys "player 0: " +
+    string and so on in `state_lookup`. OpenSpiel's functions look up states and find
+    the right row.
 
-    Second, compiled OpenSpiel accepts the object as a table, because it is a mapping
-    from each key to the (action, probability) pairs of the legal actions. So
+    Second, the object is a mapping from each key to the (action, probability) pairs of
+    the legal actions, which compiled OpenSpiel accepts as a table.
     `pyspiel.exploitability(game, policy)`, `pyspiel.nash_conv` and
-    `pyspiel.TabularBestResponse` read the probabilities it has at that moment. For
-    functions that take only a `pyspiel.Policy`, `pyspiel.TabularPolicy(policy)` makes a
-    copy.
+    `pyspiel.TabularBestResponse` read the present probabilities. For functions that
+    need a `pyspiel.Policy`, `pyspiel.TabularPolicy(policy)` makes a copy.
 
     Attributes:
-        shared_strings: the information-state strings that several players have.
+        shared_strings: the information-state strings that belong to several players.
     """
 
     def __init__(self, game: pyspiel.Game, *, states: Any = None) -> None:
@@ -40,8 +39,8 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
 
         Args:
             game: any game whose states OpenSpiel can enumerate.
-            states: a dictionary from history to state, as in OpenSpiel's TabularPolicy;
-                None for all states of the game.
+            states: history -> state, as in OpenSpiel's TabularPolicy; None for all
+                states.
         """
         self.shared_strings: frozenset[str] = frozenset()  # `_state_key` needs one
         self.game_type = game.get_type()
@@ -104,7 +103,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
 
 
 def _acting(state: pyspiel.State) -> Iterable[int]:
-    """The players who have a decision to make at a state."""
+    """The players with a decision at a state."""
     if not state.is_simultaneous_node():
         return (state.current_player(),)
     players = range(state.num_players())

@@ -8,12 +8,15 @@ from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.common.display import brief
 
 MOST_OFF = 1e-6
-"""How far from 1 the probabilities at an infoset may add up to."""
+"""Tolerance for the sum of the probabilities at an infoset."""
 
 
 def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
-    """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
-    infoset of the tree."""
+    """Returns the vector `[S]`.
+
+    Raises:
+        ValueError: the vector is not a distribution over the actions of every infoset.
+    """
     check_shape(tree, vector, vector)
     if tree.num_infosets == 0:
         return vector
@@ -25,29 +28,35 @@ def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
         start = first[infoset]
         values = vector[start : start + tree.infosets[infoset]["num_actions"]]
         raise ValueError(
-            f"The policy is no distribution over the {len(values)} legal actions at "
-            f"the state {tree.info_state(infoset)!r}: {values.tolist()}"
+            f"The policy has {values.tolist()} at the state "
+            f"{tree.info_state(infoset)!r}, expected a distribution over the "
+            f"{len(values)} legal actions."
         )
     return vector
 
 
 def check_shape(tree: InfosetTable, vector: np.ndarray, given: Any) -> None:
-    """Raises ValueError, which shows what was given, unless a vector `[S]` is over a
-    tree's sequences."""
+    """Raises ValueError unless a vector has the shape `[S]`.
+
+    Args:
+        tree: the infosets.
+        vector: the vector.
+        given: the user's value, for the message.
+    """
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
-            f"A policy vector for {brief(tree.source)} has the shape "
-            f"({tree.num_sequences},), not {vector.shape}: {given!r}."
+            f"The policy vector {given!r} for {brief(tree.source)} has the shape "
+            f"{vector.shape}, expected ({tree.num_sequences},)."
         )
 
 
 def uniform_vector(tree: InfosetTable) -> np.ndarray:
-    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
+    """`[S]` the uniform policy."""
     counts = tree.infosets["num_actions"]
     return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
 
 
 def sequences_of(tree: InfosetTable, player: int) -> np.ndarray:
-    """The numbers of a player's sequences, the empty one excepted."""
+    """The sequences of a player, without the empty one."""
     owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
     return tree.num_players + np.flatnonzero(owners == player)

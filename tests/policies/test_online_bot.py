@@ -183,7 +183,7 @@ def test_openspiels_evaluate_bots_drives_it():
     assert 3 < bots[0].num_infosets <= 6
     returns = pyspiel.evaluate_bots(KUHN.new_initial_state(), bots, 5)
     assert sum(returns) == 0
-    with pytest.raises(ValueError, match=r"Player 1 has no move after \[\]"):
+    with pytest.raises(ValueError, match=r"Player 1 has no legal action after \[\]"):
         bots[1].step(KUHN.new_initial_state())
 
 

@@ -85,7 +85,7 @@ def test_strings_that_players_share_are_asked_for_with_the_player():
 def test_a_missing_string_is_a_key_error_with_strings_near_it():
     policy = solved("kuhn_poker", ms.CFR, 3)
     assert "0bp" not in policy
-    with pytest.raises(KeyError, match=r"has met no .*'0bp'.*Near it: .*'0pb'"):
+    with pytest.raises(KeyError, match=r"has no .*'0bp'.*Did you mean .*'0pb'"):
         policy["0bp"]
     assert 3 not in policy
     with pytest.raises(KeyError, match=r"action_probabilities\(state\)"):
