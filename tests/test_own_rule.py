@@ -78,7 +78,7 @@ def test_an_own_rule_is_the_textbooks(rule, estimator, alternating, monkeypatch)
 def test_a_file_needs_the_function_again(tmp_path):
     path = tmp_path / "solver"
     Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE)).save(path)
-    with pytest.raises(CheckpointError, match=r"hedge, and no file holds a function"):
+    with pytest.raises(CheckpointError, match=r"hedge, but functions are not saved"):
         Solver.load(path)
     with pytest.raises(
         CheckpointError, match=r"hedge, not test_own_rule:hedge_with_numpy"

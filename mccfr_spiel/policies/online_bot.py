@@ -340,7 +340,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         bot = cls.__new__(cls)
         pyspiel.Bot.__init__(bot)
         try:
-            with checkpoint.odd_contents_by_name(checkpoint.BOT):
+            with checkpoint.odd_contents_in_words(checkpoint.BOT):
                 fields = ("num_players", "player_id", "epsilon", "seed")
                 bot._set_up(*(header[name] for name in fields))
                 bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)

@@ -1,17 +1,22 @@
-"""Several processes, on one machine or on many, that solve one game together.
+"""Several processes, on one or many machines, that solve one game together.
 
     solver = ms.Solver("liars_dice", batched, cluster=ms.cluster.Ray(workers=4))
 
-The infosets of each player are cut into a top and blocks, see kernels/shared_walks.py.
-Every process holds the same tables, walks the top of all walks, and follows the blocks
-of one share. What it finds in its blocks it packs for the others. With the packs of all
-shares a process has what it would have found alone, and makes the update. So results
-are those of one process, to the bit, whatever the number of workers, and whichever of
-them are lost on the way.
+The infosets of each player are divided into a top and blocks, see
+kernels/shared_walks.py. Every process keeps the same tables. It follows all walks
+through the top, continues them in the blocks of its own share, and sends the packed
+results to the others. With the packs of all shares, a process has the result of the
+complete walks and makes the update. Results are therefore equal, to the bit, to those
+of a single process, for any number of workers and whichever workers are lost.
 
-The driver can be saved between any two updates, does the work of a worker that is lost,
-and tells a new one where it stands. With `Ray` (the extra `ray`) packs go from worker
-to worker through Ray's object store, not by way of the driver.
+The driver can be saved between any two updates. It does the work of a lost worker and
+sends its state to the replacement. With `Ray` (the extra `ray`), packs travel between
+workers through Ray's object store, not through the driver.
+
+workers.py          the tables, walks and updates of each process
+crews.py            calls to numbered workers
+cluster_batches.py  the driver
+cluster.py          workers as Ray actors
 """
 
 import contextlib
@@ -26,8 +31,8 @@ from mccfr_spiel.solving.ray_connection import connected_ray
 from mccfr_spiel.solving.workers import Prepare, Recipe, Worker
 
 _TURN_SECONDS = 120.0
-"""A worker that takes longer for its walks is replaced; they should take a second or
-two."""
+"""Time limit for a worker's answer; a slower worker is replaced. Typical answers take
+one or two seconds."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +42,21 @@ class Ray:
         cluster = ms.cluster.Ray(workers=4, address="auto")
         ms.Solver("liars_dice", batched, cluster=cluster)
 
-    A Ray that this process has started, or is connected to, is used. The machines need
-    the same version of this package, and processors whose results are the same: so take
-    machines of one kind for rules with exponentials, such as FTRL.
+    If this process has started Ray or is connected to Ray, that Ray is used. The
+    machines need the same version of this package, and processors with identical
+    floating-point results. Use machines of one type for rules with exponentials, such
+    as FTRL.
 
     Attributes:
-        workers: how many; None for as many as there are cores for, and at most 32.
-            Infosets are cut into about 32 pieces, so that more would have no work.
-        address: of the cluster, as `ray.init` takes it, such as "auto"; None starts one
-            on this machine, which ends with this process.
-        threads: of each worker, for which it takes as many cores.
-        patience: how many seconds a run waits for all workers when it begins; those
-            that come later join it.
-        prepare: a function that each worker calls first, such as one that imports the
-            module that registers a game.
+        workers: the number of workers; None for as many as the cores allow, at most 32.
+            Infosets are divided into about 32 blocks, so more workers would be idle.
+        address: the address for `ray.init`, such as "auto"; None starts a cluster on
+            this machine, which ends with this process.
+        threads: threads, and cores, per worker.
+        patience: seconds to wait for all workers at the beginning of a run; later
+            workers join when they are ready.
+        prepare: a function that each worker calls first, for example one that imports
+            the module that registers a game.
     """
 
     workers: int | None = None
@@ -64,13 +70,13 @@ class Ray:
             refusals.integer(self.workers, "workers", 1)
         refusals.integer(self.threads, "threads", 1)
         if not self.patience >= 0:
-            raise ValueError(f"patience={self.patience} is not at least 0.")
+            raise ValueError(f"patience={self.patience} must be at least 0.")
 
     def connect(self) -> "RayCrew":
-        """The crew, with no worker begun; connects to Ray if need be.
+        """Connects to Ray if necessary; returns the crew without any worker.
 
         Raises:
-            ValueError: Ray is not installed, or there is no cluster at the address.
+            ValueError: Ray is not installed, or the address has no cluster.
         """
         cores = self.workers or max(num_cores() // self.threads, 1)
         ray, _ = connected_ray(self.address, cores * self.threads)
@@ -80,15 +86,15 @@ class Ray:
 
 
 class RayCrew(Crew):
-    """A crew of actors. An actor that is no longer named here is ended by Ray."""
+    """A crew of Ray actors. Ray ends an actor once the crew drops its handle."""
 
     def __init__(self, ray: Any, cluster: Ray, num_workers: int) -> None:
-        """Has no workers yet.
+        """Starts no workers.
 
         Args:
-            ray: the module.
-            cluster: where the workers shall be.
-            num_workers: how many there shall be.
+            ray: the module `ray`.
+            cluster: the settings of the workers.
+            num_workers: the number of workers.
         """
         super().__init__(num_workers, cluster.patience)
         self._ray, self._cluster = ray, cluster

@@ -13,17 +13,17 @@ from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.solving.workers import Pack, Recipe, apply, gather, sharing_of
 
 LEAST_NODES = 200_000
-"""Workers make the walks of a batch that visits this many nodes for each player; the
-driver makes shorter batches alone, which takes less time than asking."""
+"""Batches with fewer nodes per player are walked by the driver alone, because the
+communication would take longer."""
 
 _ATTEMPTS = 3
-"""How often in a row a worker may be lost before it is given up."""
+"""The number of consecutive losses after which a worker is not replaced."""
 
 _A_MOMENT = 0.02
-"""Seconds between two checks whether the workers are there."""
+"""Seconds between two checks for ready workers."""
 
 _OF_TREE = "text", "ends", "infosets", "actions"
-"""The arrays of a checkpoint that are not tables."""
+"""The arrays of a checkpoint that describe infosets, not tables."""
 
 
 class ClusterBatches:
@@ -31,33 +31,34 @@ class ClusterBatches:
 
     Attributes:
         crew: the workers.
-        num_shared: the updates that they have had a part in.
+        num_shared: the number of updates with shared work.
     """
 
     def __init__(self, cluster: Cluster, state: SolverState) -> None:
-        """Connects to the cluster; workers are begun with the first long batch.
+        """Connects to the cluster; the first long batch starts the workers.
 
         Args:
-            cluster: where they are.
-            state: of the solver, on a complete tree, made with `splits`.
+            cluster: the description of the workers.
+            state: the state of a solver on a whole tree, made with `splits`.
 
         Raises:
-            ValueError: the cluster cannot be had.
+            ValueError: the cluster is not available.
         """
         if not hasattr(cluster, "connect"):
             raise ValueError(
-                f"cluster={cluster!r} is none, such as ms.cluster.Ray(workers=4) is."
+                f"cluster={cluster!r} must be a cluster such as "
+                "ms.cluster.Ray(workers=4)."
             )
         self._state = state
         self.crew: Crew = cluster.connect()
         self.num_shared = 0
         self._is_begun = self._is_alone = False
-        self._losses = [0] * self.crew.num_workers  # in a row
-        # Worker -> whether it has the driver's tables; those given up are left out.
+        self._losses = [0] * self.crew.num_workers  # consecutive losses
+        # Worker -> whether it has the driver's tables. Abandoned workers are missing.
         self._is_present: dict[int, bool] = {}
 
     def pays(self) -> bool:
-        """Whether workers should make the walks of the next batch."""
+        """Whether the next batch is large enough for the workers."""
         task, _, _, walk = self._state.records()
         if self._is_alone or not is_between_updates(walk):
             return False
@@ -65,8 +66,8 @@ class ClusterBatches:
         return batch * mean >= LEAST_NODES
 
     def get_ready(self) -> None:
-        """Compiles, begins the workers and waits for them for a while, once batches are
-        long enough."""
+        """Before the first large batch, compiles, starts the workers and waits for
+        them."""
         if self._is_begun or not self.pays():
             return
         sharing_of(self._state).get_ready()
@@ -82,17 +83,17 @@ class ClusterBatches:
             time.sleep(_A_MOMENT)
 
     def run(self) -> int:
-        """Makes updates up to the job's limits.
+        """Makes updates up to the limits of the job.
 
         Returns:
-            DONE, PAUSED in the midst of an iteration, or NEEDS_ONE_THREAD if this
-            process must go on alone. The state is between two updates.
+            DONE, PAUSED in the middle of an iteration, or NEEDS_ONE_THREAD if this
+            process must continue alone. The state is between two updates.
         """
         state = self._state
         _, _, tables, walk = state.records()
         counts = state.counts
-        # One pass makes an update. Whatever comes in between throws away what the walks
-        # have found. Workers that are an update ahead then say that they are elsewhere.
+        # Each pass makes an update. An exception in between discards the results of the
+        # walks. Workers that are then one update ahead report another cursor.
         while True:
             if not state.next_players():
                 return layout.DONE
@@ -107,7 +108,8 @@ class ClusterBatches:
                 sharing_of(state).drop(tables, walk)
 
     def _ask(self) -> dict[int, Parcel]:
-        """Asks all workers that are ready for their shares; does not wait."""
+        """Requests a share from every ready worker, without waiting; returns worker ->
+        parcel."""
         joining = {
             nth
             for nth, is_present in list(self._is_present.items())
@@ -124,9 +126,9 @@ class ClusterBatches:
         return asked
 
     def _make_update(self, asked: dict[int, Parcel]) -> bool:
-        """Makes an update with what the workers find; returns whether it could.
+        """Makes an update from the workers' results; returns whether this was possible.
 
-        What a worker does not answer, the driver walks itself.
+        The driver itself walks the shares of workers that do not answer.
         """
         state, num_shares = self._state, len(asked)
         top = gather(state, num_shares, num_shares)
@@ -159,10 +161,10 @@ class ClusterBatches:
         return Recipe(contents, self._state.algorithm, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
-        """Whether a worker is ready; one that was lost on the way is begun again.
+        """Whether a worker is ready; restarts a worker that was lost meanwhile.
 
         Raises:
-            ValueError: it cannot be made.
+            ValueError: the worker cannot be made.
         """
         try:
             return self.crew.is_ready(nth)
@@ -170,28 +172,27 @@ class ClusterBatches:
             self._replace_worker(nth, error)
             return False
         except Exception as error:
-            self._is_begun = False  # all are begun anew if the solver is called again
+            self._is_begun = False  # the next call starts all workers again
             self._is_present.clear()
             raise ValueError(
-                f"A worker of the cluster cannot be made. {type(error).__name__}: "
-                f"{error}"
+                f"A worker of the cluster cannot start. {type(error).__name__}: {error}"
             ) from error
 
     def _answer(self, nth: int, parcel: Parcel) -> Pack | None:
-        """What a worker has found; None if it is lost or elsewhere."""
+        """The results of a worker; None if it is lost or has another cursor."""
         try:
             pack = self.crew.opened(parcel)
         except LostWorkerError as error:
             self._replace_worker(nth, error)
             return None
         self._losses[nth] = 0
-        # It is elsewhere after a Ctrl-C, or since this process has gone on alone.
+        # The cursors differ after Ctrl-C, or if this process has continued alone.
         self._is_present[nth] = pack is not None
         return pack
 
     @signals_deferred()
     def _replace_worker(self, nth: int, error: Exception) -> None:
-        """Begins a worker that is lost again, unless it was lost too often."""
+        """Restarts a lost worker, unless it was lost too often."""
         del self._is_present[nth]
         self._losses[nth] += 1
         if self._losses[nth] <= _ATTEMPTS:
@@ -200,7 +201,7 @@ class ClusterBatches:
         else:
             warnings.warn(
                 f"Worker {nth} of the cluster was lost {self._losses[nth]} times in a "
-                f"row and is given up; the others do its work. {error}",
+                f"row and is not restarted. The other processes do the work. {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )

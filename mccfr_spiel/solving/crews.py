@@ -6,81 +6,83 @@ from typing import Any, Protocol
 from mccfr_spiel.solving.workers import Recipe, Worker
 
 Parcel = Any
-"""Something that is, or will be, in some process; `Crew.opened` gives the content."""
+"""A reference to an object in some process, perhaps not yet computed. `Crew.opened`
+returns the object."""
 
 
 class LostWorkerError(Exception):
-    """A worker has ended, or does not answer any more."""
+    """A worker has ended or does not answer."""
 
 
 class Crew:
     """Workers 0, 1, ..., each of which may be lost at any time.
 
-    The workers of this class are objects in this process; their arguments and answers
+    The workers of this base class are objects in this process; arguments and answers
     are pickled.
 
     Attributes:
-        num_workers: how many there are, or should be.
-        patience: seconds for which a run waits for all workers when it begins.
+        num_workers: the intended number of workers.
+        patience: seconds to wait for all workers at the beginning of a run.
+        workers: number -> worker.
     """
 
     def __init__(self, num_workers: int, patience: float = 0.0) -> None:
-        """Has no workers yet."""
+        """Starts no workers."""
         self.num_workers, self.patience = num_workers, patience
         self.workers: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
-        """Begins to make a worker; replaces the one that had its number."""
+        """Starts a worker; replaces the worker with the same number."""
         self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
-        """Whether a worker that was begun is there by now.
+        """Whether a worker has finished its preparation.
 
         Raises:
-            LostWorkerError: it has ended, so it can be begun again.
-            Exception: what kept it from being made, and would again.
+            LostWorkerError: the worker has ended; it can be started again.
+            Exception: the preparation failed, and would fail again.
         """
         self.workers[nth].get_ready()
         return True
 
     def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
-        """Has a worker call a method of `Worker`; does not wait.
+        """Requests a method call from a worker, without waiting.
 
         Args:
-            nth: the worker.
-            method: the method's name.
-            arguments: its arguments; what is in a parcel is taken out first.
+            nth: the number of the worker.
+            method: the name of a method of `Worker`.
+            arguments: the arguments; parcels are replaced by their contents.
 
         Returns:
-            What the method will return.
+            A parcel with the return value.
         """
         if nth not in self.workers:
             return None
-        given = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
-        return pickle.dumps(getattr(self.workers[nth], method)(*given))
+        opened = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
+        return pickle.dumps(getattr(self.workers[nth], method)(*opened))
 
     def opened(self, parcel: Parcel) -> Any:
-        """What is in a parcel; waits for it.
+        """Waits for a parcel and returns its content.
 
         Raises:
-            LostWorkerError: the worker that was asked for it is lost.
+            LostWorkerError: the worker that computes it is lost.
         """
         if parcel is None:
             raise LostWorkerError
         return pickle.loads(parcel)
 
     def parcel(self, content: object) -> Parcel:
-        """A parcel with something of this process."""
+        """Packs an object of this process."""
         return pickle.dumps(content)
 
 
 class Cluster(Protocol):
-    """What `Solver(cluster=...)` may be: where workers are, as a value."""
+    """The type of `Solver(cluster=...)`: a description of the workers."""
 
     def connect(self) -> Crew:
-        """The crew, with no worker begun.
+        """Returns the crew without any worker.
 
         Raises:
-            ValueError: there is no such cluster, or a package is missing.
+            ValueError: the cluster does not exist, or a package is missing.
         """
         ...

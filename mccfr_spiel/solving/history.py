@@ -1,4 +1,4 @@
-"""The rows that a run records: metrics of a solver and the table that shows them."""
+"""The rows that `Solver.run` records: metrics of a solver, shown as a table."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -11,17 +11,17 @@ from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.common.display import html_table, text_table
 
 Metric = Callable[[Any], float]
-"""A function of a solver that measures it."""
+"""A function of a solver that returns a number."""
 
 Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
-"""What users may give: a metric or its name, several of them, or label -> metric."""
+"""The types of `metrics`: a metric or its name, several of them, or label -> metric."""
 
 
 class History(list[dict[str, Any]]):
-    """The rows that `Solver.run` has recorded, in their order.
+    """The rows that `Solver.run` has recorded, in order.
 
-    Each is a dictionary with iteration, nodes_touched, seconds and the metrics, so
-    `pandas.DataFrame(solver.history)` is the table of them. It shows itself as a table.
+    Each row is a dictionary with iteration, nodes_touched, seconds and the metrics, so
+    `pandas.DataFrame(solver.history)` converts them. The repr is a table.
     """
 
     def __repr__(self) -> str:
@@ -30,7 +30,7 @@ class History(list[dict[str, Any]]):
         return text_table(*self._table())
 
     def _repr_html_(self) -> str:
-        """The table as notebooks show it."""
+        """The table for notebooks."""
         return html_table(*self._table())
 
     def _table(self) -> tuple[list[str], list[list[str]], range]:
@@ -49,13 +49,13 @@ def pot_percent(game: pyspiel.Game) -> Metric:
     """A metric: the exploitability of the average policy in percent of the pot.
 
     Raises:
-        ValueError: the game has no pot to begin with.
+        ValueError: the game has no pot at its start.
     """
     pot = pot_of(game)
     if not pot > 0:
         raise ValueError(
-            f"{game} has no pot at the start, as subgames of poker have; give "
-            "num_iterations."
+            f"{game} has no pot at its start, unlike subgames of poker. Use "
+            "num_iterations instead."
         )
 
     def measure(solver: Any) -> float:
@@ -66,14 +66,14 @@ def pot_percent(game: pyspiel.Game) -> Metric:
 
 
 def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Label -> metric for what a user has given.
+    """Converts the `metrics` argument to label -> metric.
 
     Args:
-        metrics: see `Given`. A function without a label is called by its name.
-        names: the metrics that may be given by name.
+        metrics: see `Given`. The label of a function is its name.
+        names: name -> metric, the metrics that may be given by name.
 
     Raises:
-        ValueError: a name is unknown or given twice, or something is no function.
+        ValueError: a name is unknown or duplicate, or an element is not a function.
     """
     if isinstance(metrics, str) or callable(metrics):
         metrics = (metrics,)
@@ -84,7 +84,7 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
             pairs = [(_name_of(metric), metric) for metric in metrics]
     except TypeError:
         pairs = [("", metrics)]
-    found: dict[str, Any] = {}
+    by_label: dict[str, Any] = {}
     for label, given in pairs:
         metric: Any
         metric = names.get(given) if isinstance(given, str) else given
@@ -92,36 +92,36 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
             known = f", or one of {', '.join(names)}"
             known = known if names else ", such as ms.metrics.nash_conv"
             raise ValueError(
-                f"{given!r} is no metric: give a function of the solver{known}."
+                f"Metric {given!r} must be a function of the solver{known}."
             )
         if not isinstance(label, str) or not label or set(label) & set(',"\r\n'):
             raise ValueError(
-                f"{label!r} cannot name a column: use a word without commas, quotation "
+                f"Metric label {label!r} must be a word without commas, quotation "
                 "marks and line ends."
             )
-        if label in found:
+        if label in by_label:
             raise ValueError(
-                f"Two metrics are called {label!r}. Give them labels, as "
-                "metrics={'one': ..., 'other': ...}."
+                f"Two metrics have the label {label!r}. Use different labels: "
+                "metrics={'first': ..., 'second': ...}."
             )
-        found[label] = metric
-    return found
+        by_label[label] = metric
+    return by_label
 
 
 def _takes_one(function: Any) -> bool:
     """Whether a function can be called with a solver as its only argument.
 
-    Functions of a game and a policy, such as `ms.nash_conv`, are refused by the name of
-    their first parameter.
+    A function whose first parameter is called `game`, such as `ms.nash_conv`, expects a
+    game and a policy.
     """
     try:
         signature = inspect.signature(function)
         if next(iter(signature.parameters), "") == "game":
             return False
         signature.bind(None)
-    except ValueError:  # it is built in, and does not say
+    except ValueError:  # built-in functions may have no signature
         return True
-    except TypeError:  # or it is no function
+    except TypeError:  # not a function
         return False
     return True
 
@@ -133,26 +133,28 @@ def _name_of(metric: str | Metric) -> str:
 
 
 def row_of(solver: Any, metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """A row: where a solver is, and what metrics with labels say of it."""
+    """A row: the counters of a solver and the values of labelled metrics."""
     return {
         "iteration": solver.num_iterations,
         "nodes_touched": solver.nodes_touched,
         "seconds": round(solver.seconds, 6),
-        **{label: _measured(label, one, solver) for label, one in metrics.items()},
+        **{
+            label: _measured(label, metric, solver) for label, metric in metrics.items()
+        },
     }
 
 
 def _measured(label: str, metric: Metric, solver: Any) -> float:
-    """The number that a metric gives of a solver.
+    """The value of a metric for a solver.
 
     Raises:
-        ValueError: it gives something else.
+        ValueError: the metric did not return a number.
     """
     value = metric(solver)
     try:
         return float(value)
     except (TypeError, ValueError):
-        how = f" Give what {label}(...) returns." * callable(value)
+        hint = f" Did you mean the result of {label}(...)?" * callable(value)
         raise ValueError(
-            f"The metric {label!r} returned {value!r}, which is no number.{how}"
+            f"The metric {label!r} returned {value!r}, expected a number.{hint}"
         ) from None

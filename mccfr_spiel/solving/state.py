@@ -94,36 +94,37 @@ def take_tables(
 
 
 class SolverState:
-    """What a solver has learned, and where it is.
+    """The learned tables of a solver and the position of its walk.
 
     Args:
-        arena: in which the algorithm runs.
-        algorithm: what is run.
+        arena: the arena in which the algorithm runs.
+        algorithm: the algorithm.
         seed: any integer.
-        threads: the most threads to use; None for one for each core.
-        splits: whether processes of a cluster share its batches.
+        threads: the largest number of threads; None for one per core.
+        splits: whether processes of a cluster share the batches.
         locked: see `Solver`.
 
     Raises:
-        MemoryBudgetError: they do not fit the arena's budget.
+        MemoryBudgetError: the tables do not fit the arena's budget.
         ValueError: the algorithm's weights overflow on this game.
 
     Attributes:
         arena, algorithm, seed: as given.
         tree: the arena's information sets.
-        sampled, rule: what walks sample, and the rule, as kernels read them.
-        lock: the arena's.
-        tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
-            these arrays, but only the state itself replaces them, by larger ones.
+        sampled: the kernels' description of what walks sample.
+        rule: the kernels' name of the update rule.
+        lock: the lock of the arena.
+        tables, walk: see `layout.Tables` and `layout.Walk`. Other code may write to
+            these arrays, but only this object replaces them, by larger ones.
         engine: runs the iterations.
-        full_pass: passes over all of the game; None for algorithms that walk.
-        batch: the walks for each player in an iteration, or `GROWING`.
-        walks: whether the algorithm walks, and makes no full passes.
-        task: what kernels read of the algorithm.
-        counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
-            quicker to read. Only whole updates move it on.
-        marks: a `memoryview` of the walk's marks, which say how far the next update is.
-        job: what kernels are to do (see `layout.JOB_SIZE`), as a `memoryview`.
+        full_pass: passes over the whole game; None for algorithms that walk.
+        batch: walks per player and iteration, or `GROWING`.
+        walks: whether the algorithm walks, as opposed to full passes.
+        task: the algorithm as kernels read it.
+        counts: a `memoryview` of the walk's cursor, faster to read than an array. The
+            cursor is never replaced, and changes with complete updates only.
+        marks: a `memoryview` of the walk's marks, the progress of the next update.
+        job: a `memoryview` of the kernel's orders, see `layout.JOB_SIZE`.
     """
 
     def __init__(
@@ -171,15 +172,15 @@ class SolverState:
             self.tables.plan[:] = self.full_pass.plan(self.tables.policy)
 
     def _new_engine(self, threads: int | None, *, splits: bool) -> Engine:
-        """What runs the iterations of the algorithm in the arena.
+        """The engine that runs the algorithm in the arena.
 
         Args:
-            threads: the most threads to use; None for one for each core.
+            threads: the largest number of threads; None for one per core.
             splits: whether processes of a cluster share the batches.
         """
         algorithm, sampling = self.algorithm, self.algorithm.sampling
-        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
-        # in plain Python runs in one thread at a time.
+        # With an abstraction, infosets have no subtrees to divide into blocks. Rules in
+        # plain Python run in one thread at a time.
         shares = not self._forgets and getattr(algorithm.minimizer, "compiled", True)
         if self.walks:
             spec = WalkSpec(
@@ -209,18 +210,18 @@ class SolverState:
         return self.counts[layout.ITERATION] - (self.counts[layout.PLAYER] > 0)
 
     def next_players(self) -> range:
-        """Who is updated next; nobody if the job's limits allow no update."""
+        """The players of the next update; empty if the limits of the job allow none."""
         counts, job = self.counts, self.job
         player = counts[layout.PLAYER]
         is_last = counts[layout.ITERATION] == job[layout.LAST_ITERATION]
         is_end = is_last or counts[layout.NODES_TOUCHED] >= job[layout.NODE_LIMIT]
         if player == 0 and is_end:
             return range(0)
-        most = player + 1 if job[layout.ALTERNATING] else self.tree.num_players
-        return range(player, most)
+        stop = player + 1 if job[layout.ALTERNATING] else self.tree.num_players
+        return range(player, stop)
 
     def records(self) -> Records:
-        """What kernels read and change, with all arrays as they are now."""
+        """The records of the kernels, with the present arrays."""
         self.frame()
         return self.task, self.engine.tree_arrays(), self.tables, self.walk
 
@@ -228,10 +229,10 @@ class SolverState:
 
     @reads
     def _new_tables(self) -> layout.Tables:
-        """The tables, whose bytes are taken from the arena's budget first.
+        """Makes the tables; takes their bytes from the budget first.
 
         Raises:
-            MemoryBudgetError: they do not fit the budget.
+            MemoryBudgetError: the tables do not fit the budget.
             ValueError: weights overflow.
         """
         tree, minimizer = self.tree, self.algorithm.minimizer
@@ -245,9 +246,9 @@ class SolverState:
             dilate(tree.infosets, below, tables.weight)
             if not np.isfinite(tables.weight).all():
                 raise ValueError(
-                    'weights="kroer" double with each of a player\'s decisions on the '
-                    f"way, of which {brief(tree.source)} has so many that they "
-                    'overflow; use weights="constant".'
+                    'weights="kroer" double with each decision of a player, and '
+                    f"overflow in {brief(tree.source)}, which has long histories. Use "
+                    'weights="constant".'
                 )
         if self.algorithm.sampling.player == "balanced":
             tables.balance[:] = 1
@@ -256,34 +257,35 @@ class SolverState:
         return tables
 
     def _bytes_per_row(self) -> tuple[int, int]:
-        """The bytes that tables and engine take for each infoset and each sequence."""
+        """Bytes per infoset and per sequence of the tables and the engine."""
         per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                # The plan's bytes are taken with those of the lists that passes read.
+                # The bytes of `plan` are counted with the lists of the full pass.
                 columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
         more = self.engine.bytes_per_row
         return per_infoset + more[0], per_sequence + more[1]
 
     def locked_sequences(self) -> np.ndarray:
-        """The sequences of the infosets whose policy stays what it is."""
+        """The sequences of infosets with a fixed policy."""
         return sequences_at(self.tree.infosets[np.flatnonzero(self.tables.locked)])
 
     @reads
     def start_infosets(self) -> None:
-        """Starts the tables of the infosets that the tree has met since last time."""
+        """Initializes the tables of infosets that the tree has met since the last
+        call."""
         self.arena.update()
         self._fit_tables()
         tree, tables = self.tree.arrays, self.tables
         self._start_tables(self.task, tree.infosets, tables, self.walk.known)
 
-    # --- what may have gone wrong --------------------------------------------
+    # --- errors --------------------------------------------------------------
 
     def check_own_rule(self) -> None:
-        """Raises ValueError if a rule of the user's own has failed, now or before."""
+        """Raises ValueError if the user's own rule has failed, now or earlier."""
         rule = self.algorithm.minimizer
         if not isinstance(rule, OwnRule) or not (
             fault := int(self.tables.memory[FAULT])
@@ -297,21 +299,21 @@ class SolverState:
             row = self.tables.memory[start : start + count].tolist()
             did = (
                 f"left the policy {row} at the information state "
-                f"{self.tree.info_state(fault - 1)!r}, or returned no finite number: "
-                "probabilities are not below 0, and sum to 1"
+                f"{self.tree.info_state(fault - 1)!r}, or returned a number that is "
+                "not finite; expected nonnegative probabilities with sum 1"
             )
         raise ValueError(
-            f"{rule.name} {did}. The solver stands in the middle of that update: make "
-            "it anew, or load a checkpoint."
+            f"{rule.name} {did}. The solver is in the middle of that update and cannot "
+            "continue. Make a new solver, or load a checkpoint."
         )
 
     def settled(self) -> layout.Tables:
-        """The tables, once those of all infosets have been started.
+        """The tables, initialized for all infosets.
 
         Raises:
-            ValueError: their sums no longer fit a double, or a rule of the user's own
-                has failed. The former can only happen to outcome sampling, whose
-                weights have no bound, and only with payoffs or step sizes beyond 1e18.
+            ValueError: sums overflow, or the user's own rule has failed. Sums overflow
+                only in outcome sampling, whose weights are unbounded, with payoffs
+                or step sizes beyond 1e18.
         """
         self.start_infosets()
         self.check_own_rule()
@@ -322,16 +324,19 @@ class SolverState:
                 and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
             ):
                 raise ValueError(
-                    f"The sums that the solver keeps for {brief(self.tree.source)} no "
-                    "longer fit a floating-point number, so it has no policy. Go back "
-                    "to an earlier checkpoint, and scale the payoffs, take a smaller "
-                    "step size, or sample less."
+                    f"The sums of the solver for {brief(self.tree.source)} no longer "
+                    "fit a floating-point number, so there is no policy. Return to an "
+                    "earlier checkpoint, and scale the payoffs, use a smaller step "
+                    "size, or sample less."
                 )
         return self.tables
 
     def weigh_ahead(self, done: int, last: int) -> int:
-        """Writes the weights of the iterations after `done`, if they are a user's own;
-        returns the last iteration, at most `last`, that may be run by them."""
+        """Writes the weights of the iterations after `done` if they are the user's own.
+
+        Returns:
+            The last iteration, at most `last`, whose weight is available.
+        """
         averaging, settings = self.algorithm.averaging, self.task.settings
         if not isinstance(averaging, OwnAveraging):
             return last
@@ -345,18 +350,18 @@ class SolverState:
     # --- growing -------------------------------------------------------------
 
     def _fit_tables(self) -> None:
-        """Makes the tables as large as they must be now."""
+        """Enlarges the tables if the arena needs more rows."""
         num_infosets, num_sequences = self.arena.room()
         if num_infosets > self._room[0] or num_sequences > self._room[1]:
             self._enlarge_tables(num_infosets, num_sequences)
 
     @steps
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
-        # The frame would keep all the old tables alive until the next one is made.
+        # Releases the old tables, which the frame would keep alive.
         self._framed = ()
         rows = tuple(zip((num_infosets, num_sequences), self.tree.sizes(), strict=True))
-        # One pass enlarges one table, so that only one exists twice. The room is noted
-        # at the end: should Ctrl-C come in between, the rest is enlarged next time.
+        # Each pass enlarges one table, so at most one table exists twice. The new room
+        # is noted at the end, so that after Ctrl-C the next call enlarges the rest.
         for name in self.tables._fields:
             if name not in layout.OPTIONAL or name in self._optional_tables:
                 is_per_infoset = name in layout.PER_INFOSET
@@ -376,10 +381,12 @@ class SolverState:
 
     @steps
     def raise_stack(self) -> None:
-        """Makes the stack of the walk, and its notes, about twice as high."""
+        """Doubles the height of the walk's stack and notes."""
         walk = self.walk
-        size = 2 * (walk.visit.nbytes + walk.gain.nbytes)  # all decisions of a batch
-        self.tree.budget.require(size, "What walks visit before an update takes")
+        size = 2 * (
+            walk.visit.nbytes + walk.gain.nbytes
+        )  # for all decisions of a batch
+        self.tree.budget.require(size, "The decisions of walks before an update take")
         names = ("node", "sequence", "weight", "place", "debt", "note", "visit", "gain")
         for name in names:
             old = getattr(walk, name)
@@ -388,17 +395,17 @@ class SolverState:
                 walk = walk._replace(**{name: reserve(old, height)})
         if self.batch != 1 and len(walk.note) > MOST_NOTES:
             raise ValueError(
-                f"The walks of a batch on {brief(self.tree.source)} make more than "
-                f"{MOST_NOTES:,} decisions, all of which their baseline must note. Use "
-                "smaller batches, or no baseline."
+                f"A batch of walks on {brief(self.tree.source)} makes more than "
+                f"{MOST_NOTES:,} decisions, the limit with a baseline. Use smaller "
+                "batches, or no baseline."
             )
         self.walk = walk
 
     def frame(self) -> np.ndarray:
-        """The frame for the next call of a kernel, of all arrays as they are now.
+        """The frame for the next call of a kernel, with the present arrays.
 
-        Arrays that were not replaced since the last call need no new frame. Others may
-        have expanded the tree meanwhile, so tables are made to fit first.
+        The previous frame is returned if no array was replaced. Another thread may have
+        expanded the tree since, so tables are enlarged first.
         """
         self.arena.update()
         self._fit_tables()
@@ -408,15 +415,15 @@ class SolverState:
         held = *engine.held(), tables, walk
         if not self._framed or not all(map(operator.is_, held, self._framed)):
             self._frame = engine.frame_of(self.task, tables, walk)
-            self._framed = held  # last: Ctrl-C may come in between
+            self._framed = held  # last, because Ctrl-C may interrupt
         return self._frame
 
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of a checkpoint, without unused rows.
+        """The arrays of a checkpoint, without unused rows.
 
-        They hold nothing of an unfinished walk: the gradient is not among them.
+        They contain nothing of an unfinished walk: the gradient is not saved.
         """
         num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
@@ -454,7 +461,7 @@ class SolverState:
 
     @functools.cached_property
     def leaves_digest(self) -> str | None:
-        """A hash of what all leaves pay; None if no whole pass has listed them."""
+        """A hash of the payoffs of all leaves; None if no full pass has listed them."""
         if self.full_pass is None:
             return None
         digest = hashlib.blake2b(digest_size=16)

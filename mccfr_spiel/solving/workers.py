@@ -1,4 +1,4 @@
-"""Workers of a cluster: the walks and the update that every process computes."""
+"""The tables, walks and updates of each process of a cluster."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -20,22 +20,22 @@ from mccfr_spiel.solving.state import SolverState
 _ENDLESS = 2**62
 
 Prepare = Callable[[], object]
-"""What a worker calls first, such as an import that registers a game."""
+"""A function that a worker calls first, such as an import that registers a game."""
 
 State = dict[str, np.ndarray]
-"""What `SolverState.saved` gives."""
+"""The arrays of `SolverState.saved`."""
 
 
 class Pack(NamedTuple):
-    """What the walks for an update found in a share of the blocks.
+    """The results of the walks for an update in one share of the blocks.
 
     Attributes:
-        status: DONE, or NEEDS_ONE_THREAD if they could not be walked; then the rest
-            says nothing.
-        touched: the nodes touched in the top and in these blocks.
-        counts: `[K]` how many infosets were met in each of all blocks.
-        met: `[M]` these infosets, block by block, ancestors first.
-        gradient: `[G]` their gradients.
+        status: DONE, or NEEDS_ONE_THREAD if blocks cannot be used; the other fields are
+            then undefined.
+        touched: nodes touched in the top and in these blocks.
+        counts: `[K]` the number of visited infosets per block, for all blocks.
+        met: `[M]` the visited infosets, block by block, ancestors first.
+        gradient: `[G]` the gradients at these infosets.
     """
 
     status: int
@@ -46,14 +46,14 @@ class Pack(NamedTuple):
 
 
 def gather(state: SolverState, share: int, num_shares: int) -> Pack:
-    """Makes the walks for the next update anew, and packs what they found.
+    """Repeats the walks for the next update in one share; returns their results.
 
-    Nothing that was learned changes. Signals are heard now and then.
+    It changes nothing that was learned, and pauses regularly for signals.
 
     Args:
-        state: of the solver.
-        share: the share of the blocks that is walked; `num_shares` for the top alone.
-        num_shares: into how many shares the blocks are divided.
+        state: the state of the solver.
+        share: the share of the blocks; `num_shares` for the top alone.
+        num_shares: the number of shares.
     """
     sharing, records = sharing_of(state), state.records()
     _, tree, tables, walk = records
@@ -69,18 +69,18 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
 
 
 def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
-    """Makes the update for which `gather` has walked the top.
+    """Makes the update whose top `gather` has walked.
 
     Args:
-        state: of the solver.
-        packs: those of all shares.
-        touched: the nodes that all walks have touched.
+        state: the state of the solver.
+        packs: the packs of all shares.
+        touched: nodes touched by all walks.
     """
     sharing, records = sharing_of(state), state.records()
     _, tree, tables, walk = records
     cut = sharing.get_ready()
-    # One pass takes over the blocks of a share. The lists come first, since they say
-    # what is to be cleared should Ctrl-C come in between.
+    # Each pass copies the blocks of a share. The lists of visited infosets come first:
+    # if Ctrl-C interrupts, they tell which gradients must be cleared.
     for pack in packs:
         cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
@@ -90,7 +90,7 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
 
 
 def sharing_of(state: SolverState) -> SharedWalks:
-    """What runs walks by blocks, which states made with `splits` have."""
+    """The engine for walks by blocks; the state must have been made with `splits`."""
     engine = state.engine
     assert isinstance(engine, TreeWalks)
     assert engine.shared is not None
@@ -98,11 +98,11 @@ def sharing_of(state: SolverState) -> SharedWalks:
 
 
 class Recipe(NamedTuple):
-    """What a worker is made of, wherever it is.
+    """The specification of a worker.
 
     Attributes:
-        contents: of a checkpoint, without the tables.
-        algorithm: what is run.
+        contents: the contents of a checkpoint, without tables.
+        algorithm: the algorithm.
         twin: whether the game's compiled twin may expand the tree.
     """
 
@@ -112,21 +112,21 @@ class Recipe(NamedTuple):
 
 
 class Worker:
-    """Holds a tree and tables, and walks and updates as it is told."""
+    """A copy of the solver that walks and updates on request."""
 
     def __init__(
         self, recipe: Recipe, threads: int = 1, prepare: Prepare | None = None
     ) -> None:
-        """Makes nothing before `get_ready`."""
+        """Keeps the arguments; `get_ready` does the work."""
         self._recipe, self._threads, self._prepare = recipe, threads, prepare
         self.state: SolverState | None = None
 
     def get_ready(self) -> None:
-        """Makes the tree and the tables, and compiles, at the first call.
+        """At the first call, makes the tree and the tables, and compiles.
 
         Raises:
-            CheckpointError: the game is another one here.
-            ValueError: it cannot be made of its string, or does not fit.
+            CheckpointError: the game in this process is a different one.
+            ValueError: the game cannot be loaded, or does not fit into memory.
         """
         if self.state is not None:
             return
@@ -139,22 +139,22 @@ class Worker:
         state = SolverState(arena, algorithm, seed, self._threads, splits=True)
         files.check_rules(contents, state, None)
         for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
-            state.job[limit] = _ENDLESS  # the driver says when to stop
+            state.job[limit] = _ENDLESS  # the driver decides when to stop
         sharing_of(state).get_ready()
         self.state = state
 
     def gather(
         self, cursor: tuple[int, ...], share: int, num_shares: int, tables: State | None
     ) -> Pack | None:
-        """Makes the walks for the next update in a share of the blocks.
+        """Makes the walks for the next update in one share.
 
         Args:
-            cursor: where the driver stands, see `CURSOR_SIZE`.
+            cursor: the driver's cursor, see `CURSOR_SIZE`.
             share, num_shares: see the function `gather`.
-            tables: the driver's; None for a worker that has them.
+            tables: the driver's arrays, for a worker without them; otherwise None.
 
         Returns:
-            What they found; None if the worker does not stand where the driver does.
+            The results; None if the worker's cursor differs from the driver's.
         """
         state = self.state
         assert state is not None
@@ -164,6 +164,6 @@ class Worker:
         return gather(state, share, num_shares) if is_there else None
 
     def apply(self, touched: int, *packs: Pack) -> None:
-        """Makes the update for which `gather` has walked, see the function `apply`."""
+        """Makes the update after `gather`, see the function `apply`."""
         assert self.state is not None
         apply(self.state, packs, touched)

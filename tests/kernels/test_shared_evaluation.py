@@ -91,7 +91,9 @@ def test_what_is_no_policy_is_found():
         for change in (1e-3, -1e-3, np.nan, np.inf):
             wrong = vector.copy()
             wrong[first] += change
-            with pytest.raises(ValueError, match="expected a distribution over the") as error:
+            with pytest.raises(
+                ValueError, match="expected a distribution over the"
+            ) as error:
                 ms.nash_conv(tree, wrong)
             assert repr(tree.info_state(infoset)) in str(error.value)
         wrong = vector.copy()

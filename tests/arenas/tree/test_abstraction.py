@@ -235,7 +235,9 @@ def test_a_solver_is_the_textbook(players, sampling, minimizer):
 def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
     path = tmp_path / "solver"
     Solver(LEDUC, ms.CFR, abstraction=without_first_round).save(path)
-    with pytest.raises(CheckpointError, match=r"with an abstraction.*Pass the same function"):
+    with pytest.raises(
+        CheckpointError, match=r"with an abstraction.*Pass the same function"
+    ):
         Solver.load(path)
     with pytest.raises(CheckpointError, match="source has changed"):
         Solver.load(path, abstraction=identity)
