@@ -564,7 +564,7 @@ class Textbook:
         plan, weight = self.plan(infoset.player), self.iteration**self.averaging.gamma
         scale = (
             max(self.iteration - 1, 0) ** self.averaging.gamma
-        )  # share of the earlier sums that remains
+        )  # factor of the earlier sums
         sums = [
             scale * self.sum_of_plans[infoset.player, s] + weight * plan[s]
             for s in infoset.sequences
@@ -668,7 +668,7 @@ class Textbook:
                 self.beta[key],
                 self.iteration,
             )
-            if not self.has_baselines:  # of the players that meet the infoset
+            if not self.has_baselines:  # estimates with baselines include it
                 values[infoset.parent] += value
             if getattr(self.sampling, "prune_below", None) is not None:
                 self.hold_regrets(infoset, policy, memory, before)

@@ -56,20 +56,20 @@ MAX_INDEX = np.iinfo(np.int32).max
 _LARGE_STORE = 2**16
 
 
-def reserve(store: np.ndarray, size: int, used: int | None = None) -> np.ndarray:
-    """Returns `store`, or a larger copy if it has fewer than `size` rows.
+def reserve(array: np.ndarray, size: int, used: int | None = None) -> np.ndarray:
+    """Returns `array`, or a larger copy if it has fewer than `size` rows.
 
     Args:
-        store: `[rows, ...]` the array.
+        array: `[rows, ...]` the array.
         size: the required number of rows.
         used: number of leading rows to copy; all by default. Untouched rows are not
             copied, because memory that was never written occupies no pages.
     """
-    if size <= len(store):
-        return store
-    grown = np.zeros((grown_size(len(store), size), *store.shape[1:]), store.dtype)
-    used = len(store) if used is None else min(used, len(store))
-    grown[:used] = store[:used]
+    if size <= len(array):
+        return array
+    grown = np.zeros((grown_size(len(array), size), *array.shape[1:]), array.dtype)
+    used = len(array) if used is None else min(used, len(array))
+    grown[:used] = array[:used]
     return grown
 
 
@@ -90,5 +90,5 @@ def grown_size(length: int, size: int) -> int:
     Small arrays grow by half. Large ones grow by an eighth, because the old and the new
     array exist at the same time during the copy.
     """
-    more = length // 2 if length < _LARGE_STORE else length // 8
-    return max(size, length + more)
+    extra = length // 2 if length < _LARGE_STORE else length // 8
+    return max(size, length + extra)

@@ -29,8 +29,8 @@ _ROUNDING = 1e-6
 
 def line(value: object, *facts: str) -> str:
     """Formats a repr `<Kind: fact, fact>`; empty facts are dropped."""
-    words = ", ".join(fact for fact in facts if fact)
-    return f"<{type(value).__name__}: {words}>"
+    shown = ", ".join(fact for fact in facts if fact)
+    return f"<{type(value).__name__}: {shown}>"
 
 
 def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:

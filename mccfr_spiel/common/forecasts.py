@@ -168,12 +168,12 @@ def refusal(
 ) -> TreeFullError | None:
     """The error for a tree that is certainly too large; None if it may fit."""
     if exceeds(estimate.nodes, most_nodes):
-        kind, limit = TreeFullError, f"max_nodes={most_nodes}"
+        error_class, limit = TreeFullError, f"max_nodes={most_nodes}"
     elif exceeds(estimate.nodes, budget.limit / NODE_BYTES):
-        kind, limit = MemoryBudgetError, budget.in_words()
+        error_class, limit = MemoryBudgetError, budget.in_words()
     else:
         return None
-    return kind(
+    return error_class(
         f"The whole tree of {brief(game)} has {estimate.in_words()}, far more than "
         f"{limit}. CFR, exact evaluation (nash_conv, exploitability) and linear "
         "programs need the whole tree. Outcome sampling and external sampling store "

@@ -68,14 +68,14 @@ class LearnedTable:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def row(self, number: int) -> slice:
+    def row(self, infoset: int) -> slice:
         """The slice of an infoset's actions."""
-        start = self.starts[number]
-        return slice(start, start + self.counts[number])
+        start = self.starts[infoset]
+        return slice(start, start + self.counts[infoset])
 
-    def row_of(self, values: array, number: int) -> dict[int, float]:
+    def row_of(self, values: array, infoset: int) -> dict[int, float]:
         """Action -> value at an infoset, from an array `[S]`."""
-        row = self.row(number)
+        row = self.row(infoset)
         return dict(zip(self.actions[row], values[row], strict=True))
 
     def add(self, info_state: str, actions: list[int], parent: tuple[int, int]) -> int:
@@ -86,8 +86,8 @@ class LearnedTable:
             actions: the legal actions.
             parent: the entries of `above` and `taken`.
         """
-        number, size = len(self), len(actions)
-        self.numbers[info_state] = number
+        infoset, size = len(self), len(actions)
+        self.numbers[info_state] = infoset
         self.starts.append(len(self.actions))
         self.counts.append(size)
         self.above.append(parent[0])
@@ -99,48 +99,48 @@ class LearnedTable:
         self.paid.append(0.0)
         self.regret_exponents.append(0)
         self.average_exponents.append(0)
-        return number
+        return infoset
 
-    def pay(self, number: int, num_hands: int) -> None:
+    def pay(self, infoset: int, num_hands: int) -> None:
         """Adds to the sums of plans the amounts accumulated since the last payment.
 
         The policy was constant in between, so each sum grows by the action's
         probability times the growth of the parent sequence's sum.
 
         Args:
-            number: the infoset, whose parent has already been paid.
+            infoset: the infoset, whose parent has already been paid.
             num_hands: the number of hands to include.
         """
         mass, power = float(num_hands), 0
-        above = self.above[number]
+        above = self.above[infoset]
         if above != FORGOTTEN:
-            mass = self.average[self.starts[above] + self.taken[number]]
+            mass = self.average[self.starts[above] + self.taken[infoset]]
             power = self.average_exponents[above]
-        row = self.row(number)
-        sums = [*self.average[row], self.paid[number]]
-        mass = _in_scale(sums, self.average_exponents, number, mass, power)
+        row = self.row(infoset)
+        sums = [*self.average[row], self.paid[infoset]]
+        mass = _in_scale(sums, self.average_exponents, infoset, mass, power)
         debt = mass - sums.pop()
         pairs = zip(sums, self.policy[row], strict=True)
         sums = [plan + debt * probability for plan, probability in pairs]
-        self.average[row], self.paid[number] = array("d", sums), mass
+        self.average[row], self.paid[infoset] = array("d", sums), mass
 
-    def move(self, number: int, chosen: int, value: float, power: int) -> None:
+    def move(self, infoset: int, chosen: int, value: float, power: int) -> None:
         """Adds the regrets of a hand at an infoset; updates the policy by regret
         matching.
 
         Args:
-            number: the infoset.
+            infoset: the infoset.
             chosen: the index of the chosen action.
             value, power: the action's estimated value is `value * 2 ** power`.
         """
-        row = self.row(number)
+        row = self.row(infoset)
         regret = list(self.regret[row])
-        here = _in_scale(regret, self.regret_exponents, number, value, power)
-        below = self.policy[row][chosen] * here
-        regret = [number - below for number in regret]
-        regret[chosen] += here
+        gain = _in_scale(regret, self.regret_exponents, infoset, value, power)
+        below = self.policy[row][chosen] * gain
+        regret = [entry - below for entry in regret]
+        regret[chosen] += gain
         self.regret[row] = array("d", regret)
-        total = sum(max(number, 0.0) for number in regret)
+        total = sum(max(entry, 0.0) for entry in regret)
         plain_play_positive(self.policy, self.regret, row.start, row.stop, total)
 
     def average_policy(self, num_hands: int) -> array:
@@ -153,9 +153,9 @@ class LearnedTable:
         for name in ("average", "average_exponents", "paid"):
             setattr(paid, name, copy.copy(getattr(self, name)))
         policy = array("d")
-        for number in range(len(self)):
-            paid.pay(number, num_hands)
-            policy.extend(_shares(paid.average[self.row(number)].tolist()))
+        for infoset in range(len(self)):
+            paid.pay(infoset, num_hands)
+            policy.extend(_shares(paid.average[self.row(infoset)].tolist()))
         return policy
 
     def contents(self) -> dict[str, np.ndarray]:
@@ -166,7 +166,7 @@ class LearnedTable:
 
 
 def _in_scale(
-    sums: list[float], exponents: array, number: int, mantissa: float, power: int
+    sums: list[float], exponents: array, infoset: int, mantissa: float, power: int
 ) -> float:
     """Converts `mantissa * 2 ** power` to the scale of an infoset's sums.
 
@@ -175,11 +175,11 @@ def _in_scale(
     """
     fraction, own = math.frexp(mantissa)
     power += own
-    away = power - exponents[number]
+    away = power - exponents[infoset]
     if fraction and (away > _FAR or (away < -_FAR and not any(sums))):
         sums[:] = [math.ldexp(term, -away) for term in sums]
-        exponents[number] = power
-    return math.ldexp(fraction, power - exponents[number])
+        exponents[infoset] = power
+    return math.ldexp(fraction, power - exponents[infoset])
 
 
 def _shares(weights: list[float]) -> list[float]:
@@ -218,20 +218,20 @@ def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
                 f"Table {name!r} of the file has a wrong shape or entry."
             )
         setattr(table, name, array(code, entries.tobytes()))
-    table.numbers = {name: number for number, name in enumerate(names)}
+    table.numbers = {name: infoset for infoset, name in enumerate(names)}
     table.starts = array("q", np.cumsum(counts) - counts)
-    for number in range(len(names)):
-        above, taken = table.above[number], table.taken[number]
+    for infoset in range(len(names)):
+        above, taken = table.above[infoset], table.taken[infoset]
         if (above, taken) != (FORGOTTEN, FORGOTTEN):
-            below(taken, table.counts[below(above, number)])
-        policy = table.policy[table.row(number)].tolist()
+            below(taken, table.counts[below(above, infoset)])
+        policy = table.policy[table.row(infoset)].tolist()
         if min(policy) < 0 or not abs(sum(policy) - 1) < 1e-6:
             raise DamagedError(f"The file has {policy}, expected a distribution.")
     return table
 
 
-def below(number: Any, size: int) -> int:
+def below(index: Any, size: int) -> int:
     """Returns an index below `size`; raises DamagedError for other values."""
-    if not isinstance(number, int) or not 0 <= number < size:
-        raise DamagedError(f"The file has index {number!r}, expected 0 to {size - 1}.")
-    return number
+    if not isinstance(index, int) or not 0 <= index < size:
+        raise DamagedError(f"The file has index {index!r}, expected 0 to {size - 1}.")
+    return index

@@ -143,8 +143,8 @@ class OnlineOutcomeSamplingBot(SeatBot):
         """The (action, probability) pairs of play at a state, exploration included."""
         actions = state.legal_actions(self.player)
         info_state = state.information_state_string(self.player)
-        number = self._table.numbers.get(info_state, FORGOTTEN)
-        return list(zip(actions, self._explored(number, len(actions)), strict=True))
+        infoset = self._table.numbers.get(info_state, FORGOTTEN)
+        return list(zip(actions, self._explored(infoset, len(actions)), strict=True))
 
     def step_with_policy(
         self, state: pyspiel.State
@@ -165,12 +165,12 @@ class OnlineOutcomeSamplingBot(SeatBot):
             raise ValueError(
                 f"Player {self.player} has no legal action after {state.history()}."
             )
-        number = self._meet(info_state, actions)
-        odds = self._explored(number, len(actions))
+        infoset = self._meet(info_state, actions)
+        odds = self._explored(infoset, len(actions))
         place = np.uint64(infoset_place(self.player, info_state))
         draw = uniform(self._stream, place)
         chosen = plain_draw_action(odds, 0, len(actions), draw)
-        self._hand.append(Move(number, chosen, odds[chosen], len(actions)))
+        self._hand.append(Move(infoset, chosen, odds[chosen], len(actions)))
         return actions[chosen]
 
     # --- learning ----------------------------------------------------------
@@ -197,39 +197,42 @@ class OnlineOutcomeSamplingBot(SeatBot):
             reach, shift = math.frexp(reach * move.q)
             scale += shift
         value, scale = payoff / reach, -scale
-        for number, chosen, _, num_actions in reversed(self._hand):
+        for infoset, chosen, _, num_actions in reversed(self._hand):
             probability = 1 / num_actions
-            if number != FORGOTTEN:
-                probability = self._table.policy[self._table.row(number)][chosen]
-                self._table.move(number, chosen, value, scale)
+            if infoset != FORGOTTEN:
+                probability = self._table.policy[self._table.row(infoset)][chosen]
+                self._table.move(infoset, chosen, value, scale)
             value, shift = math.frexp(probability * value)
             scale += shift
         self.restart()
 
-    def _explored(self, number: int, num_actions: int) -> list[float]:
+    def _explored(self, infoset: int, num_actions: int) -> list[float]:
         """The probabilities of play at an infoset, exploration included."""
         policy = [1 / num_actions] * num_actions
-        if number != FORGOTTEN:
-            policy = self._table.policy[self._table.row(number)].tolist()
+        if infoset != FORGOTTEN:
+            policy = self._table.policy[self._table.row(infoset)].tolist()
         share = self.epsilon / len(policy)
         return [(1 - self.epsilon) * b + share for b in policy]
 
     def _meet(self, info_state: str, actions: list[int]) -> int:
         table = self._table
         parent = self._hand[-1][:2] if self._hand else (FORGOTTEN, FORGOTTEN)
-        number = table.numbers.get(info_state)
-        if number is None:
+        infoset = table.numbers.get(info_state)
+        if infoset is None:
             if not self._has_room(info_state, len(actions)):
                 return FORGOTTEN
             return table.add(info_state, actions, parent)
-        previous = table.actions[table.row(number)].tolist()
-        if previous != actions or (table.above[number], table.taken[number]) != parent:
+        previous = table.actions[table.row(infoset)].tolist()
+        if (
+            previous != actions
+            or (table.above[infoset], table.taken[infoset]) != parent
+        ):
             raise ValueError(
                 f"Player {self.player} reached the information state {info_state!r} "
                 "with other legal actions or other previous own moves than before. "
                 "Outcome sampling needs perfect recall."
             )
-        return number
+        return infoset
 
     def _has_room(self, info_state: str, num_actions: int) -> bool:
         """Takes the bytes of another infoset from the budget; returns whether they fit.
@@ -262,8 +265,8 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def policy_at(self, info_state: str) -> dict[int, float] | None:
         """Action -> probability at one information state, without exploration; None if
         unknown."""
-        table, number = self._table, self._table.numbers.get(info_state)
-        return None if number is None else table.row_of(table.policy, number)
+        table, infoset = self._table, self._table.numbers.get(info_state)
+        return None if infoset is None else table.row_of(table.policy, infoset)
 
     def current_policy(self) -> dict[str, dict[int, float]]:
         """A snapshot, information state -> action -> probability, without exploration.
@@ -281,7 +284,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
     def _by_name(self, values: array) -> dict[str, dict[int, float]]:
         numbers = self._table.numbers.items()
-        return {name: self._table.row_of(values, number) for name, number in numbers}
+        return {name: self._table.row_of(values, infoset) for name, infoset in numbers}
 
     # --- saving ------------------------------------------------------------
 
@@ -359,13 +362,13 @@ class OnlineOutcomeSamplingBot(SeatBot):
             bot.is_full = False
         return bot
 
-    def _move_of(self, number: Any, chosen: Any, q: Any, num_actions: Any) -> Move:
+    def _move_of(self, infoset: Any, chosen: Any, q: Any, num_actions: Any) -> Move:
         """Checks the entries of a saved move; raises ValueError."""
         num_actions = refusals.integer(num_actions, "num_actions", 1)
-        if number != FORGOTTEN:
-            num_actions = self._table.counts[below(number, len(self._table))]
+        if infoset != FORGOTTEN:
+            num_actions = self._table.counts[below(infoset, len(self._table))]
         q = refusals.number(q, "q", 0, 1, open_low=True)
-        return Move(number, below(chosen, num_actions), q, num_actions)
+        return Move(infoset, below(chosen, num_actions), q, num_actions)
 
 
 def _unpickle(cls: type[OnlineOutcomeSamplingBot], data: bytes) -> Any:

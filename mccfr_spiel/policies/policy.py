@@ -176,8 +176,8 @@ class SequencePolicy(openspiel_policy.Policy):
     def _repr_html_(self) -> str:
         tree = self.tree
         basis = tree if 1 < getattr(tree, "num_nodes", 0) <= _FEW_NODES else None
-        most = _ROWS_IN_NOTEBOOK
-        rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
+        num_rows = _ROWS_IN_NOTEBOOK
+        rows = rows_of(tree, self.vector, self._num_infosets, basis, num_rows)
         hidden = self._num_infosets - len(rows)
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
         return html_rows(tree.game, str(self), rows, note)
@@ -425,7 +425,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
         Shared strings are spelled as in `to_dict`.
         """
-        return {name: number for number, name in enumerate(self._unique)}
+        return {name: row for row, name in enumerate(self._unique)}
 
     @functools.cached_property
     def legal_actions_mask(self) -> np.ndarray:

@@ -88,9 +88,9 @@ def checked_policy(
     if len(wrong):
         first = names.infosets["first_sequence"]
         infoset = int(np.searchsorted(first, wrong[0], side="right")) - 1
-        here = sequences_at(names.infosets[[infoset]])
+        sequences = sequences_at(names.infosets[[infoset]])
         raise DamagedError(
-            f"The actions {actions[here].tolist()} at the state "
+            f"The actions {actions[sequences].tolist()} at the state "
             f"{names.info_state(infoset)!r} must be below {num_actions}, the number of "
             f"actions of {brief(names.source)}. The policy was made for other rules."
         )

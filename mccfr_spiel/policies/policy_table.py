@@ -164,8 +164,8 @@ def _cells(
     game: pyspiel.Game, rows: Sequence[PolicyRow]
 ) -> list[tuple[str, str, str, str]]:
     """The cells of rows, in the columns of `_HEADER`."""
-    words = [said_info_state(game, row.player, row.info_state) for row in rows]
-    strings = one_lines(words, _MOST_OF_STRING)
+    texts = [said_info_state(game, row.player, row.info_state) for row in rows]
+    strings = one_lines(texts, _MOST_OF_STRING)
     return [
         (
             str(row.player),

@@ -37,15 +37,15 @@ def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarr
     if count > done:
         names = itertools.islice(origin.infoset_names, done, count)
         players = origin.infosets["player"][done:count].tolist()
-        more = np.array(list(map(goal.find, names, players)), np.int64)
-        if (more < 0).any():
-            name = origin.info_state(done + int(np.argmin(more)))
+        new = np.array(list(map(goal.find, names, players)), np.int64)
+        if (new < 0).any():
+            name = origin.info_state(done + int(np.argmin(new)))
             raise ValueError(
                 f"{brief(goal.source)} lacks the information state {name!r} of the "
                 "policy. The policy was made for another game of the same name, or the "
                 "game's strings vary; ms.check_game tests this."
             )
-        numbers = np.concatenate((numbers[:done], more))
+        numbers = np.concatenate((numbers[:done], new))
         _found[origin] = weakref.ref(goal), numbers
     return numbers[:count]
 
@@ -65,11 +65,11 @@ def moved(
     Raises:
         ValueError: the other table lacks an infoset, or has other legal actions.
     """
-    infosets, theirs = numbers_in(goal, origin, count), origin.infosets[:count]
+    infosets, original = numbers_in(goal, origin, count), origin.infosets[:count]
     sizes = goal.infosets["num_actions"][infosets]
     policy = uniform_vector(goal)
-    if (theirs["num_actions"] == sizes).all():
-        to, of = sequences_at(goal.infosets[infosets]), sequences_at(theirs)
+    if (original["num_actions"] == sizes).all():
+        to, of = sequences_at(goal.infosets[infosets]), sequences_at(original)
         if (goal.actions[to] == origin.actions[of]).all():
             policy[to] = vector[of]
             return policy

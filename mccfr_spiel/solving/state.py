@@ -266,8 +266,8 @@ class SolverState:
                 # The bytes of `plan` are counted with the lists of the full pass.
                 columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
-        more = self.engine.bytes_per_row
-        return per_infoset + more[0], per_sequence + more[1]
+        engine_bytes = self.engine.bytes_per_row
+        return per_infoset + engine_bytes[0], per_sequence + engine_bytes[1]
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of infosets with a fixed policy."""
