@@ -46,7 +46,7 @@ def write_file(
     path = pathlib.Path(path)
     part = path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
     with naming(path), contextlib.ExitStack() as at_the_end:
-        # Mode "x" follows no link and never opens the file of another writer.
+        # Mode "x" does not follow links or open files of other writers.
         with open(part, "x+b") as file:
             at_the_end.callback(part.unlink, missing_ok=True)
             if callable(content):
@@ -57,7 +57,7 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    if lasting and os.name == "posix":  # makes the rename last
+    if lasting and os.name == "posix":  # flushes the rename
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -31,7 +31,7 @@ def user_cache_folder() -> pathlib.Path:
     if os.environ.get("MCCFR_SPIEL_CACHE"):
         return pathlib.Path(os.environ["MCCFR_SPIEL_CACHE"]).absolute()
     with contextlib.suppress(RuntimeError):  # if platformdirs finds no home folder
-        # opinion=False adds no "Cache" to the path on Windows.
+        # opinion=False omits "Cache" from the path on Windows.
         folder = pathlib.Path(
             platformdirs.user_cache_dir("mccfr_spiel", appauthor=False, opinion=False)
         )

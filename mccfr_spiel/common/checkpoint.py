@@ -202,7 +202,7 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
         version = header["version"]
         if (types := header.pop("types", None)) is not None:
             arrays = _widen(arrays, types)
-    except Exception as error:  # zipfile and numpy raise many types
+    except Exception as error:  # zipfile and numpy raise various types
         raise DamagedError(f"{name} is damaged or was cut short: {error!r}") from error
     if version != kind.version:
         raise CheckpointError(
@@ -339,13 +339,13 @@ def loaded_abstraction(
         return pyspiel.State.information_state_string
     if saved and abstraction is None:
         raise CheckpointError(
-            "The file has a solver or policy with an abstraction, but functions are "
-            "not saved. Pass the same function (abstraction=..., on the command line "
+            "The solver or policy in the file uses an abstraction, but functions are not "
+            "saved. Pass the same function (abstraction=..., on the command line "
             "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:
         raise CheckpointError(
-            "The file has a solver or policy without abstraction; drop abstraction."
+            "The solver or policy in the file is without abstraction; drop abstraction."
         )
     given = saved_abstraction(abstraction)
     if isinstance(saved, str) and saved.split()[-1] != str(given).split()[-1]:

@@ -40,7 +40,7 @@ def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
     def shown(self: _Self) -> str:
         try:
             return method(self)
-        except Exception:  # an object that is half made, or a game that raises
+        except Exception:  # incomplete objects, games that raise
             return f"<{type(self).__name__} at {id(self):#x}>"
 
     return shown

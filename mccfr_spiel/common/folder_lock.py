@@ -29,7 +29,7 @@ def locked_folder(
         ValueError: another process, or another block of this process, holds the lock.
         OSError: the folder is not writable.
     """
-    # Not thread-local: another thread may end the block.
+    # Not thread-local, because a different thread can end the block.
     lock = FileLock(folder / name, thread_local=False)
     try:
         lock.acquire(timeout=seconds)
@@ -44,8 +44,8 @@ def locked_folder(
         yield
     finally:
         if lock.is_locked and sys.platform != "win32":
-            # Deleted while locked. A process that has opened the file meanwhile notices
-            # the deletion and opens a new file.
+            # Deleted while locked. A process that is waiting for this file notices the
+            # deletion and opens a new file.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
         lock.release()

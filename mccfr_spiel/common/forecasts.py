@@ -80,9 +80,9 @@ def forecast(
     result = Forecast([], [])
     end = time.monotonic() + SECONDS
     look_at = 1
-    # Each pass follows one history. `exceeds` reads all estimates, so it is called
-    # after 1, 2, 4, ... histories only. The loop ends with a clear decision or at the
-    # time limit.
+    # Each pass follows a history. `exceeds` reads all estimates, so it is called for 1,
+    # 2, 4, ... histories only. The loop ends with a clear decision or when the time
+    # limit is reached.
     while time.monotonic() < end or not result.nodes:
         state = new_state()
         try:
@@ -130,7 +130,7 @@ def _probe(
                 strings += weight * (size + per_infoset)
             moves = state.legal_actions()
         else:
-            # Some games list outcomes of probability 0 but cannot apply them.
+            # Some games list outcomes of probability 0 that cannot be applied.
             moves = [move for move, prob in state.chance_outcomes() if prob > 0]
         if not moves:
             break

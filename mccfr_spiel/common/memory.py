@@ -118,8 +118,8 @@ def _group_leaves(folder: pathlib.Path) -> int | None:
 
 def resident() -> int:
     """The resident bytes of this process."""
-    # psutil reads the same file through a Python file object, and a Ctrl-C before its
-    # end leads to a ResourceWarning. Walks call this function often.
+    # psutil reads the same file through a Python file object, and a Ctrl-C
+    # leads to a ResourceWarning. Walks call this function often.
     try:
         descriptor = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, AttributeError):

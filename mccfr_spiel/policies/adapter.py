@@ -80,7 +80,7 @@ class PolicyAdapter:
             try:
                 return self.policy.action_probabilities(state, player)
             except KeyError as error:  # OpenSpiel's TabularPolicy
-                raise ValueError(f"The policy has no state {error}.") from error
+                raise ValueError(f"Unknown state in the policy: {error}.") from error
         if state.is_simultaneous_node():
             name = state.information_state_string(player)
             return dict(self.policy.action_probabilities(name))
@@ -124,10 +124,10 @@ def row_in(
                     return dict(table[key])
                 except (TypeError, ValueError):
                     raise ValueError(
-                        f"The policy has {table[key]!r} at the state {name!r}, "
+                        f"The entry of state {name!r} in the policy is {table[key]!r}, "
                         "expected a dictionary action -> probability."
                     ) from None
-    raise ValueError(f"The policy has no state {names[0]!r}.")
+    raise ValueError(f"Unknown state in the policy: {names[0]!r}.")
 
 
 def policy_of(solution: Any) -> Any:

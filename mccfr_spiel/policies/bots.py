@@ -46,7 +46,7 @@ class PolicyBot(SeatBot):
         pyspiel.Bot.__init__(self)
         self._adapter = PolicyAdapter(policy)
         game: Any = getattr(self._adapter.policy, "game", None)
-        num_players = 2**31  # unknown if the policy names no game
+        num_players = 2**31  # a policy without a game
         if hasattr(game, "num_players"):
             num_players = game.num_players()
         self.player = refusals.player(player, num_players)

@@ -88,7 +88,7 @@ def from_json(
         raise DamagedError('The entry "players" of the policy must be a list.')
     if len(tables) != num_players:
         raise DamagedError(
-            f"The policy has tables for {len(tables)} players; the game has "
+            f"The policy contains tables for {len(tables)} players, expected "
             f"{num_players} players."
         )
     if not all(isinstance(table, dict) for table in tables):
@@ -115,19 +115,19 @@ def from_json(
 def _row_of(name: str, row: Any) -> dict[int, float]:
     if not isinstance(row, dict) or not row:
         raise DamagedError(
-            f"State {name!r} has {row!r}, expected action -> probability."
+            f"The entry of state {name!r} is {row!r}, expected action -> probability."
         )
     policy: dict[int, float] = {}
     for key, value in row.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not re.fullmatch(r"\d{1,18}", str(key)) or not is_number:
             raise DamagedError(
-                f"State {name!r} has the entry {key!r}: {value!r}, expected an action "
+                f"State {name!r}: {key!r}: {value!r} must be an action "
                 "and a probability."
             )
         policy[int(key)] = float(value)
     if len(policy) != len(row):
-        raise DamagedError(f"State {name!r} has an action twice.")
+        raise DamagedError(f"State {name!r}: duplicate action.")
     if not all(math.isfinite(value) for value in policy.values()):
-        raise DamagedError(f"State {name!r} has probabilities that are not finite.")
+        raise DamagedError(f"State {name!r}: probabilities must be finite.")
     return policy

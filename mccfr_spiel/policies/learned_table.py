@@ -205,18 +205,16 @@ def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
     table = LearnedTable()
     names, counts = unpack_strings(arrays["text"], arrays["ends"]), arrays["counts"]
     if len(set(names)) != len(names):
-        raise DamagedError("The file has duplicate information-state strings.")
+        raise DamagedError("The file contains duplicate information-state strings.")
     if not (counts >= 1).all():
-        raise DamagedError("The file has an infoset without actions.")
+        raise DamagedError("The file contains an infoset without actions.")
     lengths = dict.fromkeys(_OF_INFOSETS, len(names))
     lengths |= dict.fromkeys(_OF_ACTIONS, int(counts.sum()))
     for name, code in (_OF_INFOSETS | _OF_ACTIONS).items():
         entries = arrays[name]
         fits = entries.dtype == np.dtype(code) and entries.shape == (lengths[name],)
         if not fits or not np.isfinite(entries).all():
-            raise DamagedError(
-                f"Table {name!r} of the file has a wrong shape or entry."
-            )
+            raise DamagedError(f"Table {name!r} of the file: wrong shape or entry.")
         setattr(table, name, array(code, entries.tobytes()))
     table.numbers = {name: infoset for infoset, name in enumerate(names)}
     table.starts = array("q", np.cumsum(counts) - counts)
@@ -226,12 +224,14 @@ def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
             below(taken, table.counts[below(above, infoset)])
         policy = table.policy[table.row(infoset)].tolist()
         if min(policy) < 0 or not abs(sum(policy) - 1) < 1e-6:
-            raise DamagedError(f"The file has {policy}, expected a distribution.")
+            raise DamagedError(f"The file contains {policy}, expected a distribution.")
     return table
 
 
 def below(index: Any, size: int) -> int:
     """Returns an index below `size`; raises DamagedError for other values."""
     if not isinstance(index, int) or not 0 <= index < size:
-        raise DamagedError(f"The file has index {index!r}, expected 0 to {size - 1}.")
+        raise DamagedError(
+            f"The file contains index {index!r}, expected 0 to {size - 1}."
+        )
     return index

@@ -357,7 +357,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         except (checkpoint.CheckpointError, MemoryBudgetError):
             raise
         except ValueError as error:
-            raise DamagedError(f"The file has a malformed bot: {error}") from error
+            raise DamagedError(f"The file contains a malformed bot: {error}") from error
         if max_memory is not None and not bot._hand:
             bot.is_full = False
         return bot

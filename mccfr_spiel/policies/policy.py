@@ -226,8 +226,8 @@ class SequencePolicy(openspiel_policy.Policy):
         actions, values = self._actions[row].tolist(), self.vector[row].tolist()
         return dict(zip(actions, values, strict=True))
 
-    # Shared strings are spelled "player 0: " + string and so on. The plain string then
-    # denotes no infoset.
+    # Shared strings are spelled "player 0: " + string and so on. The plain string is
+    # then unknown.
 
     @functools.cached_property
     def _shared(self) -> set[str]:
@@ -282,8 +282,8 @@ class SequencePolicy(openspiel_policy.Policy):
         near = difflib.get_close_matches(info_state, self._unique[:_SEARCHED], n=3)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return (
-            f"The policy for {brief(self.game)} has no information state "
-            f"{info_state!r}.{hint}"
+            f"Unknown information state {info_state!r} in the policy for "
+            f"{brief(self.game)}.{hint}"
         )
 
     # --- probabilities -----------------------------------------------------
@@ -327,7 +327,7 @@ class SequencePolicy(openspiel_policy.Policy):
             if acting < 0:
                 raise ValueError(f"No player acts at the state {state.history()}.")
             if player_id not in (None, acting):
-                return {0: 1.0}  # OpenSpiel's TabularPolicy answers the same
+                return {0: 1.0}  # as in OpenSpiel's TabularPolicy
         if self.game is self.turn_based_game or is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
@@ -341,10 +341,10 @@ class SequencePolicy(openspiel_policy.Policy):
         row = self._row(infoset)
         if list(row) != list(legal_actions):
             raise ValueError(
-                f"The policy has the actions {[*row]} at the information state "
-                f"{self.tree.info_state(infoset)!r} of {brief(self.game)}, but the "
-                f"state has the legal actions {legal_actions}. The policy was made for "
-                "other rules."
+                f"The policy assigns probabilities to the actions {[*row]} at the "
+                f"information state {self.tree.info_state(infoset)!r} of "
+                f"{brief(self.game)}, but the legal actions are {legal_actions}. The "
+                "rules differ from those of the policy."
             )
         return row
 
@@ -382,8 +382,8 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         if self.tree.abstraction is not None:
             raise ValueError(
-                "A C++ policy is a table of information states, but this policy has an "
-                "abstraction. Use to_tabular()."
+                "A C++ policy is a table of information states, but this policy uses "
+                "an abstraction. Use to_tabular()."
             )
         if self._shared:
             raise_shared(min(self._shared))

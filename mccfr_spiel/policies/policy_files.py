@@ -55,7 +55,8 @@ def from_contents(
         source = saved_game(header["game"]) if game is None else load_game(game)
         if not has_name(source, header["game"]):
             raise checkpoint.CheckpointError(
-                f"The file has a policy for {header['game']}, expected {brief(source)}."
+                f"The file contains a policy for {header['game']}, expected "
+                f"{brief(source)}."
             )
         abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
         arrays = {name: arrays[name] for name in _ARRAYS}
@@ -92,6 +93,7 @@ def checked_policy(
         raise DamagedError(
             f"The actions {actions[sequences].tolist()} at the state "
             f"{names.info_state(infoset)!r} must be below {num_actions}, the number of "
-            f"actions of {brief(names.source)}. The policy was made for other rules."
+            f"actions of {brief(names.source)}. The rules differ from those of the "
+            "policy."
         )
     return names, checked_vector(names, vector)

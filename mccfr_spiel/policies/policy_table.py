@@ -214,7 +214,9 @@ def rows_of(
         reaches = basis.reaches(moved(basis, table, num_infosets, vector))
     order = np.argsort(numbers, kind="stable")[:most].tolist()
     states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
-    if basis is not None and rules_of(table.game) is None:  # rules need no state
+    if (
+        basis is not None and rules_of(table.game) is None
+    ):  # compiled rules do not need states
         states = basis.states(numbers[order].tolist())
     actions, rows = table.actions, []
     for infoset, state in zip(order, states, strict=True):

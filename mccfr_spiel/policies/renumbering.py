@@ -42,8 +42,8 @@ def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarr
             name = origin.info_state(done + int(np.argmin(new)))
             raise ValueError(
                 f"{brief(goal.source)} lacks the information state {name!r} of the "
-                "policy. The policy was made for another game of the same name, or the "
-                "game's strings vary; ms.check_game tests this."
+                "policy. The policy belongs to a different game of the same name, or "
+                "the game's strings vary; use ms.check_game to test this."
             )
         numbers = np.concatenate((numbers[:done], new))
         _found[origin] = weakref.ref(goal), numbers
@@ -74,6 +74,6 @@ def moved(
             policy[to] = vector[of]
             return policy
     raise ValueError(
-        f"The policy has other legal actions than {brief(goal.source)}. It was made "
-        "for another game of the same name."
+        f"The legal actions of the policy differ from those of {brief(goal.source)}: "
+        "the policy belongs to a different game of the same name."
     )

@@ -28,9 +28,9 @@ def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
         start = first[infoset]
         values = vector[start : start + tree.infosets[infoset]["num_actions"]]
         raise ValueError(
-            f"The policy has {values.tolist()} at the state "
-            f"{tree.info_state(infoset)!r}, expected a distribution over the "
-            f"{len(values)} legal actions."
+            f"The policy at the state {tree.info_state(infoset)!r} is "
+            f"{values.tolist()}, expected a distribution over the {len(values)} legal "
+            "actions."
         )
     return vector
 
@@ -45,8 +45,8 @@ def check_shape(tree: InfosetTable, vector: np.ndarray, given: Any) -> None:
     """
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
-            f"The policy vector {given!r} for {brief(tree.source)} has the shape "
-            f"{vector.shape}, expected ({tree.num_sequences},)."
+            f"Policy vector {given!r} for {brief(tree.source)} of shape "
+            f"{vector.shape}, expected shape ({tree.num_sequences},)."
         )
 
 

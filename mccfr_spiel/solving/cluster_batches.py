@@ -92,8 +92,8 @@ class ClusterBatches:
         state = self._state
         _, _, tables, walk = state.records()
         counts = state.counts
-        # Each pass makes an update. An exception in between discards the results of the
-        # walks. Workers that are then one update ahead report another cursor.
+        # Each pass updates once, until the job is done or paused. An exception discards
+        # the results of the walks. Workers that are then ahead return None.
         while True:
             if not state.next_players():
                 return layout.DONE
@@ -172,7 +172,7 @@ class ClusterBatches:
             self._replace_worker(nth, error)
             return False
         except Exception as error:
-            self._is_begun = False  # the next call starts all workers again
+            self._is_begun = False  # a later call starts all workers again
             self._is_present.clear()
             raise ValueError(
                 f"A worker of the cluster cannot start. {type(error).__name__}: {error}"

@@ -251,7 +251,7 @@ class _PyspielSolver(_OnSolver):
         # In an expanded tree the table of the policy includes states that no walk
         # visits. A tree that is too large is discarded and grows during walks.
         tree: Any = self._solver.tree
-        if not isinstance(tree, GameTree):  # walks over rules keep no nodes
+        if not isinstance(tree, GameTree):  # walks over rules keep infosets only
             return
         with contextlib.suppress(TreeFullError):
             tree.expand_all(

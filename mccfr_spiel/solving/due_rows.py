@@ -32,8 +32,8 @@ def reached(
             per second. The run ends if it returns a true value.
     """
     due, size = next(dues, None), 1
-    # Each pass runs one slice, at most up to the next due number. The loop ends after
-    # the last due number, or when `watch` returns a true value.
+    # Each pass runs a slice that ends at the due number or before. The loop ends with
+    # the dues, or when `watch` returns a true value.
     while due is not None:
         began = time.perf_counter()
         done = getattr(solver, COUNTERS[column])
@@ -48,8 +48,8 @@ def reached(
             while due is not None and due <= done:
                 passed, due = due, next(dues, None)
             yield passed
-        # After the yield, because `watch` may save a checkpoint, which must include the
-        # row that the caller has just recorded.
+        # Called after the yield: if `watch` saves a checkpoint, it must include the row
+        # that the caller has just recorded.
         if watch(done):
             return
 
@@ -72,12 +72,13 @@ def log_spaced(first: int, last: int, per_decade: int) -> Iterator[int]:
 
 def _next_power(previous: int, per_decade: int) -> int:
     """The smallest rounded 10 ** (k / per_decade), k an integer, above `previous`."""
-    # If at least two powers round to the next integer, no search is needed.
+    # A search is unnecessary if two or more powers round to the integer after
+    # `previous`.
     per_decade = min(per_decade, 2**53)
     if per_decade * math.log10((previous + 1.5) / (previous + 0.5)) > 2:
         return previous + 1
-    # Many small powers round to the same integer. The search begins at the smallest k
-    # whose power may exceed `previous`.
+    # Small powers often round to the same integer. The search begins with the smallest
+    # k whose power can exceed `previous`.
     power = max(math.floor(per_decade * math.log10(previous + 0.5)) - 1, 0)
     while (due := round(10 ** (power / per_decade))) <= previous:
         power += 1

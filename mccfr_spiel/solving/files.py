@@ -97,8 +97,8 @@ def check_rules(
         hint = ""
         if "infosets" in arrays and isinstance(game, InfosetTable):
             hint = (
-                " Or only the numbering differs, because the checkpoint has a tree "
-                "that grew during walks. Pass the game instead of its tree."
+                " Or only the numbering differs, because the tree of the checkpoint "
+                "grew during walks. Pass the game instead of the tree."
             )
         raise _other_rules(tree, "information states or actions", hint)
     if header["payoffs"] not in (None, _payoffs_print(state)):
@@ -173,7 +173,7 @@ def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
         return arena
     if len({*zip(infosets["player"].tolist(), names, strict=True)}) != len(names):
         raise checkpoint.DamagedError(
-            "The file has duplicate information-state strings of a player."
+            "The file contains duplicate information-state strings of a player."
         )
     tree.recall(names, infosets, actions)
     return tree
@@ -196,7 +196,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         )
     if header["identity"] != saved_print(source):
         raise CheckpointError(
-            f"The checkpoint is for another game with the name {brief(source)}: "
+            f"The checkpoint is for a different game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
 
@@ -250,7 +250,7 @@ def _check_own(
     """
     if not isinstance(part, OwnPart):
         raise CheckpointError(
-            f"The checkpoint has a solver with the function {name}, but functions are "
+            f"The checkpoint uses the function {name}, but functions are "
             f"not saved. Pass the function: Solver.load(path, {argument}=...)."
         )
     for label, saved, present in (
@@ -260,6 +260,6 @@ def _check_own(
     ):
         if saved != present:
             raise CheckpointError(
-                f"The checkpoint's function has the {label} {saved}, not {present}. "
-                f"Pass the original {name}, or start a new run."
+                f"The checkpoint's function: {label} {saved}, but got {present}. Pass "
+                f"the original {name}, or start a new run."
             )

@@ -54,7 +54,7 @@ def pot_percent(game: pyspiel.Game) -> Metric:
     pot = pot_of(game)
     if not pot > 0:
         raise ValueError(
-            f"{game} has no pot at its start, unlike subgames of poker. Use "
+            f"{game} starts without a pot, unlike subgames of poker. Use "
             "num_iterations instead."
         )
 
@@ -119,7 +119,7 @@ def _takes_one(function: Any) -> bool:
         if next(iter(signature.parameters), "") == "game":
             return False
         signature.bind(None)
-    except ValueError:  # built-in functions may have no signature
+    except ValueError:  # some built-in functions lack a signature
         return True
     except TypeError:  # not a function
         return False

@@ -96,8 +96,8 @@ def load_policy(
         file = policy_file_in(path)
         if file is None:
             raise ValueError(
-                f"{path} has no policy: expected {POLICY} or {BINARY_POLICY}, which a "
-                f"run writes at its end, or {CHECKPOINT}, which it writes on the way."
+                f"{path} contains no policy: expected {POLICY} or {BINARY_POLICY}, "
+                f"written at the end of a run, or {CHECKPOINT}, written on the way."
             )
         path = file
     kind = checkpoint.kind_of(path)
@@ -137,18 +137,18 @@ def _from_json_file(
         ) from error
     if not is_of_file(value) or not isinstance(value["game"], str):
         raise DamagedError(
-            f'{path} has no policy: expected the entries "game" and "players".'
+            f'{path} contains no policy: expected the entries "game" and "players".'
         )
     source = load_game(value["game"] if game is None else game)
     if not has_name(source, value["game"]):
         raise checkpoint.CheckpointError(
-            f"{path} has a policy for {value['game']}, expected {source}."
+            f"{path} contains a policy for {value['game']}, expected {source}."
         )
     try:
         return SequencePolicy(*from_json(value, source, small_whole_tree))
     except ValueError as error:
         raise DamagedError(
-            f"{path} has no valid policy for {source}: {error}"
+            f"{path} contains no valid policy for {source}: {error}"
         ) from error
 
 

@@ -34,15 +34,19 @@ def copy_table(name: str, source: np.ndarray, table: np.ndarray) -> None:
         )
     table[:] = source
     if table.dtype == np.float64 and not np.isfinite(table).all():
-        raise DamagedError(f"Table {name!r} of the checkpoint has non-finite entries.")
+        raise DamagedError(
+            f"Table {name!r} of the checkpoint contains non-finite entries."
+        )
     if name in _NOT_NEGATIVE and (table < 0).any():
-        raise DamagedError(f"Table {name!r} of the checkpoint has negative entries.")
+        raise DamagedError(
+            f"Table {name!r} of the checkpoint contains negative entries."
+        )
 
 
 def check_policy(policy: np.ndarray) -> None:
     """Raises DamagedError if a probability exceeds 1."""
     if (policy > 1 + _ROUNDING).any():
-        raise DamagedError("The checkpoint's policy has probabilities above 1.")
+        raise DamagedError("The checkpoint's policy contains probabilities above 1.")
 
 
 def check_payments(infosets: np.ndarray, tables: layout.Tables) -> None:

@@ -89,12 +89,12 @@ class SliceRunner:
         job[layout.NODE_LIMIT] = min(touched + self.size, most_nodes)
         job[layout.PAUSE_LIMIT] = touched + state.marks[layout.TOUCHED] + 2 * self.size
         # Each pass runs the kernel until it is done or needs Python: to expand nodes,
-        # to enlarge the stack, or to let a long walk handle Ctrl-C. All that the kernel
-        # needs to continue is in the state, so a pass may also be the last one.
+        # to enlarge the stack, or to handle Ctrl-C during a long walk. The kernel keeps
+        # everything in the state, so the slice can end with any pass.
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
-                # Reading the clock is skipped while no thread waits, as at most stops.
+                # Usually the clock is not read, because usually nobody waits.
                 limit = due_rows.SLICE_SECONDS
                 is_due = self.lock.waiting and working_clock() - began > limit
                 if is_due and not self._growth.must_finish(state.walk):

@@ -179,8 +179,8 @@ class SolverState:
             splits: whether processes of a cluster share the batches.
         """
         algorithm, sampling = self.algorithm, self.algorithm.sampling
-        # With an abstraction, infosets have no subtrees to divide into blocks. Rules in
-        # plain Python run in one thread at a time.
+        # Blocks are subtrees, which infosets lack under an abstraction. Rules in plain
+        # Python run in a single thread.
         shares = not self._forgets and getattr(algorithm.minimizer, "compiled", True)
         if self.walks:
             spec = WalkSpec(
@@ -247,7 +247,7 @@ class SolverState:
             if not np.isfinite(tables.weight).all():
                 raise ValueError(
                     'weights="kroer" double with each decision of a player, and '
-                    f"overflow in {brief(tree.source)}, which has long histories. Use "
+                    f"overflow in the long histories of {brief(tree.source)}. Use "
                     'weights="constant".'
                 )
         if self.algorithm.sampling.player == "balanced":
@@ -360,8 +360,9 @@ class SolverState:
         # Releases the old tables, which the frame would keep alive.
         self._framed = ()
         rows = tuple(zip((num_infosets, num_sequences), self.tree.sizes(), strict=True))
-        # Each pass enlarges one table, so at most one table exists twice. The new room
-        # is noted at the end, so that after Ctrl-C the next call enlarges the rest.
+        # Each pass enlarges a single table, because both copies exist for a moment. The
+        # new room is noted at the end: if Ctrl-C interrupts, a later call enlarges the
+        # remaining tables.
         for name in self.tables._fields:
             if name not in layout.OPTIONAL or name in self._optional_tables:
                 is_per_infoset = name in layout.PER_INFOSET
@@ -415,7 +416,7 @@ class SolverState:
         held = *engine.held(), tables, walk
         if not self._framed or not all(map(operator.is_, held, self._framed)):
             self._frame = engine.frame_of(self.task, tables, walk)
-            self._framed = held  # last, because Ctrl-C may interrupt
+            self._framed = held  # assigned last, in case Ctrl-C interrupts
         return self._frame
 
     # --- saving --------------------------------------------------------------

@@ -79,8 +79,8 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
     sharing, records = sharing_of(state), state.records()
     _, tree, tables, walk = records
     cut = sharing.get_ready()
-    # Each pass copies the blocks of a share. The lists of visited infosets come first:
-    # if Ctrl-C interrupts, they tell which gradients must be cleared.
+    # Each pass copies the blocks of a share. The visited infosets are copied first: if
+    # Ctrl-C interrupts, they determine the gradients to clear.
     for pack in packs:
         cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)

@@ -252,7 +252,7 @@ def test_what_is_no_decision_is_refused_in_words():
             study.decision(history)
     with pytest.raises(ValueError, match=r"is no game of ms\.poker\.subgame"):
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
-    with pytest.raises(ValueError, match="has no pot at its start"):
+    with pytest.raises(ValueError, match="starts without a pot"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
     with pytest.raises(ValueError, match="3 cards instead of two"):
         ms.poker.hand("AhKhQh")

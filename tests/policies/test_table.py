@@ -85,7 +85,7 @@ def test_shared_strings_need_a_player():
 def test_unknown_string_is_a_key_error_with_suggestions():
     policy = solved("kuhn_poker", ms.CFR, 3)
     assert "0bp" not in policy
-    with pytest.raises(KeyError, match=r"has no .*'0bp'.*Did you mean .*'0pb'"):
+    with pytest.raises(KeyError, match=r"Unknown .*'0bp'.*Did you mean .*'0pb'"):
         policy["0bp"]
     assert 3 not in policy
     with pytest.raises(KeyError, match=r"action_probabilities\(state\)"):

@@ -236,7 +236,7 @@ def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
     path = tmp_path / "solver"
     Solver(LEDUC, ms.CFR, abstraction=without_first_round).save(path)
     with pytest.raises(
-        CheckpointError, match=r"with an abstraction.*Pass the same function"
+        CheckpointError, match=r"uses an abstraction.*Pass the same function"
     ):
         Solver.load(path)
     with pytest.raises(CheckpointError, match="source has changed"):
