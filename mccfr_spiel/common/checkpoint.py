@@ -339,8 +339,8 @@ def loaded_abstraction(
         return pyspiel.State.information_state_string
     if saved and abstraction is None:
         raise CheckpointError(
-            "The solver or policy in the file uses an abstraction, but functions are not "
-            "saved. Pass the same function (abstraction=..., on the command line "
+            "The solver or policy in the file uses an abstraction, but functions are "
+            "not saved. Pass the same function (abstraction=..., on the command line "
             "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:
