@@ -62,8 +62,8 @@ def reserve(array: np.ndarray, size: int, used: int | None = None) -> np.ndarray
     Args:
         array: `[rows, ...]` the array.
         size: the required number of rows.
-        used: number of leading rows to copy; all by default. Untouched rows are not
-            copied, because memory that was never written occupies no pages.
+        used: number of leading rows to copy; all by default. Copying untouched rows
+            would allocate memory for them.
     """
     if size <= len(array):
         return array

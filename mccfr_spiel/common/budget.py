@@ -35,7 +35,7 @@ class Budget:
     def __init__(
         self, max_memory: int | float | str | None = None, *, note: str = ""
     ) -> None:
-        """Makes an unused budget.
+        """Makes a budget with all bytes left.
 
         Args:
             max_memory: the limit, see `parse_bytes`; None for half of `free_memory()`.
@@ -55,7 +55,7 @@ class Budget:
         self.held: collections.Counter[str] = collections.Counter()
 
     def renewed(self) -> "Budget":
-        """An unused budget with the same limit."""
+        """A new budget with the same limit and all bytes left."""
         budget = Budget(self.limit, note=self._note)
         budget.is_default = self.is_default
         return budget

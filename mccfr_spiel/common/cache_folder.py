@@ -1,6 +1,6 @@
 """The user's cache folder, protected against other users.
 
-Cached code is executed, so no other user may be able to change its folder.
+Cached code is executed, so the folder must be writable for this user only.
 """
 
 import contextlib
@@ -15,18 +15,19 @@ _ROOT = 0
 
 
 class UnsafeFolderError(OSError):
-    """Another user could change the contents of a folder."""
+    """Other users can change the contents of a folder."""
 
 
 class CompileCacheWarning(UserWarning):
-    """Compiled code cannot be cached, so every process compiles it again."""
+    """The cache for compiled code is unavailable, so new processes compile again."""
 
 
 def user_cache_folder() -> pathlib.Path:
     """The absolute path of the user's cache folder for this package; not created.
 
-    The environment variable MCCFR_SPIEL_CACHE overrides it. Without a home folder it is
-    a folder in the system's temporary folder, named after the user's number.
+    The environment variable MCCFR_SPIEL_CACHE overrides the path. If there is no home
+    folder, the cache is in the system's temporary folder, in a folder named after the
+    user's number.
     """
     if os.environ.get("MCCFR_SPIEL_CACHE"):
         return pathlib.Path(os.environ["MCCFR_SPIEL_CACHE"]).absolute()
@@ -42,21 +43,21 @@ def user_cache_folder() -> pathlib.Path:
 
 
 def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
-    """Creates a folder, and missing parents, that no other user can write to.
+    """Creates a folder, and missing parents, that other users cannot write to.
 
-    The folder and all its parents, with symbolic links resolved, must belong to this
-    user or to root. Nobody else may write to the folder itself. Parents may be writable
-    by the group, because many systems give each user a group, and by everybody if they
-    have the sticky bit (such as /tmp), because others cannot rename or remove our
-    folders there. Parents are checked from the top, so that nobody can exchange a
-    folder after its check. Windows does not report permissions; there the default cache
-    folder is in the user's private profile.
+    The folder and all parents, with symbolic links resolved, must belong to this user
+    or to root. The folder itself must be writable for its owner only. Parents may be
+    writable for the group, because many systems give each user a group. Parents with
+    the sticky bit, such as /tmp, may be writable for everybody, because other users
+    cannot rename or remove folders there. Parents are checked from the top, so that
+    other users cannot replace a folder after the check. Windows does not report
+    permissions; there the default cache folder is in the user's private profile.
 
     Returns:
-        The path without symbolic links, through which the folder must be opened.
+        The path with symbolic links resolved. Open the folder by this path.
 
     Raises:
-        UnsafeFolderError: another user could change the contents.
+        UnsafeFolderError: other users can change the contents.
         OSError: the folder cannot be created.
     """
     real = pathlib.Path(os.path.realpath(folder))

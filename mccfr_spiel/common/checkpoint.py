@@ -41,7 +41,7 @@ class CheckpointError(ValueError):
 
 
 class DamagedError(CheckpointError):
-    """A file is damaged, was cut short, or never was a checkpoint."""
+    """A file is damaged, cut short, or not a checkpoint."""
 
 
 # --- identity of a user's functions ---------------------------------------------------
@@ -53,7 +53,8 @@ def name_of(function: types.FunctionType) -> str:
 
 
 def digest_of(function: types.FunctionType) -> str:
-    """Returns a hash of a function's source, or of its bytecode without a source."""
+    """Returns a hash of a function's source, or of the bytecode if there is no
+    source."""
     try:
         source = inspect.getsource(function).encode()
     except (OSError, TypeError):
@@ -78,7 +79,7 @@ class Kind(NamedTuple):
         magic: the first bytes of the file, of equal length for all kinds.
         words: the description in messages.
         loader: the function that reads the file.
-        keeps_previous: whether `save` keeps the replaced file.
+        keeps_previous: whether `save` preserves the replaced file.
         version: the version of the content; other versions are refused.
     """
 
@@ -131,8 +132,8 @@ class Contents(NamedTuple):
 def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
     """Writes contents into an empty binary file.
 
-    Integers are stored in the smallest sufficient type, because saving a large solver
-    mostly waits for the disk, and actions and keys are small numbers.
+    Integers are stored in the smallest sufficient type. Saving a large solver mostly
+    waits for the disk, and actions and keys are small numbers.
     """
     types = {name: array.dtype.str for name, array in contents.arrays.items()}
     text = json.dumps(contents.header | {"types": types})
@@ -186,8 +187,8 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
         kind: the expected kind.
 
     Raises:
-        DamagedError: the file is damaged or of another kind.
-        CheckpointError: the file has another version.
+        DamagedError: the file is damaged or of a different kind.
+        CheckpointError: the version is not the expected one.
     """
     magic = file.read(len(kind.magic))
     if magic != kind.magic:
@@ -231,9 +232,9 @@ def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) 
 def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
     """Renames a new file to `path`, and the replaced file to `path` + PREVIOUS.
 
-    Between the two renames only the previous file exists; `load_newest` would read it.
-    If two processes do this at once, both paths end up with complete files. A folder at
-    `path` is refused, because it must not be renamed.
+    Between the two renames only the previous file exists, which `load_newest` then
+    reads. Two processes that do this at the same time leave complete files at both
+    paths. A folder at `path` is refused, because a rename would move it away.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -259,10 +260,10 @@ def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
 
 
 def load_newest(path: str | os.PathLike[str]) -> Contents:
-    """Reads a checkpoint, or the previous one if it is damaged or missing.
+    """Reads a checkpoint, or the previous one if the checkpoint is damaged or missing.
 
     A damaged file is renamed with the suffix DAMAGED. Otherwise the next `save` would
-    keep the damaged file as the previous one and lose the good one.
+    preserve the damaged file as the previous one and lose the good one.
 
     Raises:
         FileNotFoundError: both files are missing.
@@ -313,8 +314,11 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
 def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
     """Returns the header entry for an abstraction.
 
-    The entry is OWN_STRINGS for the game's own strings, name and source hash for
-    another Python function, and otherwise whether there is an abstraction.
+    argument                                    entry
+    None                                        False
+    pyspiel.State.information_state_string      OWN_STRINGS
+    a Python function                           the name and a hash of the source
+    any other callable                          True
     """
     if abstraction == pyspiel.State.information_state_string:
         return OWN_STRINGS
@@ -333,7 +337,7 @@ def loaded_abstraction(
         abstraction: the user's argument; None if not given.
 
     Raises:
-        CheckpointError: the abstraction is missing, unnecessary, or has another source.
+        CheckpointError: the abstraction is missing, unnecessary, or changed.
     """
     if saved == OWN_STRINGS and abstraction is None:
         return pyspiel.State.information_state_string

@@ -1,7 +1,7 @@
 """Reprs of one line, and tables as text or HTML.
 
-A repr must be cheap and must never raise. Debuggers and notebooks call it at any time,
-also on an object that is being constructed or used by another thread.
+A repr must be cheap and must not raise. Debuggers and notebooks call it at any time,
+also for incomplete objects and for objects in use by other threads.
 """
 
 import contextlib
@@ -112,12 +112,12 @@ def title(game: pyspiel.Game) -> str:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    r"""Returns a text on one line; unprintable characters are escaped.
+    r"""Returns a text on one line, with unprintable characters escaped.
 
     Args:
         text: any text, also with bytes that are not UTF-8.
-        most: the largest length. Longer texts lose their middle, because
-            information-state strings often differ at their ends.
+        most: the largest length. Longer texts are shortened in the middle, because
+            information-state strings often differ at the end.
     """
     if not text.isprintable():
         text = "".join(
@@ -130,11 +130,12 @@ def one_line(text: str, most: int | None = None) -> str:
 
 
 def one_lines(texts: Sequence[str], most: int) -> list[str]:
-    """Shortens texts to one line each, but keeps different texts different.
+    """Shortens texts to one line each; different texts remain different.
 
     Args:
         texts: the texts.
-        most: the desired length; texts may be longer if they would become equal.
+        most: the desired length; texts may be longer if shortening would make them
+            equal.
     """
     distinct = len(set(texts))
     for room in (most, 2 * most, 4 * most):
@@ -181,7 +182,7 @@ def html_table(
 ) -> str:
     """Formats the same table as HTML, with a caption above and a note below.
 
-    It sets no colors, so that it stays readable in dark notebooks.
+    It sets no colors, so that the table is readable in dark notebooks.
     """
 
     def row(tag: str, cells: Cells) -> str:

@@ -17,16 +17,17 @@ def locked_folder(
 ) -> Iterator[None]:
     """Context manager that locks a file of a folder against other processes.
 
-    The lock ends with the block or with the process. File systems without locks give no
-    protection.
+    The lock ends with the block or with the process. On file systems that do not
+    support locks, there is no protection.
 
     Args:
         folder: the folder.
         name: the lock file, created if it is missing.
-        seconds: the longest time to wait for another process; -1 waits forever.
+        seconds: the longest time to wait for the lock; -1 waits forever.
 
     Raises:
-        ValueError: another process, or another block of this process, holds the lock.
+        ValueError: a different process, or a different block of this process, holds the
+            lock.
         OSError: the folder is not writable.
     """
     # Not thread-local, because a different thread can end the block.

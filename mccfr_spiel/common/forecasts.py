@@ -19,7 +19,7 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import in_words
 
 SECONDS = 0.5
-"""Time limit of a forecast, unless a single history takes longer."""
+"""Time limit of a forecast in seconds, exceeded only by a single long history."""
 
 _FEW = 25
 _FAR_BELOW = 100
@@ -39,8 +39,8 @@ class Forecast(NamedTuple):
 
     Attributes:
         nodes: per history, an estimate of the number of nodes; infinite above 10^250.
-        likely_bytes: per history, an estimate of the tree's bytes if every decision
-            node had its own string (the worst case).
+        likely_bytes: per history, an estimate of the bytes of the tree in the worst
+            case, in which all decision nodes have different strings.
         endless: the state of a history that exceeded the allowed number of moves; None
             if there was none.
     """
@@ -70,10 +70,10 @@ def forecast(
 
     Args:
         new_state: returns the initial state.
-        string_of: returns the information-state string of a state and its player.
+        string_of: returns the information-state string of a state and a player.
         tell_history: adds the history of a state to an error raised there.
         longest: the largest number of moves of a history.
-        per_infoset: bytes per infoset, without its string.
+        per_infoset: bytes per infoset, string excluded.
         most_nodes: the limit on nodes. The forecast stops once the decision is clear.
     """
     generator = random.Random(0)
@@ -115,8 +115,8 @@ def _probe(
 ) -> tuple[float, float]:
     """Follows one history; returns estimates of the nodes and of the bytes of strings.
 
-    Both estimates only grow along the history. It may therefore stop anywhere, and then
-    underestimates the tree.
+    Both estimates grow along the history. A history that stops early underestimates the
+    tree.
     """
     # Each node of the history represents `weight` nodes at the same depth.
     nodes, strings, weight, length = 1.0, 0.0, 1.0, 0
@@ -147,11 +147,12 @@ def exceeds(estimates: Sequence[float], most: float) -> bool:
     """Tests whether unbiased, independent estimates prove a mean above `most`.
 
     This is a test by betting. Each estimate multiplies a gambler's capital by 1 - stake
-    + stake * estimate / most. If the mean were at most `most`, the expected capital
-    would not grow, so by Ville's inequality it would ever reach 10^7 times its initial
-    value with probability at most 10^-7, for any number of estimates. The capital is
-    divided among four gamblers with different stakes: small stakes suit estimates
-    dominated by a rare large one, large stakes suit estimates that agree.
+    + stake * estimate / most. For a mean of at most `most`, the capital is a
+    nonnegative supermartingale. By Ville's inequality, the probability that it ever
+    reaches 10^7 times the initial capital is at most 10^-7, for any number of
+    estimates. The capital is divided among four gamblers with different stakes: small
+    stakes suit estimates dominated by a rare large value, large stakes suit estimates
+    that agree.
     """
     goal = math.log(len(_STAKES) / _DOUBT)
     logarithms = [0.0] * len(_STAKES)

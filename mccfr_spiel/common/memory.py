@@ -66,8 +66,9 @@ def num_cores() -> int:
 def free_memory() -> int:
     """The number of bytes that this process can still allocate.
 
-    This is the minimum over the available memory of the machine, the control groups
-    (containers) of the process, and the process's limit of address space (RLIMIT_AS).
+    This is the minimum of three numbers: the available memory of the machine, the
+    memory left by the control groups (containers) of the process, and the rest of the
+    process's limit of address space (RLIMIT_AS).
     """
     free = [psutil.virtual_memory().available, *cgroups_free(_MEMBERSHIP, _CGROUPS)]
     with contextlib.suppress(ImportError):  # not on Windows
@@ -84,8 +85,8 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
 
     The limit of a group also binds the groups inside it, so all groups up to the root
     are read. Inside a container the path reported by the kernel often does not exist;
-    the mounted root is then the container's own group. File caches count as free,
-    because the kernel drops them when needed.
+    the mounted root is then the container's group. File caches count as free, because
+    the kernel drops them when needed.
 
     Args:
         membership: the file /proc/self/cgroup.
@@ -103,7 +104,7 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
 
 
 def _group_leaves(folder: pathlib.Path) -> int | None:
-    """The free bytes of one group; None without a readable limit."""
+    """The free bytes of a group; None if there is no readable limit."""
     try:
         limit = int((folder / "memory.max").read_text())  # ValueError for "max"
         used = int((folder / "memory.current").read_text())

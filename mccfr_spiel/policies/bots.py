@@ -13,7 +13,8 @@ from mccfr_spiel.policies.vectors import MOST_OFF
 
 
 class SeatBot(pyspiel.Bot):
-    """The methods that OpenSpiel expects of bots without a memory of the others' moves.
+    """The methods that OpenSpiel expects, for bots that ignore the moves of other
+    players.
 
     Attributes:
         player: the seat.

@@ -38,9 +38,9 @@ class FrozenTable(InfosetTable):
             source: the game.
             arrays: `infosets` `[I]` of dtype INFOSET; `actions` `[S]`; and the strings
                 as packed by `pack_strings`.
-            abstraction: the abstraction of the arena; None without one.
-            maker: expands the tree that gives `SequencePolicy.table` its order and its
-                reaches; None for a table without reaches.
+            abstraction: the abstraction of the arena; None if there is none.
+            maker: expands the tree that gives `SequencePolicy.table` an order and
+                reaches; None for tables that lack reaches.
         """
         super().__init__(source, turn_based(source), abstraction)
         self.arrays, self.maker = arrays, maker

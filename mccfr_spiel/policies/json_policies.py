@@ -3,8 +3,8 @@
     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}],
      "sha256": "..."}
 
-Each player has a table information-state string -> action -> probability. States
-without an entry were never visited; the policy is uniform there.
+Each player has a table information-state string -> action -> probability. Missing
+states are unvisited states, where the policy is uniform.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
 """The regrets and averages of the online bot, with an exponent per infoset.
 
-After a thousand own decisions, estimates reach the order of 2 ** 1000 and own reaches
-that of 2 ** -1000, the limits of a double. Only ratios of the sums at an infoset
-matter, so all sums of an infoset share an exponent that follows the largest one.
-Multiplication by a power of two does not round: wherever plain doubles suffice, the
-results are equal to the last bit.
+In a hand with a thousand own decisions, estimates reach 2 ** 1000 and own reaches 2 **
+-1000, the limits of a double. Only ratios of the sums at an infoset matter, so all sums
+of an infoset share an exponent that follows the largest sum. Multiplication by a power
+of two does not round: wherever plain doubles suffice, the results are equal to the last
+bit.
 """
 
 import copy

@@ -37,10 +37,10 @@ hands."""
 
 
 class Move(NamedTuple):
-    """An own move of the present hand.
+    """A move of the bot in the present hand.
 
     Attributes:
-        infoset: the number of the infoset; FORGOTTEN if the table had no room for it.
+        infoset: the number of the infoset; FORGOTTEN if it is not stored.
         chosen: the index of the action.
         q: the probability of the draw.
         num_actions: the number of legal actions.
@@ -59,23 +59,24 @@ class MemoryBudgetWarning(UserWarning):
 class OnlineOutcomeSamplingBot(SeatBot):
     """Plays one seat and learns by outcome sampling with regret matching.
 
-    The bot observes only its own information states and the payoff of each hand. The
-    rules may be unknown, with chance moves and any number of players. At an infoset the
-    bot plays its policy b mixed with the uniform one, `(1 - epsilon) b + epsilon /
-    |A|`. After a hand with payoff u, the estimated value of each chosen action is u
-    times the product of b over the later own actions, divided by the probability q of
-    all own draws. The regrets at the visited infosets are then updated.
+    The bot observes its information states and the payoff of each hand, and nothing
+    else. The rules may be unknown, with chance moves and any number of players. At an
+    infoset the bot plays its policy b mixed with the uniform policy, `(1 - epsilon) b +
+    epsilon / |A|`. After a hand with payoff u, the estimated value of each chosen
+    action is u times the product of b over the later actions of the bot, divided by the
+    probability q of all draws of the bot. The regrets at the visited infosets are then
+    updated.
 
     The average policy is exact: the normalized sum of the realization plans of all
     hands. It is computed lazily. A visit to an infoset adds the plans since the
     previous visit.
 
-    A hand may have any number of own decisions, because every infoset stores its sums
-    with an exponent, so that neither 1 / q nor products of b overflow or underflow.
+    A hand can have any number of decisions of the bot. The sums of an infoset share an
+    exponent, so that neither 1 / q nor products of b overflow or underflow.
 
     Use it like any OpenSpiel bot, and call `observe_outcome` after each hand.
-    `restart()` drops a hand without an outcome. Draws are a function of (seed, hand,
-    information state), so a run repeats if the opponents' moves repeat.
+    `restart()` drops a hand if there was no outcome. Draws are a function of (seed,
+    hand, information state), so a run repeats if the opponents' moves repeat.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         seed: int = 0,
         max_memory: MaxMemory = None,
     ) -> None:
-        """Makes a bot without experience, which plays uniformly.
+        """Makes a bot that has learned nothing and plays uniformly.
 
         Args:
             game: the game; only the number of players is used, not the rules.
@@ -96,9 +97,9 @@ class OnlineOutcomeSamplingBot(SeatBot):
                 which suits learning an average policy but costs payoff during play.
             seed: any integer, used modulo 2^64.
             max_memory: bytes, or a string such as "4GiB", for the learned tables; by
-                default half of the free memory, see `GameTree`. When it is full, the
-                bot warns once, continues to learn at known infosets, and plays
-                uniformly at new ones without storing them.
+                default half of the free memory, see `GameTree`. When the memory is
+                full, the bot warns once. It continues to learn at stored infosets, and
+                plays uniformly at new infosets, which are not stored.
 
         Raises:
             ValueError: there is no such seat, or epsilon is not in (0, 1].
@@ -263,13 +264,15 @@ class OnlineOutcomeSamplingBot(SeatBot):
         return len(self._table)
 
     def policy_at(self, info_state: str) -> dict[int, float] | None:
-        """Action -> probability at one information state, without exploration; None if
-        unknown."""
+        """Action -> probability at an information state; None if the state is unknown.
+
+        The probabilities exclude exploration.
+        """
         table, infoset = self._table, self._table.numbers.get(info_state)
         return None if infoset is None else table.row_of(table.policy, infoset)
 
     def current_policy(self) -> dict[str, dict[int, float]]:
-        """A snapshot, information state -> action -> probability, without exploration.
+        """A snapshot, information state -> action -> probability, exploration excluded.
 
         Unknown information states are missing; the bot plays uniformly there.
         """

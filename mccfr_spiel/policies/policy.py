@@ -158,7 +158,7 @@ class SequencePolicy(openspiel_policy.Policy):
         expanded for games of up to a million nodes.
 
         Raises:
-            ValueError: the policy was made for another game of the same name.
+            ValueError: the policy belongs to a different game of the same name.
         """
         return table_of(self.tree, self.vector, self._num_infosets)
 
@@ -208,7 +208,7 @@ class SequencePolicy(openspiel_policy.Policy):
                 0: " + string.
 
         Raises:
-            KeyError: the state was never visited, or players share the string.
+            KeyError: the string is unknown, or players share it.
         """
         if not isinstance(info_state, str):
             raise KeyError(
@@ -233,7 +233,7 @@ class SequencePolicy(openspiel_policy.Policy):
     def _shared(self) -> set[str]:
         """Strings that players share among the infosets of this policy.
 
-        The tree may have met more of them since the policy was made.
+        The shared strings of the tree may include later infosets.
         """
         if not self.tree.shared_strings:
             return set()
@@ -399,7 +399,7 @@ class SequencePolicy(openspiel_policy.Policy):
         """`[A]` the probabilities of all actions of the game at a visited string.
 
         Raises:
-            KeyError: the string was never visited; the message suggests similar ones.
+            KeyError: the string is unknown; the message suggests similar strings.
         """
         if info_state not in self.state_lookup:
             raise KeyError(self._why_missing(info_state))

@@ -181,7 +181,8 @@ def _cells(
 
 
 def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
-    """Makes the table of a policy; expands the game's whole tree if it is small enough.
+    """Returns the table of a policy; expands the game's whole tree if it is small
+    enough.
 
     Args:
         table: the infosets of the policy.

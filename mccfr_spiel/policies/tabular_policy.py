@@ -35,7 +35,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
     """
 
     def __init__(self, game: pyspiel.Game, *, states: Any = None) -> None:
-        """Makes the uniform policy of all players.
+        """Initializes the uniform policy of all players.
 
         Args:
             game: any game whose states OpenSpiel can enumerate.

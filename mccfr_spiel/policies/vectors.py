@@ -57,6 +57,6 @@ def uniform_vector(tree: InfosetTable) -> np.ndarray:
 
 
 def sequences_of(tree: InfosetTable, player: int) -> np.ndarray:
-    """The sequences of a player, without the empty one."""
+    """The nonempty sequences of a player."""
     owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
     return tree.num_players + np.flatnonzero(owners == player)

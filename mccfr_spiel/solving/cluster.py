@@ -3,11 +3,11 @@
     solver = ms.Solver("liars_dice", batched, cluster=ms.cluster.Ray(workers=4))
 
 The infosets of each player are divided into a top and blocks, see
-kernels/shared_walks.py. Every process keeps the same tables. It follows all walks
-through the top, continues them in the blocks of its own share, and sends the packed
-results to the others. With the packs of all shares, a process has the result of the
-complete walks and makes the update. Results are therefore equal, to the bit, to those
-of a single process, for any number of workers and whichever workers are lost.
+kernels/shared_walks.py. All processes store the same tables. A process follows all
+walks through the top, continues them in the blocks of its share, and sends the packed
+results to the other processes. With the packs of all shares, a process has the result
+of the complete walks and makes the update. Results are therefore equal, to the bit, to
+those of a single process, for any number of workers and whichever workers are lost.
 
 The driver can be saved between any two updates. It does the work of a lost worker and
 sends its state to the replacement. With `Ray` (the extra `ray`), packs travel between

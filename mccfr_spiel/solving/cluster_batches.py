@@ -108,8 +108,8 @@ class ClusterBatches:
                 sharing_of(state).drop(tables, walk)
 
     def _ask(self) -> dict[int, Parcel]:
-        """Requests a share from every ready worker, without waiting; returns worker ->
-        parcel."""
+        """Requests a share from all ready workers; returns worker -> parcel
+        immediately."""
         joining = {
             nth
             for nth, is_present in list(self._is_present.items())
@@ -179,7 +179,7 @@ class ClusterBatches:
             ) from error
 
     def _answer(self, nth: int, parcel: Parcel) -> Pack | None:
-        """The results of a worker; None if it is lost or has another cursor."""
+        """The results of a worker; None if it is lost or the cursors differ."""
         try:
             pack = self.crew.opened(parcel)
         except LostWorkerError as error:

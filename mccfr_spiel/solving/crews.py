@@ -1,4 +1,4 @@
-"""Crews: numbered workers, and the calls that the driver makes to them."""
+"""Numbered workers, and the driver's calls to them."""
 
 import pickle
 from typing import Any, Protocol
@@ -39,8 +39,8 @@ class Crew:
         """Whether a worker has finished its preparation.
 
         Raises:
-            LostWorkerError: the worker has ended; it can be started again.
-            Exception: the preparation failed, and would fail again.
+            LostWorkerError: the worker has ended and can be restarted.
+            Exception: the preparation failed; a restart would fail, too.
         """
         self.workers[nth].get_ready()
         return True

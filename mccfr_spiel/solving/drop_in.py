@@ -230,7 +230,7 @@ class ExternalSamplingSolver(_PythonSolver):
         *,
         seed: int | None = None,
     ) -> None:
-        """Makes the solver; without `seed`, numpy's global generator draws one."""
+        """Makes the solver; numpy's global generator draws the seed if it is None."""
         _check_average_type(average_type)
         super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
@@ -239,7 +239,7 @@ class OutcomeSamplingSolver(_PythonSolver):
     """`open_spiel.python.algorithms.outcome_sampling_mccfr.OutcomeSamplingSolver`."""
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
-        """Makes the solver; without `seed`, numpy's global generator draws one."""
+        """Makes the solver; numpy's global generator draws the seed if it is None."""
         super().__init__(game, algorithms.OUTCOME_SAMPLING, seed)
 
 

@@ -1,4 +1,4 @@
-"""Iterations with gradients from a user's own estimator."""
+"""Iterations with gradients from the user's estimator."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from mccfr_spiel.kernels import tables as layout
 
 
 class EstimatorEngine(GradientEngine):
-    """The engine for a user's own estimator."""
+    """The engine for the user's estimator."""
 
     def __init__(self, full_pass: FullPass, rule: str, estimator: OwnEstimator) -> None:
         """Combines the estimator's gradients with an update rule."""
@@ -21,7 +21,7 @@ class EstimatorEngine(GradientEngine):
         self._estimator = estimator
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Makes one update if the limits of the job allow it.
+        """Updates once if the limits of the job allow it.
 
         Raises:
             ValueError: the estimator returned no gradient; nothing has changed.

@@ -2,7 +2,7 @@
 
 The header names the game, hashes that distinguish games of the same name, and the
 algorithm. The arrays are the solver's state and, for trees that grow during walks, the
-visited infosets. Nodes are not saved, because they can be expanded again. See
+visited infosets. Nodes are not saved, because a loaded solver expands them again. See
 common/checkpoint.py for the format.
 """
 

@@ -12,7 +12,7 @@ from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.kernels import tables as layout
 
 _NOT_NEGATIVE = "policy", "average", "paid", "plan", "balance"
-"""Tables without negative entries. Regrets and predictions may be negative."""
+"""Tables of nonnegative entries. Regrets and predictions may be negative."""
 
 _ROUNDING = 1e-6
 """The largest excess of a probability over 1."""

@@ -51,7 +51,7 @@ class Solver:
 
     All methods are thread-safe. The solvers on one tree run one at a time; other calls
     wait, and get a turn about every quarter of a second. A signal handler, a method of
-    the game or an abstraction may call a solver while its own thread is running a
+    the game or an abstraction may call a solver while the same thread is running a
     solver on the same tree. Such a call may read policies between two steps of
     `iterate`. In the middle of a step, and for calls of `iterate`, it raises
     TreeInUseError.
@@ -71,49 +71,49 @@ class Solver:
     Args:
         game: an OpenSpiel game with information-state strings and explicit chance
             outcomes, a load string, or a GameTree. Simultaneous moves are converted to
-            turns.
+            turns. A GameTree replaces the arguments max_nodes, max_memory, abstraction
+            and twin.
         algorithm: an algorithm such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
         seed: any integer. Game, algorithm and seed determine every result.
         max_nodes: the largest number of nodes in memory. Sampling algorithms drop all
             nodes at this limit and expand them again; other algorithms raise
-            ValueError. A GameTree has its own limit.
+            ValueError.
         max_memory: bytes, or a string such as "4GiB", for the tree and the tables; by
-            default half of the free memory of the machine, its container and the
+            default half of the free memory of the machine, the container and the
             process's limit of address space. Algorithms that need the whole tree are
             refused if it cannot fit. Sampling algorithms drop nodes, and raise
             MemoryBudgetError once the visited infosets fill the memory. The solver can
             then still return policies, and after `save`, `load` with a larger
-            max_memory continues with the same bits. A GameTree has its own limit.
+            max_memory continues with the same bits.
         abstraction: replaces the information-state strings, see `GameTree`. It works
             with regret matching and regret matching+, with every sampling except
-            balanced and average-strategy sampling, and without pruning by regret. A
-            GameTree has its own abstraction.
+            balanced and average-strategy sampling, but not with pruning by regret.
         twin: whether to use the game's compiled twin to expand the whole tree and for
-            walks without a tree, see `GameTree`. It affects the running time and the
-            numbering of infosets, but no other result. A GameTree has its own setting.
-        store: "tree" keeps visited nodes. "none" keeps no nodes: walks follow the
-            compiled rules of the game or its twin, with the same bits, and number
-            infosets by first visit; algorithms without sampling pass over all
+            walks over rules, see `GameTree`. It affects the running time and the
+            numbering of infosets, but no other result.
+        store: "tree" stores visited nodes. "none" stores infosets only: walks follow
+            the compiled rules of the game or the twin, with the same bits, and number
+            infosets by first visit; algorithms that do not sample pass over all
             histories. "worlds" passes over the worlds that a game declares (see
-            `rules.Description`), in far fewer steps than histories, for algorithms
-            without sampling. "auto" expands the whole tree of a game with compiled
-            rules if it has at most 20 million nodes and fits max_nodes and max_memory.
-            For larger games, "auto" means "none" with sampling and "worlds" without,
-            where the game allows it. Twins count as compiled rules above about half a
-            million nodes.
+            `rules.Description`), in far fewer steps than histories, for algorithms that
+            do not sample. "auto" expands the whole tree of a game with compiled rules
+            if it has at most 20 million nodes and fits max_nodes and max_memory. For
+            larger games, "auto" means "none" for sampling algorithms and "worlds" for
+            others, where the game allows it. Twins count as compiled rules above about
+            half a million nodes.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
             Results do not depend on it, to the bit. Fewer threads run where more would
-            not help, and one thread for abstractions, rules in plain Python, walks
-            without a batch, with baselines or with average-strategy sampling, and walks
-            on growing trees.
+            not help. A single thread runs abstractions, rules in plain Python,
+            unbatched walks, walks with baselines or average-strategy sampling, and
+            walks on growing trees.
         cluster: other processes that share the batches of walks, such as
-            `ms.cluster.Ray(workers=4)`. Each of them keeps the whole tree. Results do
+            `ms.cluster.Ray(workers=4)`. Each process stores the whole tree. Results do
             not depend on it, to the bit. Algorithms whose batches cannot be shared
             among threads are refused. Copies of the solver have no cluster.
         locked: information-state string -> probabilities of the legal actions, in order
-            or by action. The policy is fixed there. Locks need an algorithm without
-            sampling and pruning.
+            or by action. The policy is fixed there. Locks need an algorithm that
+            neither samples nor prunes.
 
     Raises:
         TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -123,10 +123,10 @@ class Solver:
 
     Attributes:
         arena: the arena in which the algorithm runs, see arenas/arena.py.
-        tree: the arena's information sets; a GameTree if nodes are kept.
+        tree: the arena's information sets; a GameTree if nodes are stored.
         lock: the arena's lock, which every method holds while it runs.
         algorithm, seed, threads: as given.
-        cluster: the `ClusterBatches` of the solver; None without a cluster.
+        cluster: the `ClusterBatches` of the solver, or None.
         history: the rows recorded by `run`; files and copies do not include them.
         state: the learned tables and the position of the walk.
         slices: runs the compiled loop.
@@ -202,14 +202,14 @@ class Solver:
 
     @property
     def num_iterations(self) -> int:
-        """The number of finished iterations. An iteration updates every player once."""
+        """The number of finished iterations. Each iteration updates all players."""
         return self.state.num_iterations
 
     @property
     def nodes_touched(self) -> int:
         """The number of nodes visited by all walks, including chance nodes and leaves.
 
-        A pass over the whole tree counts every node once per player.
+        A pass over the whole tree counts all nodes for each player.
         """
         return self.state.counts[layout.NODES_TOUCHED]
 
@@ -273,15 +273,15 @@ class Solver:
             solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
 
         Rows are recorded after 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched,
-        with `until_nodes`), counted from the first one of the solver, and at the end.
-        Give exactly one of the first three arguments.
+        with `until_nodes`) of the solver, and at the end. Give exactly one of the first
+        three arguments.
 
         Args:
             num_iterations: the number of iterations, as in `iterate`.
             until_nodes: the total number of touched nodes at the end, as in
                 `iterate_until`.
             until_pot_percent: for subgames of poker, the exploitability at the end in
-                percent of the pot. Every row then has the metric `pot_percent`.
+                percent of the pot. All rows then contain the metric `pot_percent`.
             metrics: functions of the solver, one or several, or label -> function, for
                 example from `ms.metrics`.
             callback: called with each row, a dictionary. A true return value ends the
@@ -324,7 +324,7 @@ class Solver:
 
     @property
     def keeps_regrets(self) -> bool:
-        """Whether the update rule keeps cumulative regrets, as returned by
+        """Whether the update rule stores cumulative regrets, as returned by
         `regret_vector`."""
         return self.algorithm.minimizer.keeps_regrets
 
@@ -338,7 +338,7 @@ class Solver:
         visit to the infoset.
 
         Raises:
-            ValueError: the rule keeps no cumulative regrets.
+            ValueError: the rule does not store cumulative regrets.
         """
         if not self.keeps_regrets:
             raise ValueError(

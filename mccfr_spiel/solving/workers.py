@@ -46,9 +46,9 @@ class Pack(NamedTuple):
 
 
 def gather(state: SolverState, share: int, num_shares: int) -> Pack:
-    """Repeats the walks for the next update in one share; returns their results.
+    """Repeats the walks for an update in one share; returns the results.
 
-    It changes nothing that was learned, and pauses regularly for signals.
+    It does not change learned tables, and pauses regularly for signals.
 
     Args:
         state: the state of the solver.
@@ -69,7 +69,7 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
 
 
 def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
-    """Makes the update whose top `gather` has walked.
+    """Finishes the update whose top was walked by `gather`.
 
     Args:
         state: the state of the solver.
@@ -101,7 +101,7 @@ class Recipe(NamedTuple):
     """The specification of a worker.
 
     Attributes:
-        contents: the contents of a checkpoint, without tables.
+        contents: the contents of a checkpoint, tables excluded.
         algorithm: the algorithm.
         twin: whether the game's compiled twin may expand the tree.
     """
@@ -146,12 +146,12 @@ class Worker:
     def gather(
         self, cursor: tuple[int, ...], share: int, num_shares: int, tables: State | None
     ) -> Pack | None:
-        """Makes the walks for the next update in one share.
+        """Walks for the update in one share.
 
         Args:
             cursor: the driver's cursor, see `CURSOR_SIZE`.
             share, num_shares: see the function `gather`.
-            tables: the driver's arrays, for a worker without them; otherwise None.
+            tables: the driver's arrays, for a new worker; otherwise None.
 
         Returns:
             The results; None if the worker's cursor differs from the driver's.
