@@ -16,8 +16,13 @@ from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
 from mccfr_spiel.arenas.worlds.public_tree_reader import (
     read_public_tree,
 )
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels.tables import Blocks
 
 

@@ -10,7 +10,9 @@ from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
 )
-from mccfr_spiel.common.limits import in_words
+from mccfr_spiel.common.memory import (
+    in_words,
+)
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 
 _BYTES_OF_DISCOUNTS = 18

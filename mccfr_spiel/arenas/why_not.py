@@ -19,8 +19,10 @@ from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     needs_public_tree,
 )
+from mccfr_spiel.common.budget import (
+    TreeFullError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import TreeFullError
 
 MAX_NODES_IN_ADVANCE = 20_000_000
 """Largest tree that compiled rules expand before walks begin; takes a few seconds."""

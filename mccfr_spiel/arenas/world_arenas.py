@@ -18,7 +18,12 @@ from mccfr_spiel.arenas.worlds.world_passes import (
     LAYOUTS,
     make_world_iterate,
 )
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 

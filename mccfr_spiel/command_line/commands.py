@@ -29,9 +29,11 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
-from mccfr_spiel.common import limits, refusals
+from mccfr_spiel.common import forecasts, refusals
+from mccfr_spiel.common.budget import MemoryBudgetError, TreeFullError
+from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief, one_line
-from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
+from mccfr_spiel.common.memory import in_words
 from mccfr_spiel.evaluation.duplicate_play import duplicate_returns
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.local_responses import local_best_response
@@ -43,6 +45,12 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
     value_of,
 )
+from mccfr_spiel.experiments.load_strings import (
+    load_string,
+)
+from mccfr_spiel.experiments.run_files import (
+    FORMATS,
+)
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import compare
 from mccfr_spiel.exploring.exporting import export
@@ -52,8 +60,8 @@ from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_forms import sequence_form
+from mccfr_spiel.solving.history import Metric
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
-from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
 
 # --- compare --------------------------------------------------------------------------
@@ -211,7 +219,7 @@ class Size(NamedTuple):
     """
 
     is_counted: bool
-    forecast: limits.Forecast
+    forecast: forecasts.Forecast
     seconds: float
     fits: bool
     is_whole: bool
@@ -267,16 +275,16 @@ def _size(tree: GameTree) -> Size:
     found = tree.forecast(_NO_LIMIT)  # so that many histories are followed in any case
     most = _COUNTED * (10 if tree.rules is not None else 1)
     nodes = statistics.fmean(found.nodes)
-    fits = nodes * limits.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
+    fits = nodes * forecasts.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
     began = time.perf_counter()
     tried = most if nodes < 3 * most else _TRIED
     try:
         tree.expand_all(most=tried)
         took = time.perf_counter() - began
         solver = Solver(tree, CFR_PLUS)
-    except limits.TreeFullError as error:
+    except TreeFullError as error:
         took = time.perf_counter() - began
-        fits &= not isinstance(error, limits.MemoryBudgetError)
+        fits &= not isinstance(error, MemoryBudgetError)
         seconds = took / tried * max(nodes, tried)
         return Size(False, found, seconds, fits, tree.is_complete)
     return Size(True, found, took, True, True, solver.tree.budget.taken)
@@ -298,9 +306,9 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
         yield "", f"{tree.num_sequences:,} sequences"
         note = ", compilation included" if tree.rules is not None else ""
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
-    yield "memory", f"{limits.in_words(tree.budget.limit)} may be taken"
+    yield "memory", f"{in_words(tree.budget.limit)} may be taken"
     if size.is_counted:
-        yield "", f"{limits.in_words(size.taken)} for the tree and CFR+"
+        yield "", f"{in_words(size.taken)} for the tree and CFR+"
 
 
 # --- info: algorithms -----------------------------------------------------------------

@@ -30,12 +30,14 @@ from mccfr_spiel.command_line.terminal import (
     show,
     warn,
 )
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.atomic_files import PARTS, write_json
+from mccfr_spiel.common.checkpoint import CHECKPOINT, PREVIOUS, DamagedError
 from mccfr_spiel.common.display import Bar, brief, counted, plus_minus
-from mccfr_spiel.common.limits import in_words, resident
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.common.memory import in_words, resident
 from mccfr_spiel.evaluation import exact, metrics
 from mccfr_spiel.evaluation.play_reports import evaluated_by_play
-from mccfr_spiel.experiments import panels, runs, sweeps
+from mccfr_spiel.experiments import panels, run_files, runs, sweeps
 from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -51,12 +53,13 @@ from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.programs import write_program
+from mccfr_spiel.solving import reading
+from mccfr_spiel.solving.due_rows import COUNTERS
 from mccfr_spiel.solving.reading import write_policy
-from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
 
 if TYPE_CHECKING:
-    from mccfr_spiel.solving.cluster import Cluster
+    from mccfr_spiel.solving.crews import Cluster
 
 FLAGS = flags.FLAGS
 terminal.define_flags()
@@ -113,7 +116,11 @@ def solve(signals: Signals) -> int:
     else:
         fresh = not (overwrite or resume)
         folder = runs.default_folder(named_settings(**told), fresh=fresh)
-    names = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + folders.PREVIOUS
+    names = (
+        run_files.SETTINGS,
+        CHECKPOINT,
+        CHECKPOINT + PREVIOUS,
+    )
     goes_on = resume and any((folder / name).exists() for name in names)
     if goes_on:
         given = {name: one for name, one in told.items() if FLAGS[name].present}
@@ -129,9 +136,9 @@ def solve(signals: Signals) -> int:
         if resume:
             show(f"There is no run in {folder} yet: it begins.")
     try:
-        with folders.held(folder):
+        with locked_folder(folder):
             # What killed runs were writing: this run holds the folder alone.
-            for part in folder.glob("*" + folders.PARTS):
+            for part in folder.glob("*" + PARTS):
                 part.unlink(missing_ok=True)
             about = description(settings, told)
             with contextlib.closing(
@@ -140,7 +147,7 @@ def solve(signals: Signals) -> int:
                 try:
                     return _record(recording, folder, signals)
                 except (OSError, KeyboardInterrupt) as error:
-                    if (folder / folders.CHECKPOINT).exists():
+                    if (folder / CHECKPOINT).exists():
                         error.add_note(
                             f"The newest checkpoint in {folder} is good: --resume goes "
                             "on from it."
@@ -195,24 +202,24 @@ def _recording(
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
     show(f"Preparing {brief(settings.game)}{whole * is_whole} ...")
-    rows, checkpoint = folder / folders.RESULTS, folder / folders.CHECKPOINT
+    rows, checkpoint = folder / reading.RESULTS, folder / CHECKPOINT
     kept, solver = [], None
     if goes_on:
         try:
             solver = runs.load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
             show("There is no checkpoint yet: the run begins anew.")
-        except folders.DamagedError as error:
+        except DamagedError as error:
             raise ValueError(
                 f"{error} There is nothing left to resume from; use --overwrite to "
                 "begin again."
             ) from error
     if solver is not None:
         kept, is_missing = runs.read_rows(rows, settings, solver)
-        folders.write_json(folder / folders.SETTINGS, about)
+        write_json(folder / run_files.SETTINGS, about)
         show(f"Resumed after {solver.num_iterations:,} iterations.")
         if getattr(solver, COUNTERS[measure(settings)]) < settings.last:
-            for name in (folders.POLICY, folders.BINARY_POLICY, folders.EVALUATION):
+            for name in (reading.POLICY, reading.BINARY_POLICY, run_files.EVALUATION):
                 (folder / name).unlink(missing_ok=True)  # the checkpoint is ahead soon
         if is_missing:
             warn(
@@ -223,10 +230,10 @@ def _recording(
         solver = runs.make_solver(settings, cluster=cluster)
         # The new run is possible, so that the files of an older one may go, with what
         # a kill has left of a policy.
-        old = [folder / name for name in folders.ALL_FILES]
-        for path in [*old, *folders.kept_policies(folder).values()]:
+        old = [folder / name for name in run_files.ALL_FILES]
+        for path in [*old, *reading.kept_policies(folder).values()]:
             path.unlink(missing_ok=True)
-        folders.write_json(folder / folders.SETTINGS, about)
+        write_json(folder / run_files.SETTINGS, about)
         if isinstance(solver, Solver):
             solver.save(checkpoint)
     # matplotlib is imported now, because importing it later would delay Ctrl-C, and
@@ -394,7 +401,7 @@ def _show_rows(
             return None  # the solver stands between two updates
         except LinearProgramError as error:
             # Other solvers of linear programs may finish what HiGHS did not.
-            path, game = folder / folders.PROGRAM, error.form.tree.game
+            path, game = folder / run_files.PROGRAM, error.form.tree.game
             write_program(error.program, path, game.get_type().short_name)
             raise ValueError(f"{error} The program is in {path}.") from error
         except OSError:
@@ -432,7 +439,7 @@ def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
     settings, solver = recording.settings, recording.solver
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
-        folders.write_json(folder / folders.SOLUTION, summary)
+        write_json(folder / run_files.SOLUTION, summary)
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
@@ -465,7 +472,7 @@ def _evaluate_by_play(
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         raise ValueError(f"The policy could not be played: {error}") from error
-    folders.write_json(folder / folders.EVALUATION, result)
+    write_json(folder / run_files.EVALUATION, result)
     for player, estimates in enumerate(result["players"]):
         show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
@@ -483,13 +490,13 @@ def _evaluate_by_play(
 def _draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the rows if they make a curve, or what was estimated by playing."""
     for one in FLAGS.figure_format or ("png",):
-        picture = folder / folders.PICTURES[one]
+        picture = folder / run_files.PICTURES[one]
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)
             plotting.save_figure(figure, picture)
-        elif (folder / folders.EVALUATION).exists():
-            result = json.loads((folder / folders.EVALUATION).read_text())
+        elif (folder / run_files.EVALUATION).exists():
+            result = json.loads((folder / run_files.EVALUATION).read_text())
             plotting.save_estimates(result, picture, brief(settings.game))
 
 

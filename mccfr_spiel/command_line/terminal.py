@@ -21,10 +21,10 @@ from tqdm import tqdm
 from mccfr_spiel.arenas.infosets.declarations import STRINGS_WAY_OUT
 from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT
 from mccfr_spiel.common.display import hides_bar
-from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT
 from mccfr_spiel.experiments import panels
 from mccfr_spiel.experiments.algorithm_names import Count, Setting, table_of
+from mccfr_spiel.experiments.run_files import FORMATS
 from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import ComparisonError

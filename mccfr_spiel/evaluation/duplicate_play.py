@@ -26,10 +26,14 @@ from mccfr_spiel.evaluation.estimates import (
 )
 from mccfr_spiel.evaluation.plays import ChanceMoves, play_once
 from mccfr_spiel.evaluation.poker_moves import SameMove
-from mccfr_spiel.policies.policy import (
-    PolicyBot,
-    SequencePolicy,
+from mccfr_spiel.policies.adapter import (
     is_one_for_each,
+)
+from mccfr_spiel.policies.bots import (
+    PolicyBot,
+)
+from mccfr_spiel.policies.policy import (
+    SequencePolicy,
 )
 from mccfr_spiel.solving.reading import load_policy
 

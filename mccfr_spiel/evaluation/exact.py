@@ -8,10 +8,10 @@ import pyspiel
 from mccfr_spiel.arenas.evaluating import full_pass, read_policy
 from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import sequences_of
 
 
 def _read(

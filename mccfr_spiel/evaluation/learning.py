@@ -16,8 +16,12 @@ from mccfr_spiel.arenas.rules.bound_rules import (
 )
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import CHANCE_NODE
-from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
-from mccfr_spiel.policies.policy import Answers
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    MemoryBudgetError,
+    make_budget,
+)
+from mccfr_spiel.policies.adapter import PolicyAdapter
 from mccfr_spiel.solving.solver import Solver
 
 
@@ -30,7 +34,7 @@ class _FixedState:
     __slots__ = ("_asked", "_player", "_state")
 
     def __init__(
-        self, state: pyspiel.State, asked: Sequence[Answers], player: int
+        self, state: pyspiel.State, asked: Sequence[PolicyAdapter], player: int
     ) -> None:
         self._state = state
         self._asked = asked
@@ -75,7 +79,7 @@ class Opponents(NamedTuple):
     """
 
     game: pyspiel.Game
-    each: Sequence[Answers]
+    each: Sequence[PolicyAdapter]
     player: int
     max_nodes: int
     max_memory: MaxMemory

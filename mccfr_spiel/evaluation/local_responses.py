@@ -19,7 +19,9 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.duplicate_play import bots_of, duplicate_returns
 from mccfr_spiel.evaluation.estimates import CONFIDENCE, Estimate
 from mccfr_spiel.evaluation.poker_moves import passive_move
-from mccfr_spiel.policies.policy import SeatBot
+from mccfr_spiel.policies.bots import (
+    SeatBot,
+)
 
 _RUNOUTS = 1_000
 """Chance outcomes followed to the end per decision, for all hands together."""

@@ -21,12 +21,12 @@ from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.request import Game
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact
-from mccfr_spiel.policies.names import uniform_vector
+from mccfr_spiel.policies.vectors import uniform_vector
+from mccfr_spiel.solving.history import Given, Metric, labelled
 from mccfr_spiel.solving.reading import load_policy
-from mccfr_spiel.solving.running import Given, Metric, labelled
 
 
 def nash_conv(solver: Any) -> float:
@@ -115,7 +115,7 @@ def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Me
     """Label -> metric for an argument `metrics`; None stands for the default names.
 
     Raises:
-        ValueError: see `solving.running.labelled`.
+        ValueError: see `solving.history.labelled`.
     """
     return labelled(tuple(default) if metrics is None else metrics, METRICS)
 

@@ -6,7 +6,9 @@ from typing import Any
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.arenas.infosets.loading import turn_based
-from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+)
 from mccfr_spiel.evaluation.plays import sampled_returns
 from mccfr_spiel.evaluation.responses import learned_response
 from mccfr_spiel.policies.policy import SequencePolicy

@@ -32,8 +32,13 @@ from mccfr_spiel.evaluation.estimates import (
 )
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
-from mccfr_spiel.policies.names import MOST_OFF
-from mccfr_spiel.policies.policy import Answers, of_each_player
+from mccfr_spiel.policies.adapter import (
+    PolicyAdapter,
+    of_each_player,
+)
+from mccfr_spiel.policies.vectors import (
+    MOST_OFF,
+)
 
 
 def sampled_returns(
@@ -153,7 +158,7 @@ def play_once(
 
 
 def _draw_moves(
-    asked: Sequence[Answers], generator: np.random.Generator, state: pyspiel.State
+    asked: Sequence[PolicyAdapter], generator: np.random.Generator, state: pyspiel.State
 ) -> None:
     """Draws the moves of all players who act at a state and applies them."""
     if state.is_simultaneous_node():
@@ -165,7 +170,7 @@ def _draw_moves(
 
 
 def _drawn(
-    asked: Sequence[Answers],
+    asked: Sequence[PolicyAdapter],
     state: pyspiel.State,
     player: int,
     generator: np.random.Generator,

@@ -16,9 +16,14 @@ from mccfr_spiel.arenas.choosing import is_possible
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+    TreeFullError,
+)
+from mccfr_spiel.common.csv_files import (
+    read_table,
+)
 from mccfr_spiel.common.display import title
-from mccfr_spiel.common.folders import read_table
-from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 
 HORIZON = 1000

@@ -17,13 +17,16 @@ from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+)
 from mccfr_spiel.common.display import counted, line, never_raises
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.estimates import CONFIDENCE, Estimate
 from mccfr_spiel.evaluation.learning import Opponents, learn
 from mccfr_spiel.evaluation.plays import sampled_returns
 from mccfr_spiel.evaluation.rule_plays import Layer, layers_of, rules_faced
-from mccfr_spiel.policies.policy import Answers, SequencePolicy, of_each_player
+from mccfr_spiel.policies.adapter import PolicyAdapter, of_each_player
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
@@ -153,7 +156,7 @@ class Response(openspiel_policy.Policy):
         tree, average = solver.tree, solver.average_vector()
         super().__init__(tree.source, [player])
         self.turn_based_game = tree.game
-        self._otherwise = Answers(policy)
+        self._otherwise = PolicyAdapter(policy)
         best = np.zeros_like(average)
         for start, count in tree.infosets[["first_sequence", "num_actions"]].tolist():
             best[start + int(np.argmax(average[start : start + count]))] = 1.0

@@ -25,13 +25,20 @@ from mccfr_spiel.arenas.rules.rule_store import (
     RuleStore,
 )
 from mccfr_spiel.arenas.tree.twin_choice import compiled_rules, known_twin
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.checkpoint import pack_strings
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.policies.names import MOST_OFF, Names
+from mccfr_spiel.policies.frozen_table import (
+    FrozenTable,
+)
 from mccfr_spiel.policies.policy import (
     SequencePolicy,
+)
+from mccfr_spiel.policies.vectors import (
+    MOST_OFF,
 )
 
 _DRAWS = 1 << 16
@@ -67,7 +74,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
         layers = getattr(policy, "layers", None)
         return None if layers is None else layers(game)
     tree = policy.tree
-    if isinstance(tree, Names) or tree.abstraction is not None:
+    if isinstance(tree, FrozenTable) or tree.abstraction is not None:
         return None
     if not (tree.source is game or identity.same_game(tree.source, game)):
         return None

@@ -20,7 +20,7 @@ from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.policies.names import sequences_of, uniform_vector
+from mccfr_spiel.policies.vectors import sequences_of, uniform_vector
 
 Numbers = npt.ArrayLike
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from mccfr_spiel import algorithms
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import Table, read_table, write_file, write_rows
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.csv_files import CsvTable, read_table, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
@@ -197,7 +198,7 @@ def _line(rows: list[dict[str, str]]) -> dict[str, Any]:
     """The fields of a curve's `plotting.Line`. A curve of a single row, such as that of
     a linear program, is a vertical line at its seconds."""
     names = set(rows[0]) - {"panel", "curve", "family"}
-    columns = Table(_of_all_seeds(rows), sorted(names)).numbers()
+    columns = CsvTable(_of_all_seeds(rows), sorted(names)).numbers()
     if len(rows) == 1:
         return {"across": {"seconds": columns["seconds"]}, "up": np.zeros(0)}
     up, spread = columns["nash_conv"], columns["nash_conv_std"]
@@ -222,7 +223,7 @@ def save_experiment(
     Args:
         experiment: what is drawn.
         summary: from `summarize`.
-        formats: of the files, see `folders.FORMATS`.
+        formats: of the files, see `run_files.FORMATS`.
     """
     from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
 

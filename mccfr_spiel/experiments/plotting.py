@@ -27,8 +27,11 @@ from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import FORMATS, RESULTS, read_table, write_file
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.experiments.algorithm_names import METHODS
+from mccfr_spiel.experiments.run_files import FORMATS
+from mccfr_spiel.solving.reading import RESULTS
 
 # --- how figures look -----------------------------------------------------------------
 

@@ -30,10 +30,14 @@ from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.arenas.choosing import takes_worlds
 from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.atomic_files import naming, write_file
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.csv_files import csv_text, read_table
+from mccfr_spiel.common.folder_lock import LOCK
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.settings import (
     CHANGEABLE,
@@ -48,11 +52,13 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
+from mccfr_spiel.solving import reading
+from mccfr_spiel.solving.due_rows import COUNTERS, log_spaced, reached
+from mccfr_spiel.solving.history import Metric, row_of
 from mccfr_spiel.solving.solver import Solver
 
 if TYPE_CHECKING:
-    from mccfr_spiel.solving.cluster import Cluster
+    from mccfr_spiel.solving.crews import Cluster
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -261,7 +267,7 @@ def open_folder(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        taken = {path.name for path in folder.iterdir()} - {folders.LOCK}
+        taken = {path.name for path in folder.iterdir()} - {LOCK}
         if taken and not overwrite:
             raise ValueError(
                 f"{folder} is not empty and has no run to resume. Choose another "
@@ -294,7 +300,7 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
         ValueError: a flag is given that may not change and is not as it was, or
             settings.json is damaged.
     """
-    path = folder / folders.SETTINGS
+    path = folder / run_files.SETTINGS
     if not path.exists():
         return flags
     try:
@@ -383,16 +389,16 @@ def read_rows(
         ValueError: rows would be lost, since they are from beyond the run's end.
     """
     try:
-        found = [_row(line, metrics) for line in folders.read_table(path).rows]
+        found = [_row(line, metrics) for line in read_table(path).rows]
     except (ValueError, KeyError) as error:
-        raise folders.DamagedError(
+        raise DamagedError(
             f"{path} is damaged ({error}). Delete it, and the run goes on without its "
             "earlier rows; or begin again."
         ) from error
     column, last = measure(settings), settings.last
     numbers = [row["iteration"] for row in found]
     if any(after <= before for before, after in itertools.pairwise(numbers)):
-        raise folders.DamagedError(
+        raise DamagedError(
             f"{path} is damaged: its iterations do not ascend. Delete it, and the run "
             "goes on without its earlier rows; or begin again."
         )
@@ -476,8 +482,8 @@ class Recording:
         self._path, self._checkpoint = path, checkpoint
         self._metrics, self._every = metrics, checkpoint_every
         self._columns = (*COLUMNS, *metrics)
-        text = folders.csv_text(self._columns, kept, header=True)
-        folders.write_file(path, text.encode())
+        text = csv_text(self._columns, kept, header=True)
+        write_file(path, text.encode())
         self._file = path.open("ab", buffering=0)
         keep = settings.keep_policies
         dues = log_spaced(1, settings.last, keep) if keep is not None else ()
@@ -503,15 +509,15 @@ class Recording:
 
     def add(self, row: dict[str, Any]) -> None:
         """Writes a row, and the solver's policy beside it if that is due."""
-        with folders.naming(self._path):
+        with naming(self._path):
             self._check_in_place()
-            rest = memoryview(folders.csv_text(self._columns, [row]).encode())
+            rest = memoryview(csv_text(self._columns, [row]).encode())
             while rest:  # the system may take only a part of it in one call
                 rest = rest[self._file.write(rest) :]
         self._has_new_row = True
         before, self._reached = self._reached, row[measure(self.settings)]
         if any(before < due <= self._reached for due in self._policy_dues):
-            path = self._path.with_name(folders.policy_after(row["iteration"]))
+            path = self._path.with_name(reading.policy_after(row["iteration"]))
             self.solver.average_policy().save(path)
 
     def save_if_due(self) -> None:
@@ -541,7 +547,7 @@ class Recording:
 
     def sync(self) -> None:
         """Makes the rows last through a power cut."""
-        with folders.naming(self._path):
+        with naming(self._path):
             self._check_in_place()
             os.fsync(self._file.fileno())
 

@@ -33,8 +33,8 @@ from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.request import STORES
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.common import limits
-from mccfr_spiel.common.folders import load_string
+from mccfr_spiel.common.budget import Budget, MaxMemory
+from mccfr_spiel.common.memory import free_memory, in_words, parse_bytes, resident
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import (
     METHODS,
@@ -48,6 +48,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     value_of,
     written,
 )
+from mccfr_spiel.experiments.load_strings import load_string
 from mccfr_spiel.offline import OfflineMethod, check_players
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -159,7 +160,7 @@ class Settings:
             method = SCHEDULES[method](with_horizon(vars(self))["horizon"])
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
-            limits.parse_bytes(self.max_memory)
+            parse_bytes(self.max_memory)
         for words in self._contradictions():
             raise ValueError(words)
 
@@ -312,7 +313,7 @@ def check(settings: Settings, *, splits: bool = False) -> None:
             raise ValueError(f"bounds=True cannot be had. {error}") from error
 
 
-def new_tree(settings: Settings, max_memory: limits.MaxMemory = None) -> GameTree:
+def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
     """The tree of the settings' game; nothing of it is expanded yet."""
     return GameTree(
         settings.game,
@@ -336,7 +337,7 @@ def measure(settings: Settings) -> str:
     return "iteration" if settings.until_nodes_touched is None else "nodes_touched"
 
 
-def budget_of(settings: Settings) -> limits.Budget:
+def budget_of(settings: Settings) -> Budget:
     """The memory that the run's tree and tables may take.
 
     `max_memory` is for the whole process, so what the process has taken already is
@@ -346,19 +347,19 @@ def budget_of(settings: Settings) -> limits.Budget:
         ValueError: the process has already taken more than the settings allow.
     """
     if settings.max_memory is None:
-        limit, note = limits.free_memory() // 2, ", of the memory that was free"
+        limit, note = free_memory() // 2, ", of the memory that was free"
     else:
-        whole, taken = limits.parse_bytes(settings.max_memory), limits.resident()
+        whole, taken = parse_bytes(settings.max_memory), resident()
         limit = whole - taken
-        note = f", of the {limits.in_words(whole)} that the process may take"
+        note = f", of the {in_words(whole)} that the process may take"
         if limit < _LEAST_MEMORY:
             raise ValueError(
                 f"max_memory={settings.max_memory} is not enough: the program itself "
-                f"takes {limits.in_words(taken)} before it begins."
+                f"takes {in_words(taken)} before it begins."
             )
     if settings.evaluate != "exact":
         limit = limit * 3 // 4
-    return limits.Budget(max(limit, 1), note=note)
+    return Budget(max(limit, 1), note=note)
 
 
 # --- names <-> Settings: the only place where names become values ---------------------

@@ -39,11 +39,15 @@ import pyspiel
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.arenas.infosets.identity import content_print, module_of
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.common import folders, refusals
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.atomic_files import write_file, write_json
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.display import Bar, hides_bar
-from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
-from mccfr_spiel.experiments import runs
+from mccfr_spiel.experiments import run_files, runs
 from mccfr_spiel.experiments.algorithm_names import (
     Method,
     checked,
@@ -59,8 +63,8 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.experiments.trees import shared_tree
 from mccfr_spiel.offline import GameSolver, OfflineMethod
+from mccfr_spiel.solving.history import Metric
 from mccfr_spiel.solving.ray_connection import connected_ray
-from mccfr_spiel.solving.running import Metric
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison
@@ -158,7 +162,7 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     if settings.is_resumable:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.
-        with contextlib.suppress(FileNotFoundError, folders.DamagedError):
+        with contextlib.suppress(FileNotFoundError, DamagedError):
             solver = runs.load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
             kept, is_missing = runs.read_rows(path, settings, solver, labels)
@@ -339,7 +343,7 @@ def on_ray(
                 continue
             if rows is not None:
                 ending = FINISHED if outcome.error is None else UNFINISHED
-                folders.write_file(task.path(ending), rows)
+                write_file(task.path(ending), rows)
             yield outcome
     finally:
         if is_new:
@@ -436,8 +440,8 @@ def run_sweep(
             raise ValueError(f"{name}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(folders.held(folder))
-        _write_table(folder / folders.SETTINGS, settings)
+        stack.enter_context(locked_folder(folder))
+        _write_table(folder / run_files.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
         if trees is None:
             trees = stack.enter_context(_temporary_folder())
@@ -471,7 +475,7 @@ def _check_rows_have(
 ) -> None:
     """Refuses finished rows that lack a metric, which nobody can measure any more."""
     for path in (folder / (name + FINISHED) for name in keys):
-        columns = folders.read_table(path).columns
+        columns = read_table(path).columns
         for label in metrics:
             if columns and label not in columns:
                 raise ValueError(
@@ -512,7 +516,7 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
                 f"{path.parent} holds a sweep with other settings of {name}. Choose "
                 "another output folder, or delete it."
             )
-    folders.write_json(path, table)
+    write_json(path, table)
 
 
 # --- `compare`: algorithms on games with seeds, as one call ---------------------------

@@ -13,9 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.limits import in_words
+from mccfr_spiel.common.memory import (
+    in_words,
+)
 from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.lists import LISTS, row_of
 from mccfr_spiel.exploring.page_api import PageApi

@@ -20,8 +20,10 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 
 
 class Numbers(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import CHECKPOINT, PREVIOUS
 from mccfr_spiel.exploring.shown_policies import ShownPolicy, policies_of_solver
-from mccfr_spiel.solving.reading import load_policy
+from mccfr_spiel.solving.reading import kept_policies, load_policy
 from mccfr_spiel.solving.solver import Solver
 
 _MAX_CHECKPOINT = 2**24
@@ -52,7 +52,7 @@ class PolicyReader:
         reported = ShownPolicy(name, self._load(path))
         yield reported
         kept = {policy.iteration: policy for policy in self.kept_in(path, name)}
-        files = (path / (folders.CHECKPOINT + end) for end in (folders.PREVIOUS, ""))
+        files = (path / (CHECKPOINT + end) for end in (PREVIOUS, ""))
         solvers = {
             solver.num_iterations: solver
             for solver in map(self._small_solver, files)
@@ -83,7 +83,7 @@ class PolicyReader:
                 run=name,
                 read=functools.partial(self._load, path),
             )
-            for iteration, path in folders.kept_policies(folder).items()
+            for iteration, path in kept_policies(folder).items()
         ]
 
     def _load(self, path: pathlib.Path) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.policies.policy import Answers
+from mccfr_spiel.policies.adapter import PolicyAdapter
 from mccfr_spiel.solving.solver import Solver
 
 RegretsAt = Callable[[pyspiel.State], list[float] | None]
@@ -65,7 +65,7 @@ class ShownPolicy:
         policy = self.policy
         if not hasattr(policy, "action_probabilities"):
             return None
-        return Answers(policy).action_probabilities(state)
+        return PolicyAdapter(policy).action_probabilities(state)
 
 
 def policies_of_solver(solver: Any, prefix: str, ending: str = "") -> list[ShownPolicy]:

@@ -20,13 +20,17 @@ from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.display import brief, title
+from mccfr_spiel.common.folder_lock import LOCK
 from mccfr_spiel.exploring.background import LONG, PATIENCE, Work, WorkingError
 from mccfr_spiel.exploring.policy_numbers import PolicyEvaluation
 from mccfr_spiel.exploring.policy_reader import PolicyReader, common_game
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
-from mccfr_spiel.policies.table import MOST_NODES
+from mccfr_spiel.policies.policy_table import (
+    MOST_NODES,
+)
+from mccfr_spiel.solving.reading import RESULTS
 
 KEPT_BYTES = 1 << 29
 """Memory for the numbers of all policies. The numbers of two policies, the shown policy
@@ -233,10 +237,10 @@ class Subject:
         """
         rows, is_running = self.history, False
         if self.folder is not None:
-            rows, _ = folders.read_table(self.folder / folders.RESULTS)
+            rows, _ = read_table(self.folder / RESULTS)
             # A killed run leaves its lock behind and seems active. Acquiring the lock
             # to find out could make a run fail that starts at this moment.
-            is_running = (self.folder / folders.LOCK).exists()
+            is_running = (self.folder / LOCK).exists()
         rows = rows[-_MAX_ROWS:]
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}

@@ -9,8 +9,10 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises, title
 from mccfr_spiel.offline.linear_program import LPSolution, check_options, solve_lp
 from mccfr_spiel.offline.sequence_forms import SequenceForm, sequence_form
-from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 
 
 class GameSolver(Protocol):
@@ -22,11 +24,14 @@ class GameSolver(Protocol):
 
     Attributes:
         tree: the game's tree. It grows while a sampling algorithm runs.
-        seconds: time in `iterate` and `iterate_until` so far.
     """
 
     tree: GameTree
-    seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Time in `iterate` and `iterate_until` so far."""
+        ...
 
     @property
     def num_iterations(self) -> int:

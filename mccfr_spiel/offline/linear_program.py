@@ -13,8 +13,8 @@ import pyspiel
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import line, never_raises, short, title
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.offline.difference_factors import difference_factors
 from mccfr_spiel.offline.factorization import (

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
 from mccfr_spiel.common.display import counted, line, never_raises
-from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.offline.factorization import Csr, Factorization, csr
 from mccfr_spiel.offline.sequence_forms import SequenceForm, constraints
 

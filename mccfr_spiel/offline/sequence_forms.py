@@ -16,8 +16,8 @@ from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import INFOSET, TERMINAL, sequences_at
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.evaluation import pass_up
 from mccfr_spiel.kernels.plans import fill_plan
 from mccfr_spiel.offline.factorization import Csr, csr

@@ -90,7 +90,7 @@ def test_gap_bound_is_proposition_2():
     assert curve[1] == pytest.approx(curve[0] / 2, rel=0.02)
     found = [estimate_range(players[0], one) for one in ("external", "outcome")]
     assert found == pytest.approx([4, 4 / 0.09])
-    with pytest.raises(ValueError, match=r"sampling=\['outcome'\] is none of"):
+    with pytest.raises(ValueError, match=r"sampling=\['outcome'\] must be one of"):
         estimate_range(players[0], ["outcome"])  # pyright: ignore
 
 

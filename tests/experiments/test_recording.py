@@ -17,15 +17,20 @@ from open_spiel.python.games import kuhn_poker
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import running
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common import folders
-from mccfr_spiel.common.folders import (
+from mccfr_spiel.common.checkpoint import (
     DamagedError,
-    kept_policies,
+)
+from mccfr_spiel.common.csv_files import (
     read_table,
 )
-from mccfr_spiel.experiments import Settings, runs, sweeps
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.experiments import Settings, run_files, runs, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.runs import COLUMNS, Recording
+from mccfr_spiel.solving import reading
+from mccfr_spiel.solving.reading import (
+    kept_policies,
+)
 from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
@@ -106,7 +111,7 @@ def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
         assert main([*words, f"--output_dir={full}"]) == 1
     error = capsys.readouterr().err
     assert error.count("Error: ") == 1
-    assert "make room or choose another place" in error
+    assert "free some space or use another folder" in error
     assert "--resume goes on from it" in error
     assert not [*full.glob("*.part*")]
     found = ms.Solver.load(full / "solver.checkpoint").num_iterations
@@ -270,7 +275,7 @@ def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
 
 def test_a_folder_has_one_run_at_a_time(finished, capsys):
     before = files_in(finished)
-    with folders.held(finished):
+    with locked_folder(finished):
         for how in ("--resume", "--overwrite"):
             assert solve(finished, how) == 1
             assert "Another process is running in" in capsys.readouterr().err
@@ -437,7 +442,7 @@ def test_resuming_never_runs_code_that_the_folder_names(
     assert main([*run, "--iterations=50"]) == 0
     (tmp_path / "run" / "evil.py").write_text(EVIL)
     (tmp_path / "other.py").write_text(EVIL)
-    path = tmp_path / "run" / folders.SETTINGS
+    path = tmp_path / "run" / run_files.SETTINGS
     settings = json.loads(path.read_text())
 
     def write(code):
@@ -458,7 +463,7 @@ def test_resuming_never_runs_code_that_the_folder_names(
 
 
 def test_swapped_and_lost_rows_are_noticed_on_resume(finished, capsys):
-    path = finished / folders.RESULTS
+    path = finished / reading.RESULTS
     header, *lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([header, lines[1], lines[0], *lines[2:]]))
     assert solve(finished, "--resume", "--iterations=700") == 1

@@ -131,7 +131,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
     assert one == one._replace(**more)
     assert flags_of(one._replace(**more)).items() >= more.items()
     assert one != one._replace(seed=1.0) == one._replace(seed=1)
-    with pytest.raises(ValueError, match="seed='1' is not an integer"):
+    with pytest.raises(ValueError, match="seed='1' must be an integer"):
         Settings(seed="1")  # pyright: ignore
     with pytest.raises(ValueError, match=r"a horizon.*ms\.hs_dcfr\(1000\)"):
         Settings(algorithm="hs_dcfr", until_nodes_touched=99)  # pyright: ignore
@@ -148,14 +148,14 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
-        ({"sampling": "none"}, "sampling='none' is none of full, chance"),
+        ({"sampling": "none"}, "sampling='none' must be one of full, chance"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
-        ({"iterations": 0}, "iterations=0 is not an integer >= 1"),
+        ({"iterations": 0}, "iterations=0 must be an integer >= 1"),
         ({"game": 3}, "game=3 is not a string"),
         ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
         ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
         ({"until_pot_percent": 1.0}, "kuhn_poker has no pot at the start"),
-        ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
+        ({"evaluate": "exactly"}, "evaluate='exactly' must be one of exact, sampled"),
         ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
         ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),
         ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True cannot.*Theorems 3"),
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
         ('{"settings": {"itertions": 3}}', "itertions= is none of"),
         ('{"settings": {"iterations": "3"}}', "iterations='3' is not an int"),
         ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
-        ('{"settings": {"batch": 0.5}}', "batch=0.5 is not an integer"),
+        ('{"settings": {"batch": 0.5}}', "batch=0.5 must be an integer"),
     ],
 )
 def test_damaged_settings_are_refused_in_words(text, words, tmp_path):

@@ -142,7 +142,7 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "is no list of actions, such as"),
-        ({"depth": -1}, "depth=-1 is not an integer"),
+        ({"depth": -1}, "depth=-1 must be an integer"),
     )
     for given, said in wrong:
         with pytest.raises(ValueError, match=said):

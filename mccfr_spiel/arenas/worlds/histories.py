@@ -15,10 +15,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from mccfr_spiel.arenas.rules import played
 from mccfr_spiel.arenas.rules.row_table import find_key
 from mccfr_spiel.arenas.rules.rule_infosets import write_key
-from mccfr_spiel.arenas.rules.rule_records import (
-    INFOSETS,
-    WHO,
-)
+from mccfr_spiel.arenas.rules.rule_records import INFOSETS, WHO
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.worlds.sliced_walk import SlicedWalk
 from mccfr_spiel.arenas.worlds.traversal import (

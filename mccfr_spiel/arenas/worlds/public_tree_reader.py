@@ -29,8 +29,10 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     WINS,
     PublicTree,
 )
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
 
 _MOST_NODES = 1_000_000
 """Largest number of public nodes; more would take minutes to read."""

@@ -26,8 +26,10 @@ from mccfr_spiel.arenas.worlds.traversal import (
     ROOM,
 )
 from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import Bar, hides_bar
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Layout, new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
 

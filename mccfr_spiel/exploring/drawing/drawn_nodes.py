@@ -10,7 +10,7 @@ from mccfr_spiel.arenas.infosets.phrases import (
     said_info_state,
 )
 from mccfr_spiel.common import display
-from mccfr_spiel.policies.policy import Answers
+from mccfr_spiel.policies.adapter import PolicyAdapter
 
 _MAX_LABEL = 24
 """The largest number of characters of a move's name."""
@@ -66,7 +66,7 @@ def drawn_nodes(
         depth: number of levels below the first node; None for all.
     """
     nodes: list[DrawnNode] = []
-    answers = None if policy is None else Answers(policy)
+    answers = None if policy is None else PolicyAdapter(policy)
     numbers: dict[int, dict[str, int]] = {}
     stack = [DrawnNode(state)]
     # Each pass pops a node, fills in its texts, and pushes its children in reverse

@@ -16,7 +16,9 @@ from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import display, refusals
-from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
 from mccfr_spiel.exploring.drawing.drawn_nodes import drawn_nodes
 from mccfr_spiel.exploring.drawing.picture import picture
 from mccfr_spiel.exploring.drawing.printing import printed
