@@ -80,7 +80,7 @@ from .evaluation.exact import (
     exploitability,
     nash_conv,
 )
-from .experiments.sweeps import compare
+from .experiments.comparing import compare
 from .exploring.drawing import draw_tree
 from .exploring.opening import explore
 from .offline.linear_program import solve_lp

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 RECALL_WAY_OUT = (
-    "Use information states that remember all that the player did and saw, or give "
-    "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same. "
-    "OpenSpiel evaluates the policy while the game is small: "
+    "Use information states that remember all moves and observations of the player. To "
+    "solve the game anyway, pass abstraction=pyspiel.State.information_state_string to "
+    "mccfr_spiel.Solver, or --allow_imperfect_recall on the command line. OpenSpiel "
+    "evaluates policies of small games: "
     "open_spiel.python.algorithms.exploitability.nash_conv(policy.turn_based_game, "
     "policy)."
 )
-"""What helps where a game has imperfect recall."""
+"""Advice for games with imperfect recall."""
 
 
 def integer(value: Any, name: str, least: int | None = None) -> int:

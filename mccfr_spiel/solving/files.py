@@ -31,8 +31,11 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState
 
-GAME_WAY_OUT = "Give the game that it was made with (game=...)."
-"""What helps where a checkpoint is not of the game that is given."""
+GAME_WAY_OUT = (
+    "Pass the original game (game=...), or start a new run (on the command line, with "
+    "--overwrite or in another --output_dir)."
+)
+"""Advice for a checkpoint of another game."""
 
 Source = Game | None
 """What a caller may give to load a checkpoint on; None for the game that it names."""

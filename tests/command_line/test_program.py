@@ -11,9 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.command_line import commands, running
+from mccfr_spiel.command_line import compare_command, experiment_command
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.command_line.terminal import Signals, whole_number
+from mccfr_spiel.command_line.program_flags import whole_number
+from mccfr_spiel.command_line.terminal import Signals
 
 
 @pytest.fixture
@@ -60,24 +61,27 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     ("arguments", "words"),
     [
         (("slove",), "Did you mean solve?"),
-        (("solve", "--resume=maybe"), "--resume=maybe: neither true nor false."),
+        (("solve", "--resume=maybe"), "--resume=maybe: expected true or false."),
         (("solve", "--iteration=3"), "Did you mean: iterations"),
         (("solve", "--algorithm=cfrplus"), "Did you mean cfr_plus?"),
         (("solve", "--algorithm=MCCFR"), "external_sampling or"),
         (("solve", "--minimizer=nowhere:rule"), "is not MODULE:NAME"),
-        (("play", "nofile.json"), "no such file: nofile.json"),
+        (("play", "nofile.json"), "no file or folder nofile.json"),
         (("solve", "--figure_format=jpg"), "png, svg, pdf"),
         (("solve", "--evaluate=exat"), "sampled, none. Did you mean exact?\n"),
         (("experiment", "none"), "farina2020_figure3"),
         (("compare", "kuhn_poker", "--algorithms=CFR+"), "mean cfr_plus?"),
-        (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
+        (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "Unknown flag 'speed'"),
         (("compare", "kuhn_poker", "--algorithms=lp"), "such as iterations=1000"),
         (("compare", "kuhn_poker", "--seeds=1.5"), "not a whole number, such as 2000"),
         (("play", "kuhn_poker", "--iterations=1.5"), "not a whole number, such as 20"),
-        (("play", "kuhn_poker", "--deals=9"), "--deals does nothing here"),
-        (("play", ".", "--players=3"), "--players=3 belongs to a --game"),
-        (("play", ".", "--iterations=9"), "--iterations does nothing here"),
-        (("explore", ".", "--players=3"), "--players=3 belongs to a --game"),
+        (
+            ("play", "kuhn_poker", "--deals=9"),
+            "--deals has no effect without --against",
+        ),
+        (("play", ".", "--players=3"), "--players=3 needs --game"),
+        (("play", ".", "--iterations=9"), "--iterations has no effect with --policy"),
+        (("explore", ".", "--players=3"), "--players=3 needs --game"),
         (("explore", ".", "--tree=t", "--abstraction=a:b"), "has no abstraction"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
         (("compare", "kuhn_poker", "--opponent=a"), "without --metrics=head_to_head"),
@@ -138,8 +142,8 @@ def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
     assert code == program("play", "kuhn_poker")[0] == 0  # and `... | head`
     assert "1  Pass" in out
     assert "2  Bet" in out
-    assert "'nonsense' is none of 1 to 2" in out
-    assert "You got " in out
+    assert "Unknown move 'nonsense'. Enter a number from 1 to 2" in out
+    assert "Your return: " in out
     assert out.count("--- A new game.") == 2
 
 
@@ -226,7 +230,7 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
 
 def test_compare_hands_its_flags_on(program, monkeypatch):
     called = Mock(side_effect=ValueError("enough"))
-    monkeypatch.setattr(commands, "compare", called)
+    monkeypatch.setattr(compare_command, "compare", called)
     more = "--notwin", "--threads=3", "--max_memory=1GiB", "--output_dir=~/a"
     program("compare", "kuhn_poker", *more)
     folder = pathlib.Path.home() / "a" / "runs"
@@ -236,7 +240,7 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
 
 def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
     called = Mock(side_effect=ValueError("enough"))
-    monkeypatch.setattr(running.sweeps, "run_sweep", called)
+    monkeypatch.setattr(experiment_command.sweeps, "run_sweep", called)
     words = "experiment", "farina2020_figure3", "--only=goofspiel", "--seeds=1"
     assert program(*words, "--threads=3", "--workers=2")[0] == 1
     table, _, executor, _ = called.call_args.args

@@ -98,7 +98,7 @@ def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
 def test_metrics_may_be_called_as_columns_of_runs_but_not_as_those_of_the_table():
     found = compare("kuhn_poker", "CFR", iterations=1, metrics={"bound": lambda _: 3})
     assert [*found.bound] == [3]
-    with pytest.raises(ValueError, match="a column 'seconds' already"):
+    with pytest.raises(ValueError, match="already has a column 'seconds'"):
         compare("kuhn_poker", "cfr", metrics={"seconds": lambda _: 3})
 
 

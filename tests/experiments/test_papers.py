@@ -6,8 +6,17 @@ import functools
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, panels, sweeps
-from mccfr_spiel.experiments.sweeps import run_task
+from mccfr_spiel.experiments import (
+    Curve,
+    Experiment,
+    Panel,
+    Settings,
+    lanctot_table,
+    panels,
+    papers,
+    sweeps,
+)
+from mccfr_spiel.experiments.tasks import run_task
 from tests.vectors import LEDUC
 
 
@@ -90,18 +99,23 @@ def test_curves_whose_files_would_be_the_same_are_refused():
 def test_the_papers_experiments_have_their_published_sizes():
     sizes = {
         name: len(panels.sweep(experiment))
-        for name, experiment in panels.EXPERIMENTS.items()
+        for name, experiment in papers.EXPERIMENTS.items()
     }
     assert sizes["lanctot2009_figure1"] == 16
     assert sizes["farina2020_figure3"] == sizes["farina2020_figure4"] == 5 * 9 * 50
-    with pytest.raises(ValueError, match="only='chess' is part of none of goofspiel"):
-        panels.sweep(panels.EXPERIMENTS["lanctot2009_figure1"], only="chess")
+    with pytest.raises(
+        ValueError,
+        match=r"only='chess' matches no setting\. Expected a part of goofspiel",
+    ):
+        panels.sweep(papers.EXPERIMENTS["lanctot2009_figure1"], only="chess")
 
 
 def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(panels, "_TIMED_SECONDS", 0.01)
+    monkeypatch.setattr(lanctot_table, "_TIMED_SECONDS", 0.01)
     (tmp_path / "own_of_table.py").write_text("")  # --import takes paths, too
-    row = panels.measure_game(LEDUC, (str(tmp_path / "own_of_table.py"),), tmp_path)
+    row = lanctot_table.measure_game(
+        LEDUC, (str(tmp_path / "own_of_table.py"),), tmp_path
+    )
     tree = ms.GameTree(LEDUC).expand_all()
     assert row["histories"] == tree.num_nodes
     assert row["infosets_0"] + row["infosets_1"] == tree.num_infosets
@@ -109,8 +123,10 @@ def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
         state.move_number() for state in leaves(tree.new_state())
     )
     assert row["outcome_seconds"] < row["external_seconds"] < row["cfr_seconds"]
-    with pytest.raises(ValueError, match="only='chess' is part of none of Goofspiel"):
-        panels.make_table(tmp_path, only="chess")
+    with pytest.raises(
+        ValueError, match=r"only='chess' matches no game\. Expected a part of Goofspiel"
+    ):
+        lanctot_table.make_table(tmp_path, only="chess")
 
 
 def leaves(state):

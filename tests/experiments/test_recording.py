@@ -15,14 +15,15 @@ import pytest
 from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
-from mccfr_spiel.command_line import running
+from mccfr_spiel.command_line import run_course
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.folders import kept_policies, read_table
-from mccfr_spiel.experiments import Settings, runs, sweeps
+from mccfr_spiel.experiments import Settings, recording, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.runs import COLUMNS, Recording
+from mccfr_spiel.experiments.recording import Recording
+from mccfr_spiel.experiments.runs import COLUMNS
 from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
@@ -104,7 +105,7 @@ def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
     error = capsys.readouterr().err
     assert error.count("Error: ") == 1
     assert "make room or choose another place" in error
-    assert "--resume goes on from it" in error
+    assert "Use --resume to continue from it" in error
     assert not [*full.glob("*.part*")]
     found = ms.Solver.load(full / "solver.checkpoint").num_iterations
     assert 0 <= found < 2000
@@ -137,18 +138,18 @@ def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
     """A row brings one unless the last one is less than a second old."""
     now, saved = [0.0], []
     clock = types.SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(runs, "time", clock)
+    monkeypatch.setattr(recording, "time", clock)
     monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
     paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
     settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")
-    recording = Recording(*paths, settings, solver, checkpoint_every=10)
+    files = Recording(*paths, settings, solver, checkpoint_every=10)
     for half_seconds in range(1, 60):
         now[0] = half_seconds / 2
         solver.iterate(1)  # one that stands still is not saved again
         if now[0] in (3.0, 3.5, 7.0):
-            recording.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
-        recording.save_if_due()
-    recording.close()
+            files.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
+        files.save_if_due()
+    files.close()
     assert saved == [3.0, 4.0, 7.0, 17.0, 27.0]
     for seconds, least, most in (("0", 10, 99), ("60", 1, 2)):
         saved.clear()
@@ -163,15 +164,15 @@ def test_a_checkpoint_is_not_written_again_where_it_was_just_saved(tmp_path):
     settings, path = Settings("kuhn_poker", iterations=300), tmp_path / "checkpoint"
     solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.save(path)
-    recording = Recording(tmp_path / "rows.csv", path, settings, solver)
+    files = Recording(tmp_path / "rows.csv", path, settings, solver)
     for _ in range(2):
         solver.iterate(10)
-        recording.save()
-        recording.save()  # as Ctrl-C has it saved right after a row
+        files.save()
+        files.save()  # as Ctrl-C has it saved right after a row
     found = [ms.Solver.load(f"{path}{end}").num_iterations for end in ("", ".previous")]
     assert found == [20, 10]
     path.unlink()  # nothing is there to be the same
-    recording.close()
+    files.close()
     with contextlib.closing(
         Recording(tmp_path / "rows.csv", path, settings, solver)
     ) as again:
@@ -201,7 +202,7 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     assert len(read_rows(folder)) == done
     monkeypatch.undo()
     assert main([*words, "--resume"]) == 1
-    assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
+    assert "start a new run (on the command line, with" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
     assert len(read_rows(folder)) == 1000
 
@@ -234,7 +235,7 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
 
 
 def test_a_killed_resumed_run_has_its_checkpoints_policy(finished, monkeypatch):
-    monkeypatch.delattr(running, "write_policy")
+    monkeypatch.delattr(run_course, "write_policy")
     with pytest.raises(NameError):
         solve(finished, "--resume", "--iterations=700")
     newest = ms.load_policy(finished / "solver.checkpoint").to_dict()
@@ -341,7 +342,7 @@ def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
 
 def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
     settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
-    with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
+    with pytest.raises(ValueError, match=r"one: Runs of a sweep.*keep_policies=1"):
         sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
 
 
@@ -360,7 +361,7 @@ def forget(folder, iterations, *flags):
 def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
     assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
-    assert "give solve --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert "or --allow_imperfect_recall on the command line" in capsys.readouterr().err
     assert forget(tmp_path / "run", 2000) == 0
     assert "No response was learned" in capsys.readouterr().out
     solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
@@ -402,7 +403,7 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert main([play[0], "kuhn_poker", f"{flag}s", *play[3:]]) == 1
     assert "is not MODULE:NAME" in capsys.readouterr().err
     assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
-    assert "abstraction='kuhn_buckets.py:bucket', which names code" in (
+    assert "abstraction='kuhn_buckets.py:bucket', which refers to code" in (
         capsys.readouterr().err
     )
     source.write_text(BUCKETS.replace("look alike", "are one"))
@@ -411,7 +412,7 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert main([*command, flag, "--resume", "--iterations=95"]) == 1
     assert "source has changed" in capsys.readouterr().err
     assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
-    assert "no MODULE:FUNCTION" in capsys.readouterr().err
+    assert "not of the form MODULE:FUNCTION" in capsys.readouterr().err
 
 
 EVIL = """

@@ -108,7 +108,7 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     seconds -= before.user + before.system
     assert process.returncode == 130
     first, *_ = errors.split("\n", 1)[1].splitlines()
-    assert first == "Ending in order. A second signal ends at once."
+    assert first == "Stopping after this iteration. Repeat to stop at once."
     assert "Traceback" not in errors
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()
@@ -139,7 +139,7 @@ def test_sigterm_ends_a_walk_of_days_while_its_memory_grows(tmp_path):
     output, errors = process.communicate(timeout=60)
     assert time.monotonic() - began < 10  # 5 on an idle machine
     assert process.returncode == 128 + signal.SIGTERM
-    assert "Interrupted after 0 iterations, in the middle of a long one" in errors
+    assert "Interrupted after 0 iterations, within a long iteration" in errors
     assert "Results are in" not in output
     assert "No iteration was completed" in output
     assert "Traceback" not in errors
@@ -200,7 +200,7 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
             solver.iteration()
         expected.append(solver.nodes_touched)
     assert nodes == expected
-    assert "goes by it" in refused("--algorithm=egt", "--until_nodes_touched=5")
+    assert "counts iterations" in refused("--algorithm=egt", "--until_nodes_touched=5")
 
 
 # --- experiments -----------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_an_experiment_leaves_its_summary_and_figures(tmp_path, capsys):
 def test_flags_of_runs_and_of_experiments_do_not_mix():
     message = refused("--experiment=bounds", "--game=a", by=run_script)
     assert "--game is fixed by --experiment=bounds" in message
-    assert "--workers of a single run takes --executor=ray" in refused("--workers=3")
+    assert "--workers needs --executor=ray" in refused("--workers=3")
     assert "makes one walk at a time. Give it a batch" in refused("--executor=ray")
 
 
@@ -261,7 +261,7 @@ def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algo
 
 def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
     message = refused("--algorithm=lp", "--resume", f"--output_dir={tmp_path / 'a'}")
-    assert "lp makes no checkpoints" in message
+    assert "lp writes no checkpoints" in message
     for words, flags in {
         "neither zero-sum nor constant-sum": ["--game=matrix_pd", "--algorithm=egt"],
         "max_nodes=1000": ["--algorithm=lp", "--max_nodes=1000"],

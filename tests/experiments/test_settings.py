@@ -10,16 +10,16 @@ import mccfr_spiel as ms
 from mccfr_spiel import algorithms, offline
 from mccfr_spiel.experiments import Settings, named_settings
 from mccfr_spiel.experiments.algorithm_names import (
-    AVERAGINGS,
     METHODS,
-    MINIMIZERS,
-    SAMPLINGS,
     name_of,
     read_method,
     written,
 )
-from mccfr_spiel.experiments.runs import default_folder
-from mccfr_spiel.experiments.settings import check, description, flags_of, read_settings
+from mccfr_spiel.experiments.algorithm_parts import AVERAGINGS, MINIMIZERS, SAMPLINGS
+from mccfr_spiel.experiments.run_folders import default_folder
+from mccfr_spiel.experiments.run_solvers import check
+from mccfr_spiel.experiments.setting_names import flags_of
+from mccfr_spiel.experiments.settings_files import description, read_settings
 
 # --- names -----------------------------------------------------------------------
 
@@ -143,22 +143,31 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling explores"),
-        ({"step_size": 1.0, "algorithm": "egt"}, "egt has none"),
+        ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling"),
+        ({"step_size": 1.0, "algorithm": "egt"}, "egt has no step_size"),
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
         ({"sampling": "none"}, "sampling='none' is none of full, chance"),
-        ({"itertions": 3}, "itertions= is none of the settings game, players"),
+        (
+            {"itertions": 3},
+            r"itertions=3\. Did you mean iterations\? Expected game",
+        ),
         ({"iterations": 0}, "iterations=0 is not an integer >= 1"),
         ({"game": 3}, "game=3 is not a string"),
-        ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
-        ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
+        ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt counts iterations"),
+        (
+            {"until_nash_conv": 1.0, "evaluate": "none"},
+            "evaluate=none does not compute NashConv",
+        ),
         ({"until_pot_percent": 1.0}, "kuhn_poker has no pot at the start"),
         ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
-        ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
-        ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),
-        ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True cannot.*Theorems 3"),
+        (
+            {"evaluate": "sampled", "bounds": True},
+            "bounds needs the.*=sampled.*Use evaluate=exact",
+        ),
+        ({"evaluate_last": True, "algorithm": "egt"}, "egt has only one policy"),
+        ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True is not.*Theorems 3"),
         ({"bounds": True, "sampling": "chance"}, "bounds=True.*Proposition 2"),
         ({"game": "kuhn_poker(players=2)", "players": 3}, r"s=3.*r\(players=2\);"),
         ({"game": "nosuch"}, "import the module that registers it first"),
@@ -173,9 +182,9 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "no JSON"),
-        ("[1]", "lacks the settings"),
-        ('{"settings": {"itertions": 3}}', "itertions= is none of"),
+        ("{", "is not JSON"),
+        ("[1]", 'lacks the "settings"'),
+        ('{"settings": {"itertions": 3}}', "Unknown setting itertions=3"),
         ('{"settings": {"iterations": "3"}}', "iterations='3' is not an int"),
         ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
         ('{"settings": {"batch": 0.5}}', "batch=0.5 is not an integer"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, sweeps
-from mccfr_spiel.experiments.sweeps import Task, run_task
+from mccfr_spiel.experiments import Settings, executors, sweeps
+from mccfr_spiel.experiments.tasks import SweepTask, run_task
 from mccfr_spiel.offline import EGT
 from tests.vectors import LEDUC
 
@@ -68,7 +68,7 @@ def test_rows_are_those_of_the_solver(expected):
 
 
 def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
-    executor = functools.partial(sweeps.local, workers=2)
+    executor = functools.partial(executors.local, workers=2)
     shares = []
     sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
     assert table(tmp_path) == expected
@@ -80,7 +80,7 @@ def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray_gives_the_same_rows(expected, tmp_path):
     ray = pytest.importorskip("ray")
-    executor = functools.partial(sweeps.on_ray, workers=2, address=None)
+    executor = functools.partial(executors.on_ray, workers=2, address=None)
     sweep = {key: SWEEP[key] for key in ("external_sampling_s1", "iterations", "egt")}
     assert sweeps.run_sweep({"egt": sweep["egt"]}, tmp_path, executor) == []
     assert not ray.is_initialized()
@@ -101,7 +101,9 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
     assert "imperfect recall" in str(failure.error)
     assert len(table(tmp_path, ["good"])["good"]) > 1
     for wrong in ({3: sweep["good"]}, {"a": "kuhn_poker"}, [sweep["good"]]):
-        with pytest.raises(ValueError, match=r"^3 names|^a: 'kuhn_poker' is|no dict"):
+        with pytest.raises(
+            ValueError, match=r"^The key 3 cannot|^a: expected Settings|not a dict"
+        ):
             sweeps.run_sweep(wrong, tmp_path, IN_LINE)  # pyright: ignore
 
 
@@ -115,7 +117,7 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
     settings = Settings(game="kuhn_poker", **{"print_freq": 500} | run)
     whole = tmp_path / "whole"
     whole.mkdir()
-    task = Task("one", settings, whole, trees=trees, checkpoint_every=0)
+    task = SweepTask("one", settings, whole, trees=trees, checkpoint_every=0)
     copies = []
 
     def save_and_copy(solver, path, save=ms.Solver.save):
@@ -146,13 +148,13 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
     deaths, attempts, tmp_path, monkeypatch
 ):
     (tmp_path / "deadly.py").write_text(DEADLY.replace("DEATHS", str(deaths)))
-    monkeypatch.setattr(sweeps, "_ATTEMPTS", attempts)
+    monkeypatch.setattr(executors, "_ATTEMPTS", attempts)
     sweep = {"one": Settings("kuhn_poker", iterations=5, evaluate="none")}
-    executor = functools.partial(sweeps.local, workers=1, run_main=False)
+    executor = functools.partial(executors.local, workers=1, run_main=False)
     imports = str(tmp_path / "deadly.py")
     failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
-    words = [str(error).partition(";")[0] for _, error in failures]
-    assert words == ["Workers ended again and again"] * (deaths > 1)
+    messages = [str(error).partition(".")[0] for _, error in failures]
+    assert messages == ["The worker processes were killed repeatedly"] * (deaths > 1)
     assert (tmp_path / "one.csv").exists() == (deaths == 1)
 
 
@@ -170,10 +172,12 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
 def test_workers_and_their_threads_are_not_more_than_cores(
     monkeypatch, cores, workers, given, threads
 ):
-    monkeypatch.setattr(sweeps, "num_cores", lambda: cores)
+    monkeypatch.setattr(executors, "num_cores", lambda: cores)
     tasks = [
-        Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
+        SweepTask(
+            "key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere")
+        )
         for k in given
     ]
-    found = sweeps.with_threads(tasks, workers)
+    found = executors.with_threads(tasks, workers)
     assert [task.settings.threads for task in found] == threads
