@@ -96,9 +96,9 @@ COMPARE_FLAGS = (
 def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
     """Runs the comparison; returns the exit code."""
     if not games:
-        raise ValueError("No game is given. Example: mccfr-spiel compare kuhn_poker")
+        raise ValueError("A game is required. Example: mccfr-spiel compare kuhn_poker")
     if values["opponent"].present and "head_to_head" not in values.metrics:
-        raise ValueError("--opponent has no effect without --metrics=head_to_head.")
+        raise ValueError("--opponent requires --metrics=head_to_head.")
     imports = import_given()
     folder = pathlib.Path(values.output_dir)
     rows = "runs"

@@ -46,7 +46,7 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
     """Serves the page until Ctrl-C, or exports it; returns the exit code."""
     if not words:
         raise ValueError(
-            "No folder of results and no file of a policy is given. Example: "
+            "A folder of results or the file of a policy is required. Example: "
             "mccfr-spiel explore results/leduc_poker_external_sampling_seed0"
         )
     import_given()
@@ -54,10 +54,10 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
     paths = [pathlib.Path(word) for word in words]
     for path in paths:
         if not path.exists():
-            raise ValueError(f"There is no file or folder {path}.")
+            raise ValueError(f"File or folder not found: {path}.")
     if values.abstraction is not None:
         if values.tree is not None:
-            raise ValueError("--tree has no abstraction. Drop it, or --abstraction.")
+            raise ValueError("--tree does not support --abstraction. Drop one.")
         abstraction = import_object(values.abstraction)
         source = game or str(load_policy(paths[0], abstraction=abstraction).game)
         game = GameTree(source, abstraction=abstraction)

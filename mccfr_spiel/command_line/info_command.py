@@ -70,7 +70,7 @@ def run_info(values: flags.FlagValues, game: str) -> int:
     """Prints facts about a game; returns the exit code."""
     import_given()
     if not values["game"].present:
-        raise ValueError("No game is given. Example: mccfr-spiel info leduc_poker")
+        raise ValueError("A game is required. Example: mccfr-spiel info leduc_poker")
     tree = GameTree(load_string(game, values.players), max_memory=values.max_memory)
     for heading, text in _lines(tree, measure=values.measure):
         show(f"{heading:<12}{text}".rstrip())

@@ -1,6 +1,7 @@
-"""The program `mccfr-spiel`: its commands, their flags and their help.
+"""The program `mccfr-spiel`: its commands, flags and help texts.
 
-A command has some of the shared flags in `program_flags.py`, and a table of its own.
+A command has some of the shared flags in `program_flags.py`, and a table of additional
+flags.
 """
 
 import re
@@ -42,7 +43,7 @@ class Command(NamedTuple):
         usage: arguments other than flags.
         about: description. The overview shows the first sentence.
         shared: names of its flags in `program_flags.FLAGS`.
-        own: its other flags.
+        own: additional flags.
         run: runs the command; its arguments are the flags, the words that are not
             flags, and the signal handlers. Returns the exit code.
     """
@@ -68,7 +69,9 @@ def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     names = words or ([values.experiment] if values.experiment else [])
     if len(names) != 1 or names[0] not in EXPERIMENT_NAMES:
         given = " ".join(names)
-        start = f"Unknown experiment {given!r}." if names else "No experiment is given."
+        start = (
+            f"Unknown experiment {given!r}." if names else "An experiment is required."
+        )
         hint = refusals.near(given, EXPERIMENT_NAMES)
         raise ValueError(f"{start}{hint} Expected {', '.join(EXPERIMENT_NAMES)}.")
     return run_experiment(names[0])
@@ -188,10 +191,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def flags_of_command(command: Command) -> flags.FlagValues:
     """The flags of a command, with their defaults; shared flags are the global ones."""
     values = flags.FlagValues()
-    values.set_gnu_getopt()  # flags may follow arguments
+    values.set_gnu_getopt()  # flags can follow arguments
     define(command.own, values)
     for name in {name for other in COMMANDS.values() for name in other.shared}:
-        FLAGS[name].unparse()  # main() may be called again in the same process
+        FLAGS[name].unparse()  # main() can run several times in a process
     for name in command.shared:
         values[name] = FLAGS[name]
     FLAGS.mark_as_parsed()

@@ -73,7 +73,7 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     for word in words:
         is_path = "(" not in word and pathlib.Path(word).name != word
         if word not in paths and (is_path or word.endswith((".json", ".bin"))):
-            raise ValueError(f"There is no file or folder {word}.")
+            raise ValueError(f"File or folder not found: {word}.")
     if values.policy is None and len(paths) == 1:
         values.policy = paths[0]
         return [word for word in words if word not in paths]

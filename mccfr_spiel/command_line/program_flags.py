@@ -2,7 +2,7 @@
 
 Flags are absl flags. Importing this module defines them once for the process: the
 settings of a run (`experiments.setting_names.SETTINGS`) and the table PROGRAM. Other
-commands define their own flags from tables by `define`.
+commands define additional flags from tables by `define`.
 """
 
 import contextlib

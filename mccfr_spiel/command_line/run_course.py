@@ -184,7 +184,7 @@ def _show_rows(
         except OverdueError:
             return None  # an interrupted walk has not changed the learned state
         except LinearProgramError as error:
-            # Another solver may finish a program that HiGHS did not.
+            # Write the program for other solvers.
             path, game = folder / folders.PROGRAM, error.form.tree.game
             write_program(error.program, path, game.get_type().short_name)
             raise ValueError(f"{error} The program is in {path}.") from error

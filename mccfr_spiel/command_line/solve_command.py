@@ -43,9 +43,7 @@ def solve(signals: Signals) -> int:
     cluster = _cluster(import_given())
     resume, overwrite = FLAGS.resume, FLAGS.overwrite
     if resume and overwrite:
-        raise ValueError(
-            "--resume keeps results and --overwrite deletes them. Drop one of them."
-        )
+        raise ValueError("--resume and --overwrite exclude each other. Drop one.")
     given: Flags = {name: FLAGS[name].value for name in SETTINGS}
     folder = _folder_of(given)
     files = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + folders.PREVIOUS
@@ -152,11 +150,11 @@ def _recording(
         try:
             solver = load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
-            show("There is no checkpoint yet. Starting the run again.")
+            show("There is no checkpoint yet. Restarting the run.")
         except folders.DamagedError as error:
             raise ValueError(
-                f"{error} No intact checkpoint is left. Use --overwrite to start the "
-                "run again."
+                f"{error} All checkpoints are damaged. Use --overwrite to restart the "
+                "run."
             ) from error
     if solver is not None:
         kept, is_missing = read_rows(rows, settings, solver)
@@ -164,11 +162,11 @@ def _recording(
         if is_missing:
             warn(
                 f"{rows} lacks rows from before the checkpoint. The run continues "
-                "without them."
+                "without these rows."
             )
     else:
         solver = make_solver(settings, cluster=cluster)
-        # The new run is possible, so the files of an older run may be deleted now.
+        # The new run is possible, so delete the files of older runs.
         old = [folder / name for name in folders.ALL_FILES]
         for path in [*old, *folders.kept_policies(folder).values()]:
             path.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ def show(text: str) -> None:
 
     Errors are ignored, because a closed pipe or a full disk must not end the work.
     """
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout may be None
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout can be None
         tqdm.write(text)
         sys.stdout.flush()
 
@@ -100,10 +100,10 @@ class Signals:
         self.received = number
         if self._interrupts:
             signal.setitimer(signal.ITIMER_REAL, GRACE)
-        # If standard error is closed, descriptor 2 may belong to the file of rows.
+        # If standard error is closed, descriptor 2 can belong to the file of rows.
         if sys.__stderr__ is None:
             return
-        # Not print, because the signal may have interrupted another print.
+        # Not print, because the signal can interrupt a print.
         with contextlib.suppress(OSError):
             os.write(2, b"\nStopping after this iteration. Repeat to stop at once.\n")
 
@@ -111,10 +111,11 @@ class Signals:
 def guarded(command: Callable[[Signals], int]) -> int:
     """Runs a command and returns its exit code.
 
-    An error is printed as a message and gives 1. A signal gives 128 + its number.
+    An error is printed as a message and gives 1. A signal gives 128 + the number of the
+    signal.
     """
     signals = Signals()
-    with contextlib.suppress(AttributeError):  # standard output may be None
+    with contextlib.suppress(AttributeError):  # standard output can be None
         # Escape characters that the encoding lacks, as standard error does.
         sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore
     try:

@@ -1,8 +1,8 @@
 """Names and texts of methods: name or repr -> method -> name or repr.
 
 A *method* solves a game. It is an `Algorithm`, which `Solver` runs, or an
-`OfflineMethod`. Its name is a function of its value, so equal methods have equal names.
-Files store a method as its name in METHODS or as its repr.
+`OfflineMethod`. Equal methods have equal names.
+Files store the name in METHODS or the repr.
 """
 
 import dataclasses
@@ -67,7 +67,7 @@ def make_method(given: Mapping[str, Any]) -> Method:
     for name in parts.keys() - allowed:
         advice = f"Choose {_choices('algorithm', SCHEDULES)}, or drop it."
         raise ValueError(
-            f"{name}={parts[name]} is given, but {text} has no {name}. "
+            f"{name}={parts[name]} is given, but {text} does not support {name}. "
             f"{advice if name == 'horizon' else 'Drop it.'}"
         )
     if isinstance(method, OfflineMethod):
@@ -88,7 +88,7 @@ def _with_parts(base: Algorithm, parts: dict[str, Any]) -> Algorithm:
         if "averaging" in parts:
             raise ValueError(
                 f"averaging={parts['averaging']} and gamma={parts['gamma']} both set "
-                "the weights of the average. Drop one of them."
+                "the weights of the average. Drop one."
             )
         changes["averaging"] = polynomial(parts["gamma"])
     algorithm = base._replace(**changes)
@@ -123,8 +123,8 @@ def _check_has(part: Sampling | Minimizer, fields: Mapping[str, Any]) -> None:
         rules = [rule for rule, part in MINIMIZERS.items() if name in part._asdict()]
         setting = SETTING_OF_FIELD[name]
         raise ValueError(
-            f"{setting}={fields[name]} is given, but {part} has no {setting}. Choose "
-            f"{_choices('minimizer', rules)}, or drop it."
+            f"{setting}={fields[name]} is given, but {part} does not support "
+            f"{setting}. Choose {_choices('minimizer', rules)}, or drop it."
         )
 
 
@@ -186,13 +186,13 @@ def _read_own(
         options: the other fields of the part.
 
     Raises:
-        ValueError: there is no such function, or its source has changed.
+        ValueError: the function is missing, or the source has changed.
     """
     part = kind(**{kind.key: import_object(function)}, **options)
     if source and source != part.digest:
         raise ValueError(
             f"the source of {function} has changed since the file was written; undo "
-            "the change, or start a new run in another folder"
+            "the change, or start a new run in a different folder"
         )
     return part
 

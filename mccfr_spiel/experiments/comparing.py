@@ -131,7 +131,7 @@ def _refuse_labels(labels: Iterable[str], columns: Iterable[str]) -> None:
     """Raises ValueError if a metric has the label of another column."""
     for label in {*labels} & {*columns}:
         raise ValueError(
-            f"The table already has a column {label!r}. Give the metric another label."
+            f"The table already has a column {label!r}. Choose a different label."
         )
 
 
@@ -181,7 +181,7 @@ def _labelled_games(games: Games) -> dict[str, pyspiel.Game]:
     if not isinstance(games, Mapping):
         games = {str(game): game for game in games}
     if not games:
-        raise ValueError("games is empty. Give at least one game.")
+        raise ValueError("games is empty. Expected at least one game.")
     return {label: _checked_game(game) for label, game in games.items()}
 
 
@@ -209,7 +209,7 @@ def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
     if not isinstance(algorithms, Mapping):
         algorithms = {name_of(method): method for method in map(checked, algorithms)}
     if not algorithms:
-        raise ValueError("algorithms is empty. Give at least one algorithm.")
+        raise ValueError("algorithms is empty. Expected at least one.")
     return {str(label): checked(method) for label, method in algorithms.items()}
 
 
@@ -299,7 +299,7 @@ def _run_all(
     if failures:
         first, error = failures[0]
         hint = (
-            "Give a folder to keep the rows of the other runs."
+            "Pass a folder to keep the rows of the other runs."
             if folder is None
             else f"The rows of the other runs are in {folder}. Repeat the call to "
             "resume."

@@ -84,7 +84,7 @@ class Comparison(pd.DataFrame):
         for name in (x, y):
             if name not in self.columns:
                 raise ValueError(
-                    f"The table has no column {name!r}. Expected "
+                    f"Unknown column {name!r}. Expected "
                     f"{', '.join(map(str, self.columns))}."
                 )
         if band not in BANDS:
@@ -93,7 +93,7 @@ class Comparison(pd.DataFrame):
             if scale not in ("log", "linear", None):
                 raise ValueError(f"{name}={scale!r} must be log or linear.")
         if not len(self):
-            raise ValueError("The table has no rows to draw.")
+            raise ValueError("The table is empty.")
         curves = {
             str(game): {
                 str(algorithm): _line(rows, x, y, band)
@@ -111,7 +111,9 @@ class Comparison(pd.DataFrame):
 
         The index is (game, algorithm). The column `seeds` is the number of runs.
         """
-        rows = self.sort_values("due", kind="stable")  # users may have sorted the table
+        rows = self.sort_values(
+            "due", kind="stable"
+        )  # the user can have sorted the table
         ends = rows.groupby(["game", "algorithm", "seed"]).tail(1).sort_index()
         groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
         columns: dict[str, Any] = {"seeds": groups.size()}

@@ -80,7 +80,10 @@ def local(
         hidden = contextlib.nullcontext() if run_main else _hidden_main()
         with _pool(workers) as pool:
             futures = []
-            with contextlib.suppress(BrokenProcessPool), hidden:  # it may break early
+            with (
+                contextlib.suppress(BrokenProcessPool),
+                hidden,
+            ):  # the pool can break here
                 futures += [pool.submit(_run_pickled, task) for task in pickled]
             for future in concurrent.futures.as_completed(futures):
                 with contextlib.suppress(BrokenProcessPool):
@@ -149,7 +152,7 @@ def _hidden_main() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Makes a worker ignore Ctrl-C, which the parent handles, and exit with its
+    """Makes a worker ignore Ctrl-C, which the parent handles, and exit with the
     parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
@@ -170,7 +173,7 @@ def on_ray(
 ) -> Iterator[Outcome]:
     """Runs tasks on a Ray cluster (the extra `ray`), which retries lost tasks.
 
-    The machines need no shared folder: each expands its own trees and sends back rows.
+    The machines need no shared folder: each expands the trees and sends back rows.
 
     Args:
         tasks: the tasks.

@@ -76,7 +76,7 @@ def panels(rows: int, columns: int, style: str) -> tuple[Figure, Any]:
 
 
 class ShownFigure(Figure):
-    """A figure with a style of its own, which notebooks show without pyplot.
+    """A figure with a fixed style, which notebooks show without pyplot.
 
     matplotlib places ticks and embeds fonts while it draws, so the style must be active
     during drawing as well.
@@ -108,7 +108,7 @@ def add_legends(figure: Figure, grid: Sequence[Any]) -> None:
     """Adds legends outside the panels, where they hide no curve.
 
     If one panel has the curves of all panels, the figure gets one legend below it.
-    Otherwise each panel gets its own.
+    Otherwise each panel gets a legend.
     """
     entries = [_entries(axes) for axes in grid]
     longest = max(entries, key=len)

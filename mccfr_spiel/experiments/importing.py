@@ -39,7 +39,7 @@ def import_games(modules: Iterable[str]) -> list[str]:
                 f"--import={name}: {error}. Expected the name of a module that is "
                 "installed or in the working directory, or the path of a Python file."
             ) from error
-        except (Exception, SystemExit) as error:  # a module may raise anything
+        except (Exception, SystemExit) as error:  # a module can raise any exception
             traceback.print_exception(error)
             raise ValueError(
                 f"--import={name}: the module raised {type(error).__name__}: {error}"
@@ -56,20 +56,21 @@ def import_module(name: str) -> ModuleType:
     package.
 
     Raises:
-        ImportError: there is no such module or file, or another module has its name.
+        ImportError: there is no such module or file, or a different module has the
+        name.
     """
     path, folder = pathlib.Path(name).expanduser().absolute(), os.getcwd()
     is_file = name.endswith(".py")
     if is_file:
         if not path.is_file():
-            raise ImportError(f"there is no file {path}")
+            raise ImportError(f"file not found: {path}")
         name, folder = path.stem, str(path.parent)
     if folder not in sys.path:
         sys.path.append(folder)
     importlib.invalidate_caches()  # the file may be newer than the cached listing
     module = importlib.import_module(name)
     if is_file and pathlib.Path(module.__file__ or "").absolute() != path:
-        raise ImportError(f"another module is named {name!r}; rename the file")
+        raise ImportError(f"a different module is named {name!r}; rename the file")
     return module
 
 

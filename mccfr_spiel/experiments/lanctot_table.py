@@ -113,7 +113,7 @@ def measure_game(
 
 def _peak_bytes() -> int:
     """Peak memory of this process in bytes, mapped files included."""
-    import resource  # Windows has no such module
+    import resource  # not available on Windows
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -43,7 +43,7 @@ LABELS = {
     "nodes_touched": "nodes touched",
     "nash_conv": "NashConv",
 }
-"""Column -> label of its axis; other columns are labelled by their names."""
+"""Column -> label of the axis; other columns are labelled by name."""
 
 
 _BESIDE = {"last_nash_conv": ("current policy", "--"), "bound": ("bound", ":")}
@@ -58,7 +58,7 @@ class Line(NamedTuple):
             another axis do not show the line.
         up: heights; empty for a vertical line at the first entry of `across`.
         low, high: ends of a band around the line, or None.
-        beside: heights of thin lines in the same color, by their columns in _BESIDE.
+        beside: column in _BESIDE -> heights of a thin line in the same color.
         kind: lines of the same kind look alike in all panels; "" for the label.
     """
 
@@ -203,7 +203,7 @@ def convergence_figure(
         for name in ("nodes_touched", "nash_conv"):
             if name not in columns:
                 raise ValueError(
-                    f"{path} has no column {name!r}; it has {', '.join(columns)}."
+                    f"{path} lacks the column {name!r}, among {', '.join(columns)}."
                 )
         beside = {name: columns[name] for name in _BESIDE if name in columns}
         lines[label] = Line(columns, columns["nash_conv"], beside=beside)

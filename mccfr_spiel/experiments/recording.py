@@ -94,7 +94,7 @@ class Recording:
         with folders.naming(self._path):
             self._check_in_place()
             rest = memoryview(folders.csv_text(self._columns, [row]).encode())
-            while rest:  # a single write may accept only a part
+            while rest:  # a single write can be partial
                 rest = rest[self._file.write(rest) :]
         self._has_new_row = True
         before, self._progress = self._progress, row[self.settings.progress_column]
@@ -117,7 +117,7 @@ class Recording:
         """Flushes the rows to disk, then saves a checkpoint.
 
         A checkpoint must not be ahead of the rows. An unchanged solver is not saved
-        again, because its checkpoint would replace the previous one by a copy. Offline
+        again, because that would replace the previous checkpoint by a copy. Offline
         methods have no checkpoints.
         """
         self.sync()
@@ -141,7 +141,7 @@ class Recording:
         """Raises FileNotFoundError if the open file was deleted, for example with its
         folder. Further writes would succeed, but would be lost."""
         if not os.fstat(self._file.fileno()).st_nlink:
-            raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
+            raise FileNotFoundError(errno.ENOENT, "The file was deleted or replaced")
 
 
 # --- reading the rows of a run that is resumed ----------------------------------------
@@ -172,21 +172,21 @@ def read_rows(
         stored = [_row(line, metrics) for line in folders.read_table(path).rows]
     except (ValueError, KeyError) as error:
         raise folders.DamagedError(
-            f"{path} is damaged ({error}). Delete it to continue without the earlier "
-            "rows, or start the run again."
+            f"{path} is damaged ({error}). Delete the file to continue without earlier "
+            "rows, or restart the run."
         ) from error
     column, last = settings.progress_column, settings.last
     numbers = [row["iteration"] for row in stored]
     if any(after <= before for before, after in itertools.pairwise(numbers)):
         raise folders.DamagedError(
-            f"{path} is damaged: its iterations do not ascend. Delete it to continue "
-            "without the earlier rows, or start the run again."
+            f"{path} is damaged: iterations do not ascend. Delete the file to continue "
+            "without earlier rows, or restart the run."
         )
     done = [row for row in stored if row["iteration"] <= solver.num_iterations]
     if any(row[column] >= last for row in done[:-1]):  # only the last row ends a run
         raise ValueError(
             f"{path} has rows beyond the end of the run, which is now "
-            f"{last} {column.replace('_', ' ')}. Give a larger number."
+            f"{last} {column.replace('_', ' ')}. Increase the limit."
         )
     progress = getattr(solver, COUNTERS[column])
     dues = [*itertools.takewhile(lambda due: due <= progress, row_dues(settings))]

@@ -56,16 +56,17 @@ def open_folder(
         files = {path.name for path in folder.iterdir()} - {folders.LOCK}
         if files and not overwrite:
             raise ValueError(
-                f"{folder} is not empty, and has no run to resume. Choose another "
-                "output folder, or overwrite it (--overwrite)."
+                f"{folder} is not empty, but lacks a run to resume. Use --overwrite, "
+                "or a different output folder."
                 if resume
-                else f"{folder} is not empty. Choose another output folder, resume the "
-                "run in it (--resume), or overwrite it (--overwrite)."
+                else f"{folder} is not empty. Use --resume, --overwrite, or a "
+                "different "
+                "output folder."
             )
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ValueError(
-            f"{folder} is not writable: {error.strerror}. Choose another output folder."
+            f"{folder} is not writable: {error.strerror}. Use a different folder."
         ) from error
 
 
@@ -91,8 +92,8 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
         raise
     except ValueError as error:
         raise ValueError(
-            f"{error} To resume from the checkpoint, delete the file and give all "
-            "flags of the run again."
+            f"{error} To resume from the checkpoint, delete the file and repeat all "
+            "flags of the run."
         ) from error
     for name, value in given.items():
         if name in CHANGEABLE or value == stored[name]:

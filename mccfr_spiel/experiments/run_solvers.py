@@ -170,8 +170,9 @@ def load_solver(
     )
     if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):
         raise ValueError(
-            f"{checkpoint} belongs to another run: expected {settings.algorithm!r} and "
-            f"seed={settings.seed}, not {solver.algorithm!r} and seed={solver.seed}."
+            f"{checkpoint} belongs to a different run: expected {settings.algorithm!r} "
+            f"and seed={settings.seed}, not {solver.algorithm!r} and "
+            f"seed={solver.seed}."
         )
     by_iterations = settings.until_nodes_touched is None
     if by_iterations and solver.num_iterations > settings.iterations:

@@ -147,7 +147,7 @@ def _measures(solver: GameSolver, settings: Settings) -> dict[str, Metric]:
     """The measured columns that the settings ask for: name -> metric.
 
     The bound of `Solver` is `theory.nash_conv_bound`, with probability 0.95 for
-    sampling algorithms. First-order methods have a bound of their own.
+    sampling algorithms. First-order methods provide the bound themselves.
 
     Raises:
         ValueError: no theorem covers the algorithm.

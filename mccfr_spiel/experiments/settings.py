@@ -211,7 +211,7 @@ class Settings:
             if (target := getattr(self, name)) is not None and not is_exact:
                 yield (
                     f"{name}={target} needs NashConv, but evaluate={self.evaluate} "
-                    "does not compute NashConv. Drop one of them."
+                    "does not compute NashConv. Drop one."
                 )
         sampling = getattr(method, "sampling", EXTERNAL_SAMPLING.sampling)
         if self.store == "none" and is_exact and sampling.is_sampled:
@@ -241,7 +241,7 @@ class Settings:
             if self.abstraction is not None:
                 yield (
                     f"{own} keeps the game's own strings, but {given} replaces them. "
-                    "Drop one of them."
+                    "Drop one."
                 )
             given = own
         elif ":" not in str(self.abstraction):

@@ -98,7 +98,7 @@ def refuse_code(folder: pathlib.Path, flags: Flags, given: Flags) -> None:
             if pathlib.Path(module).resolve().is_relative_to(folder.resolve()):
                 raise CodeInFileError(
                     f"{name}={value!r} refers to code inside the results folder "
-                    f"{folder}, which is never loaded. Move the file to another folder."
+                    f"{folder}, which is never loaded. Move the file out of it."
                 )
 
 

@@ -1,4 +1,4 @@
-"""Sweeps: tables of settings, each of which is run into files of its own.
+"""Sweeps: tables of settings, each run into separate files.
 
 The folder of a sweep has `settings.json` (key -> settings) and a file `KEY.csv` with
 the rows of each finished run. Rerunning a sweep runs what is missing. Except for their
@@ -55,7 +55,7 @@ def keyed(runs: Iterable[tuple[str, str, Settings]]) -> dict[str, Settings]:
         if name in table:
             raise ValueError(
                 f"Two curves would share the files {name}.*: {label!r} of {title!r} "
-                "and another. Choose labels that differ in letters or digits."
+                "and an earlier curve. Choose labels that differ in letters or digits."
             )
         table[name] = settings
     return table
@@ -161,21 +161,22 @@ def is_finished(folder: pathlib.Path, name: str) -> bool:
 def _check_rows_have(
     metrics: Iterable[str], keys: Iterable[str], folder: pathlib.Path
 ) -> None:
-    """Raises ValueError if finished rows lack a metric, since their solver is gone."""
+    """Raises ValueError if finished rows lack a metric, because the solver no longer
+    exists."""
     for path in (folder / (name + FINISHED) for name in keys):
         columns = folders.read_table(path).columns
         for label in metrics:
             if columns and label not in columns:
                 raise ValueError(
-                    f"{path} was written without the metric {label!r}. Choose another "
-                    "output folder, or delete the rows."
+                    f"{path} lacks the metric {label!r}. Use a different output "
+                    "folder, or delete the rows."
                 )
 
 
 def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
     """Adds settings to the settings.json of a sweep.
 
-    Existing entries must describe the same run. They keep their wording.
+    Existing entries must describe the same run. Their text stays.
 
     Raises:
         ValueError: a setting has changed, or there are rows but no settings.json.
@@ -190,7 +191,7 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
     elif rows:
         raise ValueError(
             f"{path.parent} has rows ({rows[0]}), but no {path.name} with their "
-            "settings. Choose another output folder, or delete the rows."
+            "settings. Use a different output folder, or delete the rows."
         )
     for name, run in settings.items():
         if name not in table:
@@ -199,7 +200,7 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
         refuse_code(path.parent, table[name], flags_of(run))
         if settings_from(table[name], str(path)) != run:
             raise ValueError(
-                f"{path.parent} holds a sweep with other settings of {name}. Choose "
-                "another output folder, or delete the old one."
+                f"{path.parent} holds a sweep with other settings of {name}. Use a "
+                "different output folder, or delete the sweep."
             )
     folders.write_json(path, table)

@@ -1,4 +1,4 @@
-"""Tasks of a sweep: one run each, resumable, with files of its own.
+"""Tasks of a sweep: one run each, resumable, with separate files.
 
 While a task runs, its rows are in `KEY.csv.unfinished` and its solver in
 `KEY.checkpoint`. At the end the rows are renamed to `KEY.csv`. A task that is started
@@ -73,7 +73,7 @@ def run_task(task: SweepTask) -> Outcome:
         _run(task)
     except USER_ERRORS as error:
         return Outcome(task.key, message_of(error))
-    except Exception:  # a user's game may raise anything; other tasks must continue
+    except Exception:  # a game can raise any exception; other tasks must continue
         return Outcome(task.key, traceback.format_exc())
     return Outcome(task.key, None)
 
@@ -98,8 +98,8 @@ def _run(task: SweepTask) -> None:
             with contextlib.suppress(Exception):  # then the older checkpoint stays
                 recording.save()
             error.add_note(
-                f"It happened after {solver.num_iterations:,} iterations. The rows "
-                f"before it are in {unfinished.name}."
+                f"The run had completed {solver.num_iterations:,} iterations. Their "
+                f"rows are in {unfinished.name}."
             )
             raise
         recording.sync()

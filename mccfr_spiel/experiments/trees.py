@@ -46,7 +46,7 @@ def shared_tree(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with folders.held(folder, f"{name}.lock", seconds=-1):
         if path.exists():
-            with contextlib.suppress(CheckpointError):  # expand a damaged tree again
+            with contextlib.suppress(CheckpointError):  # replaced below
                 return load_tree(path, source, max_memory=max_memory)
         tree = expanded()
         try:
@@ -55,8 +55,8 @@ def shared_tree(
             save_tree(tree, path)
         except OSError as error:
             warnings.warn(
-                f"The tree of {game} cannot be saved in {path}: {error}. This process "
-                "keeps it in memory.",
+                f"The tree of {game} cannot be saved in {path}: {error}. The tree "
+                "stays in the memory of this process.",
                 stacklevel=2,
             )
             return tree

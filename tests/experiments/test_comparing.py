@@ -91,7 +91,7 @@ def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in files} == files
     assert more[more.seed < 2].equals(first)
     assert list(more.seed.unique()) == [0, 1, 2]
-    with pytest.raises(ValueError, match="without the metric 'last_iterate'"):
+    with pytest.raises(ValueError, match="lacks the metric 'last_iterate'"):
         compare("kuhn_poker", "external_sampling", metrics="last_iterate", **settings)
 
 

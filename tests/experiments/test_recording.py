@@ -275,7 +275,7 @@ def test_a_folder_has_one_run_at_a_time(finished, capsys):
     assert files_in(finished) == before
     assert solve(finished, "--resume") == 0
     assert solve(finished, "--resume", "--overwrite") == 1
-    assert "--resume keeps results and --overwrite" in capsys.readouterr().err
+    assert "--resume and --overwrite exclude each other" in capsys.readouterr().err
 
 
 # --- policies that a run keeps -----------------------------------------------

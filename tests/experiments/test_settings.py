@@ -144,7 +144,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
     ("flags", "words"),
     [
         ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling"),
-        ({"step_size": 1.0, "algorithm": "egt"}, "egt has no step_size"),
+        ({"step_size": 1.0, "algorithm": "egt"}, "egt does not support step_size"),
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
