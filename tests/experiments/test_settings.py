@@ -1,4 +1,4 @@
-"""Settings: what names mean, what is refused, and what is written down."""
+"""Settings: names, equality, refusals and files."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ from mccfr_spiel.experiments.settings_files import description, read_settings
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_named_algorithm_keeps_its_name(name):
+def test_named_algorithm_keeps_its_name(name):
     assert name_of(named_settings(algorithm=name).algorithm) == name
     assert Settings(algorithm=name) == named_settings(algorithm=name)
 
@@ -74,9 +74,7 @@ def test_a_named_algorithm_keeps_its_name(name):
     ],
     ids=str,
 )
-def test_names_make_an_algorithm_which_has_a_name_and_a_file(
-    flags, name, algorithm, tmp_path
-):
+def test_settings_survive_names_and_files(flags, name, algorithm, tmp_path):
     settings = named_settings(game="kuhn_poker", **flags)
     assert algorithm in (None, settings.algorithm)
     assert name in (None, name_of(settings.algorithm))
@@ -91,7 +89,7 @@ def test_names_make_an_algorithm_which_has_a_name_and_a_file(
         assert read_settings(path) == settings
 
 
-def test_two_algorithms_never_have_one_name_nor_one_text():
+def test_algorithms_have_unique_names_and_texts():
     names, texts = {}, {}
     for sampling, minimizer, averaging, alternating in itertools.product(
         SAMPLINGS.values(), MINIMIZERS.values(), AVERAGINGS.values(), (True, False)
@@ -117,7 +115,7 @@ def test_two_algorithms_never_have_one_name_nor_one_text():
         "polynomial(2)",
     ],
 )
-def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
+def test_text_without_algorithm_is_refused_unevaluated(text):
     with pytest.raises(ValueError, match=r"\w"):
         read_method(text)
 
@@ -125,7 +123,7 @@ def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
 # --- the table -------------------------------------------------------------------
 
 
-def test_settings_that_change_no_row_are_equal_and_others_are_not():
+def test_equality_ignores_settings_without_effect_on_rows():
     one = Settings("kuhn_poker", ms.CFR)
     more = {"threads": 5, "twin": False, "max_memory": "1GiB", "keep_policies": 2}
     assert one == one._replace(**more)
@@ -174,7 +172,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_before_the_work(flags, words):
+def test_impossible_settings_are_refused_early(flags, words):
     with pytest.raises(ValueError, match=words):
         check(named_settings(**({"game": "kuhn_poker"} | flags)))
 
@@ -190,7 +188,7 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
         ('{"settings": {"batch": 0.5}}', "batch=0.5 is not an integer"),
     ],
 )
-def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+def test_damaged_settings_file_is_refused(text, words, tmp_path):
     path = tmp_path / "settings.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=words) as caught:
