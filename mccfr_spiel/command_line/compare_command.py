@@ -35,7 +35,7 @@ COMPARE_FLAGS = (
         "as in outcome_sampling:epsilon=0.4:minimizer=ftrl.",
     ),
     Setting("seeds", int, 10, "Number of runs of each algorithm.", least=1),
-    Setting("nodes", float, 1e6, "Number of visited nodes per run."),
+    Setting("nodes", float, 1e6, "Number of nodes touched per run."),
     Setting(
         "iterations",
         int,
@@ -134,8 +134,8 @@ def algorithm_of(text: str, iterations: int | None) -> tuple[str, Method]:
 
     Args:
         text: an entry of --algorithms.
-        iterations: iterations per run, the default horizon; None if runs end by visited
-            nodes.
+        iterations: iterations per run, the default horizon; None if runs end by nodes
+            touched.
 
     Raises:
         ValueError: the algorithm or a flag is unknown.

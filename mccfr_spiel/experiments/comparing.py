@@ -81,7 +81,7 @@ def compare(
     Args:
         games, algorithms: load strings or registered games; algorithms or their names.
         seeds: runs of each algorithm on each game; one if it draws nothing.
-        nodes, iterations: length of a run: visited nodes, or iterations instead.
+        nodes, iterations: length of a run: nodes touched, or iterations instead.
         metrics: functions of the solver or names in `ms.metrics.METRICS`, by default
             NashConv. Named metrics need the whole tree.
         folder: folder of the rows, from which the same call resumes. By default none.

@@ -25,7 +25,7 @@ from mccfr_spiel.experiments.sweeps import key, keyed
 
 SUMMARY = "summary.csv"
 """The file of a summary. A row has the means over seeds, and the standard deviation of
-NashConv, of the first rows that reached `due` iterations (or visited nodes)."""
+NashConv, of the first rows that reached `due` iterations (or nodes touched)."""
 
 
 class Curve(NamedTuple):
@@ -50,7 +50,7 @@ class Panel(NamedTuple):
         title: title of the panel and part of the file names.
         curves: curves in the order of the legend.
         num_nodes: number of nodes of the game tree, which is the cost of one gradient
-            evaluation in visited nodes.
+            evaluation in nodes touched.
     """
 
     title: str

@@ -48,7 +48,7 @@ LANCTOT_2009 = {
         500_000_000,
     ),
 }
-"""Title -> (game, number of nodes, right edge of the panel in visited nodes)."""
+"""Title -> (game, number of nodes, right edge of the panel in nodes touched)."""
 
 _CURVES_OF_2009 = {
     "CFR": algorithms.CFR,

@@ -174,7 +174,7 @@ def convergence_figure(
     title: str = "",
     style: str = "paper",
 ) -> Figure:
-    """Draws NashConv over visited nodes on logarithmic axes, a line per result file.
+    """Draws NashConv over nodes touched on logarithmic axes, a line per result file.
 
     Bounds are dotted, and the current policy is dashed, if they were measured.
 

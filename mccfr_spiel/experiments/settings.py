@@ -56,9 +56,9 @@ class Settings:
     until_nodes_touched: int | None = option(
         int,
         None,
-        "Stop after the first iteration that brings the number of visited nodes to at "
-        "least this number. It replaces --iterations, and rows are spaced by visited "
-        "nodes.",
+        "Stop after the first iteration that brings the number of nodes touched to at "
+        "least this number. It replaces --iterations, and rows are spaced by nodes "
+        "touched.",
         least=1,
     )
     until_nash_conv: float | None = option(
@@ -77,7 +77,7 @@ class Settings:
     print_freq: int | None = option(
         int,
         None,
-        "Iterations between two rows, or visited nodes with --until_nodes_touched "
+        "Iterations between two rows, or nodes touched with --until_nodes_touched "
         "(default: logarithmic spacing).",
         least=1,
     )
@@ -91,7 +91,7 @@ class Settings:
     rows_from: int = option(
         int,
         1,
-        "First iteration (or number of visited nodes) with a row, without "
+        "First iteration (or number of nodes touched) with a row, without "
         "--print_freq.",
         least=1,
     )
@@ -100,18 +100,18 @@ class Settings:
         None,
         "Number of average policies to keep from 10 to 100 iterations, from 100 to "
         "1000, and so on, as policy_after_10.bin etc.; 1 keeps those after powers of "
-        "ten. They are the steps of the slider of mccfr-spiel explore. Default: only "
-        "the last policy.",
+        "ten (default: only the last policy). They are the steps of the slider of "
+        "mccfr-spiel explore.",
         least=1,
         compare=False,
     )
     evaluate: str = option(
         str,
         "exact",
-        "How the policy is evaluated. exact: NashConv in each row, for which the whole "
-        "game is expanded. sampled: at the end of the run, by playing, the values and "
-        "a lower bound on the gain of a best response (evaluation.json). none: not at "
-        "all.",
+        "How the policy is evaluated. exact: by NashConv in each row, which needs the "
+        "whole tree or the worlds of the game. sampled: by playing at the end of the "
+        "run, which estimates the values and a lower bound on the gain of a best "
+        "response (evaluation.json). none: not at all.",
         choices=EVALUATIONS,
     )
     evaluate_last: bool = option(
@@ -145,25 +145,24 @@ class Settings:
         bool,
         None,
         "Use the compiled twin of an OpenSpiel game. A twin expands the whole tree and "
-        "plays faster, with the same results. Default: use a twin where it exists and "
-        "saves time.",
+        "plays faster, with the same results (default: where it saves time).",
         compare=False,
     )
     store: str = option(
         str,
         "auto",
-        "Where a sampling algorithm keeps nodes. tree: it stores all visited nodes. "
-        "none: it stores no nodes and walks over compiled rules. auto: it stores nodes "
-        "if the whole tree fits in memory or the game has no compiled rules. "
-        "Full-width algorithms use the whole tree or worlds; with none they traverse "
-        "all histories by the rules.",
+        "Which nodes the solver stores. tree: the nodes that walks visit. none: no "
+        "nodes; sampling algorithms walk over compiled rules, and full-width "
+        "algorithms traverse all histories. worlds: no nodes; full-width algorithms "
+        "pass over the worlds that the game declares. auto: the whole tree if it fits "
+        "in memory, otherwise none or worlds where the game allows that.",
         choices=STORES,
     )
     allow_imperfect_recall: bool = option(
         bool,
         False,
         "Solve a game whose information-state strings forget earlier moves or "
-        "observations, such as abstracted hold'em. No convergence theorem applies and "
+        "observations, such as those of hold'em. No convergence theorem applies and "
         "NashConv cannot be computed, so --evaluate must be sampled or none.",
     )
     abstraction: str | None = option(
