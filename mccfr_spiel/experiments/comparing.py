@@ -222,7 +222,7 @@ def _length(
     offline = [m.name for m in methods.values() if isinstance(m, OfflineMethod)]
     if offline:
         raise ValueError(
-            f"Offline methods ({', '.join(offline)}) count iterations, not nodes. Give "
+            f"Offline methods ({', '.join(offline)}) count iterations, not nodes. Set "
             "the length of all runs in iterations, such as iterations=1000."
         )
     return {"until_nodes_touched": int(refusals.number(nodes, "nodes", 1, 2**62))}

@@ -102,7 +102,7 @@ def sweep(
     return chosen
 
 
-# --- the files of a sweep -> its summary ------------------------------------------
+# --- files of a sweep -> summary ------------------------------------------
 
 
 def summarize(experiment: Experiment, folder: pathlib.Path) -> pathlib.Path:
@@ -149,7 +149,7 @@ def _means(
         } | {name: "" if math.isnan(mean) else mean for name, mean in means.items()}
 
 
-# --- a summary -> its figures ---------------------------------------------------
+# --- summary -> figures ---------------------------------------------------
 
 
 def read_summary(path: pathlib.Path) -> dict[str, dict[str, list[dict[str, str]]]]:
@@ -225,7 +225,7 @@ def save_experiment(
         lines: dict[str, dict[str, Line]] = {}
         for title, curves in read_summary(summary).items():
             chosen = best_of_families(curves) if best_only else curves
-            # A family looks alike in all panels, whichever of its curves is the best.
+            # A family looks alike in all panels, whichever curve is the best.
             lines[title] = {
                 label: Line(**_line(rows), kind=rows[-1]["family"] if best_only else "")
                 for label, rows in chosen.items()

@@ -178,8 +178,8 @@ def load_solver(
     if by_iterations and solver.num_iterations > settings.iterations:
         raise ValueError(
             f"iterations={settings.iterations} is less than the "
-            f"{solver.num_iterations} iterations of {checkpoint}. Give at least as "
-            "many."
+            f"{solver.num_iterations} iterations of {checkpoint}. Increase "
+            "the limit."
         )
     tree, is_exact = solver.tree, settings.evaluate == "exact"
     if is_exact and isinstance(tree, GameTree) and not takes_worlds(new_tree(settings)):

@@ -348,7 +348,7 @@ def with_horizon(flags: Flags) -> Flags:
     if nodes is not None:
         raise ValueError(
             f"algorithm={name} with until_nodes_touched={nodes} needs a horizon: the "
-            "number of iterations over which the parameters change. Give a horizon, "
+            "number of iterations over which the parameters change. Set a horizon, "
             f"such as horizon=1000, or in Python ms.{name}(1000)."
         )
     iterations = flags.get("iterations") or FIELDS["iterations"].default

@@ -116,8 +116,8 @@ def _make_or_load(task: SweepTask) -> tuple[GameSolver, list[dict[str, Any]]]:
         limits = settings.max_memory, settings.twin
         tree = shared_tree(settings.game, task.trees, *limits)
     if settings.is_resumable:
-        # Without an intact checkpoint, or without the rows before it, the task starts
-        # again. The settings determine its rows, so they will be the same.
+        # If the checkpoint is damaged, or rows before the checkpoint are missing, the
+        # task restarts. Equal settings give equal rows.
         with contextlib.suppress(FileNotFoundError, folders.DamagedError):
             solver = load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
