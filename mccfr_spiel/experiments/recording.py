@@ -194,8 +194,9 @@ def read_rows(
     passed = 0
     # Matches rows with due numbers; `passed` counts the due numbers covered so far. By
     # nodes touched, a row covers all due numbers since the row before, and the largest
-    # becomes the `due` of the row. By iterations, a row counts only at exactly a due number. A row
-    # that is no longer due, such as the last row of a shorter run, is dropped.
+    # becomes the `due` of the row. By iterations, a row counts only at exactly a due
+    # number. A row that is no longer due, such as the last row of a shorter run, is
+    # dropped.
     for row in done:
         covered = bisect.bisect_right(dues, row[column])
         is_due = covered > passed
