@@ -31,7 +31,7 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.teams import FINISHED, HELPED, new_desk
+from mccfr_spiel.kernels.tickets import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",
@@ -84,7 +84,7 @@ flags.DEFINE_integer("seed", 0, "Seed of the random runs.", lower_bound=0)
 def cut_everything() -> None:
     """Lets threads share all passes and batches, and cuts trees into small pieces."""
     small: dict[str, dict[str, Any]] = {
-        "tree.whole": {
+        "arenas.tree.cutting": {
             "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,
@@ -96,7 +96,7 @@ def cut_everything() -> None:
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
         },
-        "kernels.apply": {"NODES_OF_GROUP": (1, 2**18)},
+        "kernels.batches": {"NODES_OF_GROUP": (1, 2**18)},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")

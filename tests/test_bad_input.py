@@ -9,7 +9,12 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import CheckpointError, Contents
+from mccfr_spiel.common.checkpoint import (
+    Contents,
+)
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+)
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards=9,imp_info=True,"

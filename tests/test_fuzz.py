@@ -23,9 +23,13 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+)
+from mccfr_spiel.common.limits import (
+    TreeFullError,
+)
 from mccfr_spiel.experiments import read_settings
 from mccfr_spiel.experiments.run_solvers import check
 from mccfr_spiel.experiments.setting_names import DEFAULT, SETTINGS

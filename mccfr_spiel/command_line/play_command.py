@@ -13,7 +13,8 @@ from absl import flags
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS
-from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.phrases import said_at
 from mccfr_spiel.command_line.program_flags import import_given
 from mccfr_spiel.command_line.terminal import show
 from mccfr_spiel.common import refusals

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.command_line.run_results import draw, evaluate, load_plotting
 from mccfr_spiel.command_line.terminal import (
     OverdueError,
@@ -25,7 +25,7 @@ from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.errors import USER_ERRORS, message_of
 from mccfr_spiel.experiments.recording import Recording
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.kernels.jit import seconds_compiled
+from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.solving.reading import write_policy

@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.choosing import Game
 from mccfr_spiel.arenas.evaluating import full_pass, read_policy
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.choosing import Game
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact

@@ -29,12 +29,22 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.declarations import check_length
+from mccfr_spiel.arenas.infosets.identity import same_game, same_name
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
 from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
-from mccfr_spiel.arenas.rules.kernel import row_hash
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.game_description import SPARE
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_returns,
+    no_such_player,
+    returns_of,
+    tell_history,
+)
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import pack_strings
@@ -125,21 +135,21 @@ def sampled_returns(
             `twin` is True and the game has none.
         GameError: returns are not as the game declares.
     """
-    loaded = loading.load_game(game)
+    loaded = load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    declared, each = description.declared_by(loaded), [one.policy for one in asked]
+    declared, each = declared_by(loaded), [one.policy for one in asked]
     returns = returns_by_rules(loaded, each, plays, seed, twin)
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
-            description.check_returns(declared, row)
-    except description.GameError:  # below it is told with its history
+            check_returns(declared, row)
+    except GameError:  # below it is told with its history
         returns = None
     if returns is None:
         if any(one.needs_turns() for one in asked):
-            loaded = loading.turn_based(loaded)
+            loaded = turn_based(loaded)
         generator = np.random.Generator(np.random.PCG64(seed))
         act = functools.partial(_draw_moves, asked, generator)
         how = declared, ChanceMoves(), generator, act
@@ -193,7 +203,7 @@ class ChanceMoves:
 
 def _play(
     game: pyspiel.Game,
-    declared: description.Declared,
+    declared: Declared,
     chance: ChanceMoves,
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
@@ -210,17 +220,17 @@ def _play(
     is_sequential = game.get_type().dynamics != simultaneous
     try:
         while not state.is_terminal():
-            loading.check_length(game, state.move_number())
+            check_length(game, state.move_number())
             if state.is_chance_node():
                 state.apply_action(chance.draw(state, generator.random()))
             elif is_sequential and state.current_player() < 0:
-                raise description.no_such_player(declared, state.current_player())
+                raise no_such_player(declared, state.current_player())
             else:
                 act(state)
-        returns = description.returns_of(state)
-        description.check_returns(declared, returns)
+        returns = returns_of(state)
+        check_returns(declared, returns)
     except Exception as error:
-        description.tell_history(error, state)
+        tell_history(error, state)
         raise
     return returns
 
@@ -285,7 +295,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     tree = policy.tree
     if isinstance(tree, Names) or tree.abstraction is not None:
         return None
-    if not (tree.source is game or loading.same_game(tree.source, game)):
+    if not (tree.source is game or same_game(tree.source, game)):
         return None
     hashes = hashes_of(tree, policy.num_infosets)
     if hashes is None:
@@ -300,7 +310,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
 def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
     """`[count]` the hashes by which plays find the first infosets of a tree; None if
     there are none: the game has no twin, or the tree does not use the game's rules."""
-    if description.rules_of(tree.game) is not None:
+    if rules_of(tree.game) is not None:
         uses_rules = getattr(tree, "rules", None) is not None
         return tree.infosets["place"][:count] if uses_rules else None
     if known_twin(tree.game) is None:
@@ -349,7 +359,7 @@ def returns_by_rules(
         return None
     store = RuleStore(rules, Budget(_NO_LIMIT))
     path, tree = store.new_path(), store.tree_of_node()
-    results = np.zeros((plays + description.SPARE, len(policies)))[:plays]
+    results = np.zeros((plays + SPARE, len(policies)))[:plays]
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
@@ -364,7 +374,7 @@ def returns_by_rules(
 
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
-) -> description.BoundRules | None:
+) -> BoundRules | None:
     """The rules of the game that a player faces while the others follow policies.
 
     Args:
@@ -438,13 +448,13 @@ def duplicate_returns(
         ValueError: an argument is out of range; the game has not two players; a policy
             is of another game, or is none.
     """
-    source = loading.load_game(game)
+    source = load_game(game)
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
     _check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
-    loaded = loading.turn_based(source)
+    loaded = turn_based(source)
     bots = [bots_of(one, source, seed) for one in (first, second)]
-    declared = description.declared_by(loaded)
+    declared = declared_by(loaded)
     means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
         for seat in range(2):
@@ -489,7 +499,7 @@ def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
             known = "uniform, call and raise"
             raise ValueError(f"{str(given)!r} is no file, and none of {known}.")
     its_game = given.game if isinstance(given, SequencePolicy) else game
-    if not loading.same_name(*map(loading.turn_based, (its_game, game))):
+    if not same_name(*map(turn_based, (its_game, game))):
         raise ValueError(
             f"The policy is for {brief(its_game)}, not for {brief(game)}, which is "
             "played."

@@ -28,7 +28,8 @@ from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.rule_arena import RuleArena
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin
 from mccfr_spiel.common import refusals

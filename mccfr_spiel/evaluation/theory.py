@@ -17,7 +17,7 @@ import pyspiel
 from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.whole import depth_of
+from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum

@@ -1,12 +1,20 @@
 """The names of an algorithm's parts, and the settings that replace parts."""
 
-from mccfr_spiel.algorithms import RULES, Averaging, Minimizer, Sampling, full, parts
+from mccfr_spiel.algorithms import (
+    RULES,
+    Averaging,
+    Minimizer,
+    Sampling,
+    averages,
+    full,
+    samplings,
+)
 from mccfr_spiel.experiments.setting_tables import Setting, table_of
 from mccfr_spiel.offline import linear_program
 
 SAMPLINGS = {
     name.lower(): part
-    for name, part in vars(parts).items()
+    for name, part in vars(samplings).items()
     if isinstance(part, Sampling)
 }
 SAMPLINGS["pruned"] = full(prune=True)
@@ -22,7 +30,7 @@ MINIMIZERS: dict[str, Minimizer] = {
 
 AVERAGINGS = {
     name.lower(): part
-    for name, part in vars(parts).items()
+    for name, part in vars(averages).items()
     if isinstance(part, Averaging)
 }
 """Averages by name."""

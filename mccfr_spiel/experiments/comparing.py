@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
-from mccfr_spiel.arenas.infosets.loading import content_print, load_game, module_of
+from mccfr_spiel.arenas.infosets.identity import content_print, module_of
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
-from mccfr_spiel.arenas.choosing import STORES
+from mccfr_spiel.arenas.request import STORES
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string

@@ -12,7 +12,9 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree, save_tree
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.arrays import MAX_INDEX
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+)
 from mccfr_spiel.common.limits import MaxMemory
 
 

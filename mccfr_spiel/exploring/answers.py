@@ -21,7 +21,8 @@ import pyspiel
 
 from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.hand_arena import HandNames
-from mccfr_spiel.arenas.infosets.loading import pot_of, said_info_state
+from mccfr_spiel.arenas.infosets.declarations import pot_of
+from mccfr_spiel.arenas.infosets.phrases import said_info_state
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief

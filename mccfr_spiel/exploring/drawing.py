@@ -18,7 +18,8 @@ import pyspiel
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.arenas.evaluating import complete_table
-from mccfr_spiel.arenas.infosets.loading import check_length, said_at, said_info_state
+from mccfr_spiel.arenas.infosets.declarations import check_length
+from mccfr_spiel.arenas.infosets.phrases import said_at, said_info_state
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree

@@ -34,7 +34,8 @@ from mccfr_spiel.arenas.evaluating import (
 )
 from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.hand_arena import HandArena
-from mccfr_spiel.arenas.infosets.loading import load_game, same_name, turn_based
+from mccfr_spiel.arenas.infosets.identity import same_name
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree

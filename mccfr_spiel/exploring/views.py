@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.action_names import names_anywhere, names_at
+from mccfr_spiel.arenas.infosets.phrases import card_in, said, said_at, said_info_state
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.whole import TooManyError, levels
+from mccfr_spiel.arenas.tree.levels import TooManyError, levels
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.exploring.subjects import Candidate, Numbers, part_at
 from mccfr_spiel.poker.cards import HAND_NAMES
@@ -46,7 +47,7 @@ _MOST_TEXT = 20_000
 def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
     """All moves at a state as people say them, or their numbers."""
     try:
-        return loading.said_at(state, int(state.current_player()), moves)
+        return said_at(state, int(state.current_player()), moves)
     except Exception:  # games raise what they like
         return [*map(str, moves)]
 
@@ -179,7 +180,7 @@ def known_to(state: pyspiel.State, player: int) -> str:
 
 def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
     """An information state, as OpenSpiel has it and as people say it."""
-    words = loading.said_info_state(game, player, info_state)
+    words = said_info_state(game, player, info_state)
     return {"player": player, "info_state": info_state, "words": words}
 
 
@@ -188,7 +189,7 @@ def words_known_to(state: pyspiel.State, player: int) -> str:
     game, known = state.get_game(), known_to(state, player)
     if not known and game.get_type().provides_observation_string:
         known = state.observation_string(player)
-    return loading.said_info_state(game, player, known)
+    return said_info_state(game, player, known)
 
 
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
@@ -358,7 +359,7 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
         string, player = tree.info_state(at), int(tree.infosets[at]["player"])
-        words = loading.said_info_state(tree.game, player, string)
+        words = said_info_state(tree.game, player, string)
         if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
@@ -407,12 +408,12 @@ def row_of(
     often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = loading.names_anywhere(tree.game, player, legal)
+    names = names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         with contextlib.suppress(TooManyError):
             names = names_of(histories_of(tree, infoset, policy, 1)[0][0][2], legal)
     else:
-        names = loading.said(tree.game, player, names)
+        names = said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {
@@ -607,8 +608,8 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
         for _ in range(at):
             state.apply_action(state.legal_actions()[way])
         moves = state.legal_actions()
-        for move, name in zip(moves, loading.names_at(state, -1, moves), strict=True):
-            found[move] = loading.card_in(game, name)
+        for move, name in zip(moves, names_at(state, -1, moves), strict=True):
+            found[move] = card_in(game, name)
     return dict(sorted(found.items()))
 
 

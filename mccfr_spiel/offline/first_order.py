@@ -32,8 +32,9 @@ import pyspiel
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
+from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.jit import jit, working_clock
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.offline.sequence_forms import (
     Csr,
     SequenceForm,

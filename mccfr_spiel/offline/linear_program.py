@@ -26,7 +26,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.kernels.jit import working_clock
+from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.offline.sequence_forms import (
     Csr,
     Factorization,

@@ -22,7 +22,7 @@ from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.evaluation import pass_up
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.kernels.plans import fill_plan
 
 DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""

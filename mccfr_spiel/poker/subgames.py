@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.hand_arena import Cost as Cost
-from mccfr_spiel.arenas.hand_arena import cost as cost
+from mccfr_spiel.arenas.hand_cost import Cost as Cost
+from mccfr_spiel.arenas.hand_cost import cost as cost
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 from mccfr_spiel.common import refusals

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import (
-    has_name,
-    load_game,
-    saved_game,
-    turn_based,
-)
+from mccfr_spiel.arenas.infosets.identity import has_name
+from mccfr_spiel.arenas.infosets.loading import load_game, saved_game, turn_based
 from mccfr_spiel.arenas.infosets.names import TextNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
-from mccfr_spiel.common.checkpoint import Contents, DamagedError
+from mccfr_spiel.common.checkpoint import (
+    Contents,
+)
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import (
+    DamagedError,
+)
 
 _ARRAYS = {
     "infosets": INFOSET,

@@ -25,8 +25,14 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import checkpoint, refusals
-from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
+from mccfr_spiel.common.checkpoint import (
+    pack_strings,
+    unpack_strings,
+)
 from mccfr_spiel.common.display import counted, line, never_raises
+from mccfr_spiel.common.folders import (
+    DamagedError,
+)
 from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action

@@ -13,10 +13,11 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
-from mccfr_spiel.arenas.infosets.loading import names_anywhere, said, said_info_state
+from mccfr_spiel.arenas.infosets.action_names import names_anywhere
 from mccfr_spiel.arenas.infosets.names import shared_by
+from mccfr_spiel.arenas.infosets.phrases import said, said_info_state
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.rules.description import rules_of
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.display import (
     brief,

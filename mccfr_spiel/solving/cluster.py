@@ -28,7 +28,7 @@ from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.sharing import SharedWalks, is_between_updates, pace_of
-from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
+from mccfr_spiel.arenas.tree.cutting import NUM_BLOCKS_OF_BATCH
 from mccfr_spiel.arenas.tree_arenas import TreeWalks
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import sequences_at, spans

@@ -13,21 +13,19 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
-from mccfr_spiel.arenas.choosing import Game, choose_arena
-from mccfr_spiel.arenas.infosets.loading import (
-    has_name,
-    load_game,
-    saved_game,
-    saved_print,
-    told_by_string,
-)
+from mccfr_spiel.arenas.choosing import choose_arena
+from mccfr_spiel.arenas.infosets.identity import has_name, saved_print, told_by_string
+from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION, WALKS, needs_all_infosets
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import (
+    CheckpointError,
+)
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState
 

@@ -7,12 +7,18 @@ import pathlib
 
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import has_name, load_game
+from mccfr_spiel.arenas.infosets.identity import has_name
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
+from mccfr_spiel.common.folders import (
+    BINARY_POLICY,
+    CHECKPOINT,
+    POLICY,
+    DamagedError,
+    write_json,
+)
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import from_contents, from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json

@@ -22,17 +22,19 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.arenas.choosing import Game, Limits, choose_arena
+from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.infosets.lock import reads, runs, steps
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.request import Game, Limits
+from mccfr_spiel.arenas.tree.cutting import checked_threads
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
-from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import normalize, settle_average
-from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
+from mccfr_spiel.kernels.compile_time import working_clock
+from mccfr_spiel.kernels.jit import IS_COMPILED
+from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT

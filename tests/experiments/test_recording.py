@@ -17,8 +17,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line import run_course
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import kept_policies, read_table
+from mccfr_spiel.common.folders import DamagedError, kept_policies, read_table
 from mccfr_spiel.experiments import Settings, recording, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.recording import Recording

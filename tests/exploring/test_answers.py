@@ -18,13 +18,15 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import subjects
 from mccfr_spiel.exploring.answers import restricted_solver, with_row
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import seen_moves
+from mccfr_spiel.policies.names import (
+    uniform_vector,
+)
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL

@@ -4,11 +4,13 @@ from collections import Counter
 
 import pytest
 
-from mccfr_spiel.poker.subgames import (
+from mccfr_spiel.arenas.worlds.public_tree import (
     DEAL,
     DECISION,
     FOLD,
     SHOWDOWN,
+)
+from mccfr_spiel.poker.subgames import (
     Betting,
     betting_tree,
     read_sizes,

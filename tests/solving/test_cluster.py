@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.solving import cluster as batches
 from mccfr_spiel.solving.cluster import Ray
 from tests.small_games import uneven_deal
@@ -36,8 +36,8 @@ SPLIT = {
 def split_small_batches(monkeypatch):
     """Has clusters split batches of every size, over blocks of a few infosets."""
     monkeypatch.setattr(batches, "LEAST_NODES", 1)
-    monkeypatch.setattr(whole, "LEAST_BLOCK_OF_BATCH", 24)
-    monkeypatch.setattr(whole, "NUM_BLOCKS_OF_BATCH", 12)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(cutting, "NUM_BLOCKS_OF_BATCH", 12)
 
 
 def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
@@ -161,7 +161,7 @@ def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
 
 
 def test_a_game_that_no_string_makes_is_refused_in_words():
-    with pytest.raises(ValueError, match="makes the game from its string, which for"):
+    with pytest.raises(ValueError, match="loads the game from its string, but"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 

@@ -6,13 +6,9 @@ without an error. The returns of the uniform policy reveal it: they must add up.
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
-    CHANCE,
-    SPARE,
-    TERMINAL,
-    BoundRules,
-    GameError,
-)
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game_description import CHANCE, SPARE, TERMINAL
 from mccfr_spiel.arenas.worlds.passes import (
     Hands,
     Leaves,
@@ -23,7 +19,7 @@ from mccfr_spiel.arenas.worlds.passes import (
 )
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.kernels.plans import fill_plan
 
 _TOLERANCE = 1e-9
 """Largest accepted error of a sum of returns, relative to the largest payoff."""

@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     SPARE,
     TERMINAL,
     WORLD_SIGNATURES,
-    BoundRules,
-    GameError,
 )
-from mccfr_spiel.arenas.rules.kernel import MOST_USED, RowTable, larger_table
-from mccfr_spiel.arenas.rules.store import RuleStore, resize
+from mccfr_spiel.arenas.rules.row_table import MOST_USED, RowTable, larger_table
+from mccfr_spiel.arenas.rules.rule_store import RuleStore, resize
 from mccfr_spiel.arenas.worlds import checking, places, search
 from mccfr_spiel.arenas.worlds.histories import (
     VISITED,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.worlds.checking import check_probabilities
 from mccfr_spiel.arenas.worlds.passes import CARD, PLACE, Hands
 from mccfr_spiel.arenas.worlds.public_tree import (
@@ -19,8 +19,8 @@ from mccfr_spiel.arenas.worlds.public_tree import (
 )
 from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
 
 HANDS = "the infosets of hands"
 """Under this name a budget holds them."""

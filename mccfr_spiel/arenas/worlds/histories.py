@@ -16,9 +16,21 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.description import GameError
-from mccfr_spiel.arenas.rules.kernel import INFOSETS, callable_rules, find_key
-from mccfr_spiel.arenas.rules.store import RuleStore, resize
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.row_table import find_key
+from mccfr_spiel.arenas.rules.rule_calls import callable_rules
+from mccfr_spiel.arenas.rules.rule_infosets import has_room_for, write_key
+from mccfr_spiel.arenas.rules.rule_records import (
+    BROKEN,
+    INFOSETS,
+    NUM_MOVES,
+    WHO,
+    GameArrays,
+    Known,
+    Path,
+    nodes_of,
+)
+from mccfr_spiel.arenas.rules.rule_store import RuleStore, resize
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, reserve
 from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import Budget
@@ -108,9 +120,9 @@ class Scene(NamedTuple):
 
     rules: Any
     tree: TreeArrays
-    game: played.Game
-    known: played.Known
-    path: played.Path
+    game: GameArrays
+    known: Known
+    path: Path
     walk: Any
     listed: Any
     kept: Any
@@ -118,9 +130,7 @@ class Scene(NamedTuple):
 
 def layout_of(walk: type, listed: type, *kept: type) -> Layout:
     """What the frame of a walk holds."""
-    return Layout(
-        TreeArrays, played.Game, played.Known, played.Path, walk, listed, *kept
-    )
+    return Layout(TreeArrays, GameArrays, Known, Path, walk, listed, *kept)
 
 
 def make_follow(
@@ -143,15 +153,15 @@ def make_follow(
         A function of a frame, what `callable_rules` gives, and how many nodes or worlds
         there may be before the walk is `OUT_OF_TIME`. It returns that, DONE, GROW if
         there must be more room first, another status of this file, or BROKEN + one of
-        rules/kernel.py.
+        rules/rule_faults.py.
     """
     views = layout.viewer()
     walk_kind, listed_kind, kept_kind = *layout.kinds[4:6], layout.kinds[-1]
 
     @jit(nogil=True, views_only=True)
     def follow(frame, rules, most):
-        tree, game = views(frame, TreeArrays), views(frame, played.Game)
-        known, path = views(frame, played.Known), views(frame, played.Path)
+        tree, game = views(frame, TreeArrays), views(frame, GameArrays)
+        known, path = views(frame, Known), views(frame, Path)
         walk, listed = views(frame, walk_kind), views(frame, listed_kind)
         kept = views(frame, kept_kind)
         scene = Scene(rules, tree, game, known, path, walk, listed, kept)
@@ -214,7 +224,7 @@ def has_room(scene):
     known, entries = scene.known, scene.walk.at[ROOM]
     sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
     infosets = scene.tree.infosets
-    fits = played.has_room_for(infosets, known, entries, sequences, values)
+    fits = has_room_for(infosets, known, entries, sequences, values)
     return fits and not 0 < len(scene.walk.noted) <= known.counts[INFOSETS] + entries
 
 
@@ -225,12 +235,12 @@ def meet(scene, player):
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
     room = np.int64(1) << 40
-    nodes = played.nodes_of(scene.tree, scene.game, known, path, scene.rules)
+    nodes = nodes_of(scene.tree, scene.game, known, path, scene.rules)
     status, moves = played.arrive(nodes, 0, player, room)
     infoset = moves.infoset
     if status == DONE and infoset == before and len(noted) > 0:
-        noted[infoset, 0] = path.position[played.NUM_MOVES]
-        for k in range(path.position[played.NUM_MOVES]):
+        noted[infoset, 0] = path.position[NUM_MOVES]
+        for k in range(path.position[NUM_MOVES]):
             noted[infoset, 1 + k] = path.history[k]
     return status, moves.count, infoset
 
@@ -261,7 +271,7 @@ def replay(scene, first, second, owners):
         return False
     for k in range(len(path.state)):
         path.state[k] = scene.walk.start[k]
-    path.position[played.NUM_MOVES] = 0
+    path.position[NUM_MOVES] = 0
     of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
     while of_first < len(first) or of_second < len(second):
         acting = played.who_acts(rules, game, path)
@@ -333,7 +343,7 @@ def _enter(scene, level):
         above = level - 1
         child = walk.next_edge[above] - 1
         node, chance = played.stacked(above) + 1 + child, walk.chance[above]
-        if path.branches[above, played.WHO] == CHANCE_NODE:
+        if path.branches[above, WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
     played.go_to(rules, game, path, node)
     walk.chance[level] = chance
@@ -352,7 +362,7 @@ def _enter(scene, level):
                 walk.probs[level, k] = scene.tree.chance_probs[k]
     else:
         known, key = scene.known, path.key  # all infosets have been found
-        length, hashed = played.key_of(rules, game, path, known, acting)
+        length, hashed = write_key(rules, game, path, known, acting)
         infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:
@@ -525,8 +535,8 @@ class SlicedPass:
         """
         while (status := self.follow()) == GROW:
             self.make_room()
-        if status >= played.BROKEN:
-            self.store.raise_broken(status - played.BROKEN, self.path)
+        if status >= BROKEN:
+            self.store.raise_broken(status - BROKEN, self.path)
         if status in (MANY_ENTRIES, MANY_ANSWERS):
             raise NoRoomError("entries" if status == MANY_ENTRIES else "answers")
         if status == NOT_SHARED:

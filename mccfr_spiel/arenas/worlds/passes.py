@@ -28,7 +28,7 @@ from mccfr_spiel.kernels.tables import (
     Task,
     tree_in,
 )
-from mccfr_spiel.kernels.teams import share
+from mccfr_spiel.kernels.tickets import share
 
 MOST_ACTIONS = 62
 """The actions of a world are a set of bits."""

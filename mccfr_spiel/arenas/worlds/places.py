@@ -21,9 +21,16 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.kernel import HEARD, POSITION_KEY, call
 from mccfr_spiel.arenas.rules.played import end_game, who_acts
+from mccfr_spiel.arenas.rules.row_table import (
+    MOST_USED,
+    ROW,
+    SLOT,
+    find_key,
+    number_row,
+    row_hash,
+)
+from mccfr_spiel.arenas.rules.rule_calls import HEARD, POSITION_KEY, call
 from mccfr_spiel.arenas.worlds import histories
 from mccfr_spiel.arenas.worlds.histories import (
     END,
@@ -67,8 +74,8 @@ class Places(NamedTuple):
     edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]")]
-    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[P + 1]")]
-    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[P + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
     @property
@@ -216,10 +223,8 @@ def _number_place(scene, length):
     """The place where the path is, whose key is in the buffer; returns a status and its
     number."""
     kept, key, counts = scene.kept, scene.walk.key, scene.kept.counts
-    new, hashed = counts[NUM_PLACES], kernel.row_hash(key, length)
-    number = kernel.number_row(
-        kept.values, kept.rows, kept.table, new, hashed, key, length
-    )
+    new, hashed = counts[NUM_PLACES], row_hash(key, length)
+    number = number_row(kept.values, kept.rows, kept.table, new, hashed, key, length)
     status = np.int64(DONE)
     if number == new:
         counts[NUM_PLACES] = new + 1
@@ -252,8 +257,8 @@ def _look_along(scene, level, place, sequence, bit):
     # so that the other has heard nothing.
     key, last = scene.walk.key, length - 2 + player
     heard, key[last] = key[last], kept.places[place, LAST_HEARD]
-    hashed = kernel.row_hash(key, length)
-    found = kernel.find_key(kept.values, kept.rows, kept.table, hashed, key, length)
+    hashed = row_hash(key, length)
+    found = find_key(kept.values, kept.rows, kept.table, hashed, key, length)
     key[last] = heard
     if found == place:
         if kept.places[place, PRIVATE] and kept.places[place, TRIED] != heard:
@@ -281,7 +286,7 @@ def _has_room(scene):
         return True  # nothing is found any more
     kept = scene.kept
     places = kept.counts[NUM_PLACES] + scene.game.stops[0]
-    has_places = places < min(kernel.MOST_USED * len(kept.table), len(kept.places))
+    has_places = places < min(MOST_USED * len(kept.table), len(kept.places))
     return has_places and histories.has_room(scene)
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MemoryBudgetError

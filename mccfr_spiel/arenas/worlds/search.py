@@ -19,14 +19,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel, played
-from mccfr_spiel.arenas.rules.kernel import (
+from mccfr_spiel.arenas.rules import played
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_calls import (
     CLASS_RETURNS,
     LEAF_CLASS,
     RETURNS,
     WORLD_KEY,
     call,
 )
+from mccfr_spiel.arenas.rules.rule_infosets import write_key
+from mccfr_spiel.arenas.rules.rule_records import BROKEN, nodes_of
 from mccfr_spiel.arenas.worlds import histories
 from mccfr_spiel.arenas.worlds.histories import MANY_ENTRIES, NOT_SHARED, ROOM, num_bits
 from mccfr_spiel.arenas.worlds.passes import MOST_CLASSES, Leaves
@@ -173,7 +176,7 @@ def _world_at(scene):
     """The world where the path is."""
     key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
-    return np.int64(kernel.row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
+    return np.int64(row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
 
 
 # --- deals ----------------------------------------------------------------------------
@@ -186,7 +189,7 @@ def _mark(scene, level, player, entry, action, who):
     rules, game, path = scene.rules, scene.game, scene.path
     _stand(scene, level, player, entry, 0)
     played.move_on(rules, game, path, action)
-    return np.int64(played.key_of(rules, game, path, scene.known, who)[1])
+    return np.int64(write_key(rules, game, path, scene.known, who)[1])
 
 
 @inlined
@@ -198,8 +201,8 @@ def _stand_at_deal(scene, level, player, entry):
         return NOT_SHARED, np.int64(0)
     count = played.list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
-        return played.BROKEN - 1 - count, np.int64(0)
-    nodes = played.nodes_of(scene.tree, game, scene.known, path, rules)
+        return BROKEN - 1 - count, np.int64(0)
+    nodes = nodes_of(scene.tree, game, scene.known, path, rules)
     return played.list_outcomes(nodes, count), count
 
 

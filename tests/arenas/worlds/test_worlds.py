@@ -22,7 +22,9 @@ from mccfr_spiel.arenas.worlds.passes import Leaves
 from mccfr_spiel.arenas.worlds.places import Places
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
-from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.policies.names import (
+    uniform_vector,
+)
 from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (

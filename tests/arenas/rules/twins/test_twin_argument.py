@@ -1,4 +1,4 @@
-"""The argument `twin` does what it says, wherever it is taken."""
+"""The argument `twin` of each public function decides whether the twin is used."""
 
 import pickle
 
@@ -74,7 +74,7 @@ EXPANDS = {
     "resume": resume,
     "pickle": copied,
 }
-"""What expands the whole tree."""
+"""Functions that expand the whole tree."""
 
 
 def policy_of(game):
@@ -87,8 +87,8 @@ def play(game, twin, folder):
 
 def respond(game, twin, folder):
     policy = policy_of(game)
-    found = ms.learned_response(game, policy, 0, iterations=5, plays=20, twin=twin)
-    return found[:4]
+    response = ms.learned_response(game, policy, 0, iterations=5, plays=20, twin=twin)
+    return response[:4]
 
 
 def evaluate(game, twin, folder):
@@ -96,27 +96,27 @@ def evaluate(game, twin, folder):
 
 
 PLAYS = {"sampled_returns": play, "learned_response": respond, "evaluation": evaluate}
-"""What plays the game."""
+"""Functions that play the game."""
 
-TAKERS = EXPANDS | PLAYS
+FUNCTIONS = EXPANDS | PLAYS
 
 
 @pytest.fixture
 def uses(monkeypatch):
-    """A list that gets an entry each time that a twin is compared with its game."""
-    found, real = [], twin_choice.difference_to
+    """A list with an entry for each comparison of a twin with its game."""
+    twins, original = [], twin_choice.difference_to
 
-    def noted(game, twin, **options):
-        found.append(twin)
-        return real(game, twin, **options)
+    def recorded(game, twin, **options):
+        twins.append(twin)
+        return original(game, twin, **options)
 
-    monkeypatch.setattr(twin_choice, "difference_to", noted)
-    return found
+    monkeypatch.setattr(twin_choice, "difference_to", recorded)
+    return twins
 
 
-@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_true_uses_the_twin_and_false_does_not(name, uses, tmp_path):
-    TAKERS[name](KUHN, False, tmp_path / "a")
+    FUNCTIONS[name](KUHN, False, tmp_path / "a")
     assert not uses
-    TAKERS[name](KUHN, True, tmp_path / "b")
+    FUNCTIONS[name](KUHN, True, tmp_path / "b")
     assert uses

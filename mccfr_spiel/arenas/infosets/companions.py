@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import same_game
+from mccfr_spiel.arenas.infosets.identity import same_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 
 _T = TypeVar("_T", bound=InfosetTable)

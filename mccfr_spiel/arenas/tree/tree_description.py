@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.tree.whole import depth_of
+from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import display, limits
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief, counted, never_raises
