@@ -1,11 +1,11 @@
-"""The entry point of the program, which handles Ctrl-C while the rest is imported."""
+"""Entry point of the program; handles Ctrl-C during the import of the other modules."""
 
 import importlib
 import os
 import signal
 
 INTERRUPTED = 130
-"""Exit code after SIGINT: 128 + 2."""
+"""Exit code of SIGINT: 128 + 2."""
 
 
 def main() -> int:
@@ -18,5 +18,5 @@ def main() -> int:
 
 
 def _exit_at_once(_number: int, _frame: object) -> None:
-    """Ends the process. No work has begun, so nothing is lost."""
+    """Ends the process, which has nothing to save yet."""
     os._exit(INTERRUPTED)

@@ -49,12 +49,12 @@ class TreeSize(NamedTuple):
     """The size of a game tree.
 
     Attributes:
-        is_counted: whether the tree was expanded and a solver's tables fit, so that the
-            numbers are exact.
+        is_counted: whether the numbers are exact: the tree is completely expanded, and
+            the tables of a solver fit.
         forecast: estimates from random histories.
         seconds: time to expand the tree, measured or estimated.
         fits: whether the tree, with the tables of a solver, may fit in memory.
-        is_whole: whether the tree was expanded.
+        is_whole: whether the tree is completely expanded.
         taken: bytes of the tree and of a CFR+ solver; 0 if not counted.
     """
 
@@ -203,8 +203,8 @@ def _why_not_offline(size: TreeSize, tree: GameTree) -> str:
 def _time_lines(size: TreeSize, tree: GameTree) -> Iterator[tuple[str, str]]:
     """Measures iterations.
 
-    Without the whole tree only outcome sampling is measured, because a single walk of
-    another algorithm may visit most of the tree.
+    On a partial tree only outcome sampling is measured: a single walk of the other
+    algorithms may visit most of the tree.
     """
     names = "cfr_plus", "external_sampling", "outcome_sampling"
     for name in names if size.is_counted else names[2:]:

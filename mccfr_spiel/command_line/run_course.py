@@ -38,7 +38,7 @@ _WIDTHS = {
 """Column on the screen -> width."""
 
 _MAX_INFOSETS, _MAX_BYTES = 50_000, 10**8
-"""Largest policy (infosets) and solver (bytes) that are written after a signal, while
+"""Largest policy (infosets) and solver (bytes) that are written on a signal, while
 the user waits for the prompt."""
 
 
@@ -90,8 +90,8 @@ def _write_interrupted(
 ) -> None:
     """Writes the checkpoint, and a small policy, after a signal.
 
-    A large solver that was stopped within an iteration is not saved, because the sender
-    of the signal may not wait that long.
+    Within an iteration, a large solver is not saved: the sender of the signal may not
+    wait that long.
     """
     settings, solver = recording.settings, recording.solver
     done = counted(solver.num_iterations, "iteration")

@@ -23,7 +23,7 @@ def has_bars() -> bool:
 def show(text: str) -> None:
     """Prints a line to standard output.
 
-    Errors are ignored, because a closed pipe or a full disk must not end the work.
+    Errors are ignored: a closed pipe or a full disk must not end the work.
     """
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout can be None
         tqdm.write(text)
@@ -60,7 +60,7 @@ class Signals:
         wait: if True, the first signal is only recorded, so that the run can end in
             order. Otherwise, and for later signals, Stopped is raised.
         received: number of the recorded signal, or None.
-        was_overdue: whether OverdueError was raised.
+        was_overdue: True if OverdueError has been raised.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Signals:
     def interrupting(self) -> Iterator[None]:
         """Raises OverdueError in the block, GRACE seconds after the first signal.
 
-        Windows has no timers, so there the block ends by itself.
+        Windows lacks timers: the block ends by itself.
         """
         self._interrupts = hasattr(signal, "setitimer")
         if self._interrupts:
@@ -90,7 +90,7 @@ class Signals:
             raise OverdueError(self.received)
 
     def handle(self, handler: Callable[[int, Any], Any] | signal.Handlers) -> None:
-        """Installs another handler for both signals."""
+        """Installs a handler for both signals."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, handler)
 
