@@ -84,7 +84,7 @@ from .evaluation.exact import (
     nash_conv,
 )
 from .evaluation.recommending import recommend
-from .experiments.sweeps import compare
+from .experiments.comparing import compare
 from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
 from .offline.linear_program import solve_lp

@@ -18,7 +18,7 @@ from mccfr_spiel.common.checkpoint import (
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.algorithm_names import make_method
-from mccfr_spiel.experiments.settings import flags_of, named_settings
+from mccfr_spiel.experiments.setting_names import flags_of, named_settings
 from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from tests import reference
 from tests.arenas.tree.test_abstraction import jack_or_queen

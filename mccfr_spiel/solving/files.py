@@ -31,20 +31,19 @@ from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.budget import (
-    MaxMemory,
-)
-from mccfr_spiel.common.checkpoint import (
-    CheckpointError,
-)
+from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
     from mccfr_spiel.solving.crews import Cluster
 
-GAME_WAY_OUT = "Pass the game of the checkpoint (game=...)."
-"""Advice for a checkpoint that belongs to another game."""
+GAME_WAY_OUT = (
+    "Pass the original game (game=...), or start a new run (on the command line, with "
+    "--overwrite or in another --output_dir)."
+)
+"""Advice for a checkpoint of another game."""
 
 Source = Game | None
 """The game, an arena, or None for the game named in the checkpoint."""

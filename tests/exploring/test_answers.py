@@ -461,8 +461,8 @@ def data_of(path):
 def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
     solved("leduc_poker", 10).average_policy().save(tmp_path / "leduc.bin")
     for words, told in (
-        ([], "What is to be explored"),
-        (["nowhere"], "nowhere is no folder of results"),
+        ([], "the file of a policy is required"),
+        (["nowhere"], "not found: nowhere"),
         ([str(tmp_path)], "it has no policy"),
         ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
         ([str(results), "--game=leduc_poker"], "not for leduc_poker"),

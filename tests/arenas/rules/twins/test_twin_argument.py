@@ -8,8 +8,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.evaluation.play_reports import evaluated_by_play
-from mccfr_spiel.experiments import Settings, runs, sweeps
-from mccfr_spiel.experiments.sweeps import in_this_process
+from mccfr_spiel.experiments import Settings, sweeps
+from mccfr_spiel.experiments.executors import in_this_process
+from mccfr_spiel.experiments.run_solvers import load_solver
 
 KUHN = "kuhn_poker"
 
@@ -45,7 +46,7 @@ def resume(game, twin, folder):
     folder.mkdir(exist_ok=True)
     ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
     settings = Settings(game, ms.CFR, iterations=1, twin=twin)
-    return runs.load_solver(settings, folder / "solver")
+    return load_solver(settings, folder / "solver")
 
 
 def copied(game, twin, _):
