@@ -119,7 +119,8 @@ def find_key(values, rows, table, hashed, key, length):
     mask = len(table) - 1
     half = hashed >> _HALF
     slot = np.int64(half) & mask
-    # Each pass reads one slot. The loop ends at the row or at a free slot.
+    # Invariant: no slot before `slot` holds the key. An iteration reads one slot; the
+    # loop ends at the key or at a free slot, of which MOST_USED guarantees some.
     while True:
         entry = table[slot]
         if entry == _FREE:
@@ -128,7 +129,7 @@ def find_key(values, rows, table, hashed, key, length):
             number = np.int64(entry & _LOWER) - 1
             start = rows[number]["start"]
             if rows[number + 1]["start"] - start == length:
-                # Accumulated differences need no branch for each value.
+                # Without a branch per value, the loop can be vectorized.
                 difference = np.int64(0)
                 for k in range(length):
                     difference |= np.int64(values[start + k]) ^ key[k]
@@ -178,6 +179,7 @@ def number_row(values, rows, table, count, hashed, row, length):
 @jit
 def _fill(table, slots):
     """Inserts the used slots of another table into an empty table."""
+    # The stored half of the hash suffices to find a slot, so rows are not read.
     mask = len(table) - 1
     for entry in slots:
         if entry != _FREE:
@@ -194,6 +196,7 @@ def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
         slots: SLOT, entries of a smaller table, or of any list.
         count: total number of rows, those in `slots` included.
     """
+    # A power of two that is at least count / MOST_USED.
     table = np.zeros(1 << int(count / MOST_USED).bit_length(), SLOT)
     _fill(table, slots)
     return table

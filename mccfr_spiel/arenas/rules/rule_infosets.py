@@ -1,6 +1,6 @@
 """Information sets of compiled rules: lookup by key, and insertion.
 
-Faults of the rules are detected before anything is written, so a walk can stop at the
+Faults of the rules are detected before an infoset is added, so a walk can stop at the
 faulty state.
 """
 
@@ -52,6 +52,7 @@ def write_key(
     """
     key = path.key
     key[0] = acting
+    # Keys of different players must differ, so the player is part of the key.
     arguments = game.settings, path.state, acting, key[1:]
     length = 1 + call(rules, INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
@@ -110,6 +111,7 @@ def find_infoset(
         return BROKEN + rule_faults.BAD_KEY, -1
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
+    # Moves and key of a known infoset were checked when it was added.
     if infoset >= 0:
         status = rule_faults.check_infoset(
             infosets, known.actions, infoset, parent, path.moves, count

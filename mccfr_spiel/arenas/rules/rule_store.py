@@ -175,8 +175,8 @@ class RuleStore:
         largest = 1, self.rules.sizes.num_actions, self._longest_key
         least = used + self._asked + largest
         self._fit_table(int(least[0]))
-        # Each pass tries one growth factor, but at least the sizes `least`. The loop
-        # ends at the first factor that fits; the last factor raises if it does not.
+        # An iteration tries one growth factor, with at least the sizes `least`. The
+        # loop ends at the first factor that fits the budget; the smallest raises.
         for factor in _FACTORS if (least > room).any() else ():
             rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
             share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
@@ -214,7 +214,7 @@ class RuleStore:
             rows=_enlarged(known.rows, rows[0] + 1, used[0] + 1),
         )
         infosets = _enlarged(self.infosets, rows[0], used[0])
-        # Without a call in between, where Ctrl-C could separate the two.
+        # No call separates the two assignments, so Ctrl-C cannot come between them.
         self.infosets, self.known = infosets, larger
 
     def _fit_table(self, num_infosets: int) -> None:

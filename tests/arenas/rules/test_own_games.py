@@ -274,7 +274,7 @@ def test_errors_of_a_game_keep_their_type_and_gain_the_history(
 
 
 def auction_code(*changes: tuple[str, str]) -> str:
-    """The example of docs/own_game.md, with each `old` replaced by `new`."""
+    """The example of docs/own_game.md with replacements (old, new)."""
     page = (ROOT / "docs" / "own_game.md").read_text()
     (code,) = re.findall(r"```py title=.auction\.py.\n(.*?)```", page, re.DOTALL)
     for old, new in changes:
@@ -284,7 +284,7 @@ def auction_code(*changes: tuple[str, str]) -> str:
 
 
 def auction(*changes: tuple[str, str]) -> pyspiel.Game:
-    """The game of that example, without registration."""
+    """The game of the example, not registered with OpenSpiel."""
     code = auction_code(*changes, ("pyspiel.register_game(_TYPE, AuctionGame)", ""))
     names: dict[str, Any] = {}
     exec(compile(code, "auction.py", "exec"), names)
@@ -411,7 +411,7 @@ OPENSPIELS = (
 def test_wrong_range_of_an_openspiel_game_only_warns(
     arguments,
 ):
-    """With point differences, a player without points loses more than min_utility."""
+    """A player with no points loses 1.25, but min_utility is -1."""
     assert pyspiel.load_game(OPENSPIELS).min_utility() == -1.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -100,9 +100,9 @@ def _can_place(settings, tried, taken, first):
     ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
     numbers, ship = int(settings[_PARTS]), first
     tried[ship] = 0
-    # Depth-first search. Ships first .. ship - 1 are placed. Each pass tries the next
-    # placement of `ship`, or returns to the ship before if there is none. The search
-    # ends when all ships are placed or the first one has no placement left.
+    # Depth-first search with the invariant that ships first .. ship - 1 are placed. An
+    # iteration tries the next placement of `ship`, or backtracks if there is none. The
+    # search ends with all ships placed or with no placement of the first ship left.
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]

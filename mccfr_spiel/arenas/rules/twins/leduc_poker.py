@@ -39,7 +39,7 @@ _OF_PLAYERS: `[P]` private cards, `[P]` chips paid, `[P]` 1 if folded, `[3 P - 2
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MONEY = 100
-_SHOWN = 3  # added to the public card in a key, to separate it from actions
+_SHOWN = 3  # offset of public cards in a key, which separates them from actions
 
 
 @compiled
