@@ -152,9 +152,9 @@ class _SmallState(pyspiel.State):
 def uneven_deal() -> pyspiel.Game:
     """A general-sum game with uneven chance nodes, of which one is below a move.
 
-    Player 1's card has the probabilities 0.7, 0.2, 0.1; player 0 does not see it. Player
-    0's third action rolls a die with the probabilities 0.05, 0.15, 0.8, hidden from
-    player 1, and player 0 moves again. A sampler that assumes uniform chance
+    Player 1's card has the probabilities 0.7, 0.2, 0.1; player 0 does not see it. The
+    third action of player 0 rolls a die with the probabilities 0.05, 0.15, 0.8, hidden
+    from player 1, and player 0 moves again. A sampler that assumes uniform chance
     overestimates the card and underestimates the die.
     """
 

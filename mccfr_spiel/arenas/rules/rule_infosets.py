@@ -135,7 +135,7 @@ def add_infoset(
     key: np.ndarray,
     length: int,
     hashed: int,
-    found: int,
+    lookup: int,
     parent: int,
     moves: np.ndarray,
 ) -> None:
@@ -147,7 +147,7 @@ def add_infoset(
         key: the player, then the information key.
         length: number of entries of `key`.
         hashed: `row_hash` of the key.
-        found: result of `find_key` for the key.
+        lookup: result of `find_key` for the key.
         parent: last sequence of the player.
         moves: legal actions.
     """
@@ -157,7 +157,7 @@ def add_infoset(
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    enter_key(known.table, found, hashed, new)
+    enter_key(known.table, lookup, hashed, new)
     infosets[new]["place"] = hashed
     infosets[new]["first_sequence"] = sequence
     infosets[new]["parent"] = parent
