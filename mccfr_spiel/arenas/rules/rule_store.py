@@ -59,7 +59,7 @@ _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
 remaining budget, because other arrays need a part of it."""
 
 _NO_TABLE = np.zeros(0, SLOT)
-PATH = "the way of a walk"
+PATH = "the path of a walk over rules"
 """Name under which a budget holds the bytes of `Path`."""
 
 
@@ -203,7 +203,7 @@ class RuleStore:
             share: largest share of the remaining bytes.
         """
         budget, size = self._budget, self._bytes_of(rows)
-        budget.require(int(size / share), "Room for more information sets takes")
+        budget.require(int(size / share), "Arrays for more information sets take")
         budget.take(size)
 
     def _enlarge(self, rows: np.ndarray) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, add_member, has_member, parts_of
+from mccfr_spiel.arenas.rules.twins.buffers import add_member, has_member, parts_of
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)
 _OF_SHIPS = 8

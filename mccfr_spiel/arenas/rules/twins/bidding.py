@@ -12,15 +12,15 @@ raise with digits.
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import (
+from mccfr_spiel.arenas.rules.twins.buffers import (
     MEMBERS,
-    Twin,
     add_member,
     copy_range,
     has_member,
     parts_of,
     write_range,
 )
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _HAND, _KINDS, _IS_DICE, _FACE_FIRST = range(4)
 """Entries of `settings`:

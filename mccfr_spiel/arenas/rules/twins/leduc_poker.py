@@ -8,7 +8,8 @@ card wins, otherwise the higher rank. Equal hands split the pot.
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)
 """Entries of `settings`:

@@ -11,7 +11,8 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, write_range
+from mccfr_spiel.arenas.rules.twins.buffers import write_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _IS_ABSTRACTED = 0
 """Entry of `settings`: 1 if hands are abstracted."""
