@@ -64,7 +64,7 @@ PATH = "the path of a walk over rules"
 
 
 class RuleStore:
-    """The infosets met by walks over compiled rules, shared by all walks of a solver.
+    """The infosets met by walks over compiled rules, which several solvers may share.
 
     Attributes:
         rules: rules of the game.
