@@ -102,7 +102,9 @@ def _apply_action(settings, state, action):
     first = state[_bid_at(settings, 0, turn)]
     if first != action + 1:
         state[_POINTS + int(first < action + 1)] += state[_PRIZES + turn]
-    if state[_DECK] != 0 and state[_DECK] & (state[_DECK] - 1) == 0:  # one prize left
+    if (
+        state[_DECK] != 0 and state[_DECK] & (state[_DECK] - 1) == 0
+    ):  # a single hidden prize
         prize = 0
         while state[_DECK] >> prize != 1:
             prize += 1
@@ -149,7 +151,7 @@ def _sizes(parameters):
     seen = (cards, 3 if parameters["imp_info"] else cards)
     max_utility = 1.0
     if parameters["returns_type"] == "point_difference":
-        # The best result: win all prizes but the 1 by one card each, and lose the 1.
+        # Best result: all prizes except 1 are won, by bids of one more than the other.
         max_utility = float(cards * (cards + 1) // 2 - 2)
     return Sizes(
         state=_PRIZES + 3 * cards,

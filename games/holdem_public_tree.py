@@ -101,8 +101,8 @@ class UnfoldedBetting:
         self.at = [root] * len(nodes)
         parents = [root]
         size = 1
-        # Each pass numbers the children of one node of the betting tree, for all deals.
-        # Parents come before their children, so `copies` is final.
+        # An iteration numbers the children of a node of the betting tree for all deals.
+        # Parents precede children, so `copies` is final.
         for copies, node in zip(self.at, nodes, strict=True):
             if node.kind == DEAL:
                 above = self.deals[node.street + 1].above
@@ -133,7 +133,7 @@ class UnfoldedBetting:
         """
         nodes, size = self.subgame.nodes, len(self.parent)
         starts = {node.children[0] for node in nodes if node.kind == DEAL}
-        # The nodes above, if any, at which the turn and the river are dealt.
+        # Ancestors at which the turn and the river are dealt; -1 without such a node.
         deals_above = np.full((size, 2), -1)
         for number, node in enumerate(nodes):
             for child in node.children:
@@ -251,7 +251,7 @@ class UnfoldedBetting:
 
     def info_state(self, node: int, hand: int) -> str:
         """The string of the player who acts at a node and holds a hand."""
-        # Callers ask for all hands of a node in sequence, so one node is cached.
+        # Callers request all hands of a node in sequence, so caching a node suffices.
         if self._named[0] != node:
             self._named = node, self._events(node)
         return info_state_text(self.subgame, self.hands[hand], self._named[1])

@@ -41,7 +41,7 @@ _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MAX_ACTIONS = 4  # per round: check, raise, raise, call
 _COPIES = 2
-_OVER = 2  # the round after the last
+_OVER = 2  # number of rounds
 
 
 @compiled

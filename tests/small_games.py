@@ -54,10 +54,10 @@ def small_game(
     parameters: dict[str, Any] | None = None,
     **type_fields: Any,
 ) -> pyspiel.Game:
-    """Makes the game of a tree.
+    """The game of a tree.
 
-    `parameters` are only reported by the game; the tree does not change with them.
-    `type_fields` replace fields of the GameType.
+    The game reports `parameters`, which do not affect the tree. `type_fields` replace
+    fields of the GameType.
     """
     fields: dict[str, Any] = {
         "short_name": name,
@@ -152,10 +152,10 @@ class _SmallState(pyspiel.State):
 def uneven_deal() -> pyspiel.Game:
     """A general-sum game with uneven chance nodes, of which one is below a move.
 
-    Player 1's card has the probabilities 0.7, 0.2, 0.1 and is seen by player 1 alone.
-    After player 0's third action a die with the probabilities 0.05, 0.15, 0.8 falls.
-    Only player 0 sees it before moving again. A sampler that assumes uniform chance
-    draws too high outcomes of the card and too low ones of the die.
+    Player 1's card has the probabilities 0.7, 0.2, 0.1; player 0 does not see it. The
+    third action of player 0 rolls a die with the probabilities 0.05, 0.15, 0.8, hidden
+    from player 1, and player 0 moves again. A sampler that assumes uniform chance
+    overestimates the card and underestimates the die.
     """
 
     def after(card: int, scale: float) -> Tree:

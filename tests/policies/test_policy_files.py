@@ -20,7 +20,7 @@ from mccfr_spiel.common.checkpoint import (
 )
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
-from tests.arenas.rules.test_own_games import auction
+from tests.arenas.rules.test_own_auction import auction
 from tests.small_games import leaf, move, small_game
 
 SMALLER = {"python_dark_hex": "python_dark_hex(num_rows=2,num_cols=2)"}

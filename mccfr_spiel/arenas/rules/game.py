@@ -104,8 +104,8 @@ class RulesGame(pyspiel.Game):
             utility_sum=description.utility_sum,
             max_game_length=sizes.max_moves,
         )
-        kind = game_type(description, has_chance=sizes.max_chance_moves > 0)
-        super().__init__(kind, info, dict(rules.parameters))
+        classification = game_type(description, sizes.max_chance_moves > 0)
+        super().__init__(classification, info, dict(rules.parameters))
         self.rules = rules
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -210,7 +210,7 @@ class RulesObserver:
             self._starts = np.cumsum([0, *rules.sizes.key[:-1]])
             shapes = {"key": sum(rules.sizes.key)}
         else:
-            shapes = {n: size for n, (size, _) in self._seen(rules.start(), 0).items()}
+            shapes = {n: size for n, (size, _) in self._view(rules.start(), 0).items()}
         shapes = {"player": rules.num_players, **shapes}
         self.tensor = np.zeros(sum(shapes.values()), np.float32)
         self.dict = {}
@@ -219,7 +219,7 @@ class RulesObserver:
             self.dict[name] = self.tensor[stop : stop + size]
             stop += size
 
-    def _seen(self, vector: np.ndarray, player: int) -> Any:
+    def _view(self, vector: np.ndarray, player: int) -> Any:
         rules = self._rules
         return rules.description.words.observation(rules.parameters, vector, player)
 
@@ -231,7 +231,7 @@ class RulesObserver:
             key = self._rules.info_key(state.vector, player)
             self.dict["key"][self._starts[: len(key)] + key] = 1
             return
-        for name, (_, values) in self._seen(state.vector, player).items():
+        for name, (_, values) in self._view(state.vector, player).items():
             self.dict[name][list(values)] = 1
 
     def string_from(self, state: RulesState, player: int) -> str:
@@ -240,8 +240,8 @@ class RulesObserver:
             return self._rules.info_state(
                 player, self._rules.info_key(state.vector, player)
             )
-        seen = self._seen(state.vector, player)
-        items = [f"{name}:{','.join(map(str, v))}" for name, (_, v) in seen.items()]
+        view = self._view(state.vector, player)
+        items = [f"{name}:{','.join(map(str, v))}" for name, (_, v) in view.items()]
         return " ".join([f"p{player}", *items])
 
 

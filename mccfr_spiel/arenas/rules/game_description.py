@@ -186,10 +186,10 @@ class Description(NamedTuple):
             programs and offline methods rely on it.
         world_key(settings, state, key) -> int: writes the world as at most
             `Sizes.max_moves` integers and returns their number.
-        position_key(settings, state, key) -> int: writes the public or hidden facts
-            that determine the rest of the game, apart from the players' information,
-            such as the board and the acting player. It writes at most `Sizes.max_moves`
-            integers and returns their number. Worlds with the same position must agree
+        position_key(settings, state, key) -> int: writes the facts on which the rest of
+            the game depends besides the players' information, such as the board and the
+            acting player. It writes at most `Sizes.max_moves` integers and returns
+            their number. Worlds with the same position must agree
             on legal moves, answers, terminal returns and successor positions. Requires
             `heard`. With both functions the search for worlds is faster, and games with
             too many worlds for lists can be solved.

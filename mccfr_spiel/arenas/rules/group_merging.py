@@ -57,6 +57,7 @@ def pack(
     Returns:
         DONE, or LOG_FULL if the pack is too small for the results.
     """
+    # The gradient is cleared even if the pack is too small: the walks will be repeated.
     event, value, gradient = own.event, own.value, tables.gradient
     num_known, num_values = own.plan[NUM_KNOWN], 0
     fits = num_met <= len(event)
@@ -91,6 +92,7 @@ def final_sequence(infosets: np.ndarray, own: Own, s: int) -> Any:
     if s < own.plan[FIRST_OWN]:
         return np.int64(s)
     sequence = s - own.plan[FIRST_OWN]
+    # Invariant: the sequence belongs to one of the infosets low .. high.
     low, high = np.int64(0), own.known.counts[INFOSETS] - 1
     while low < high:
         middle = (low + high + 1) >> 1
@@ -117,8 +119,8 @@ def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) ->
         sequence of an infoset.
     """
     final = own.final
-    # Each pass numbers one infoset of the group. Parents are numbered before their
-    # children, because the group met them first.
+    # An iteration numbers one infoset of the group. The group met parents before
+    # children, so `final_sequence` of the parent is available.
     for number in range(own.known.counts[INFOSETS]):
         record = own.infosets[number]
         first = own.known.rows[number]["start"]
@@ -130,6 +132,7 @@ def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) ->
         count = np.int64(record["num_actions"])
         actions = own.known.actions[start : start + count]
         parent = final_sequence(infosets, own, np.int64(record["parent"]))
+        # An earlier group of the stretch may have added the infoset.
         slot = find_key(known.values, known.rows, known.table, hashed, key, length)
         if slot < 0:
             final[number] = known.counts[INFOSETS]
@@ -191,9 +194,12 @@ def merge(
         larger store.
     """
     infosets, known = nodes.infosets, nodes.known
+    # Nothing is merged if a group failed: all groups must be repeated.
     for row in range(plan[MERGED], plan[WALKED]):
         if groups.counts[row, STATUS] != DONE:
             return np.int64(groups.counts[row, STATUS])
+    # Invariant: groups before plan[MERGED] are merged completely, so a call after GROW
+    # continues with the next group.
     while plan[MERGED] < plan[WALKED]:
         own = own_of(groups, plan[MERGED], nodes.path.uniform, plan)
         count, sequences = own.known.counts[INFOSETS], own.known.counts[SEQUENCES]

@@ -165,7 +165,8 @@ def arrive(nodes, node, acting, room):
             fault = check_infoset(
                 nodes.infosets, known.actions, infoset, parent, path.moves, count
             )
-            if fault != DONE:  # a single thread repeats the walks and reports it
+            # A single thread repeats the walks and reports the fault.
+            if fault != DONE:
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
             status, infoset = find_infoset(

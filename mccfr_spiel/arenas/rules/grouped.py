@@ -140,6 +140,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             task, nodes, tables, walk, stack, None, first, stop, is_large
         )
         packed = pack(tree.infosets, own, tables, stack, progress.num_met)
+        # Empty sequences belong to no infoset, so `pack` does not clear them.
         for p in range(tree.utilities.shape[1]):
             tables.gradient[p] = 0.0
         own.counts[NODES] = progress.num_touched
@@ -161,11 +162,10 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
             return np.int64(DONE)
         known, marks, num_players = nodes.known, walk.marks, nodes.utilities.shape[1]
         start_new(nodes, tables, walk, start_tables, task)
-        # Invariant: groups plan[MERGED] to plan[WALKED] - 1 of the present stretch are
-        # walked but not merged. Each pass walks a new stretch if there are none, merges
-        # the stretch, and updates after the last stretch of the batch. The loop ends at
-        # the end of the job or with a status other than DONE. After GROW, the next call
-        # merges the rest of the stretch.
+        # Invariant: groups plan[MERGED] to plan[WALKED] - 1 are walked but not merged.
+        # An iteration walks a new stretch if there are none, merges the stretch, and
+        # updates if the stretch completes the batch. The loop ends with the job or with
+        # a status other than DONE. After GROW, the next call merges the rest.
         while True:
             if plan[MERGED] == plan[WALKED]:
                 size = batches.walks_of_group(task, walk, num_players)
@@ -196,6 +196,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(nogil=True, views_only=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
+        # Threads choose their frames by the order of arrival.
         own = frames[add_one(desk, ARRIVED) % len(frames)]
         task, tables, walk = (
             views(frame, Task),

@@ -107,7 +107,7 @@ class PlainRules:
     def _call(self, rule: str, *arguments: Any) -> Any:
         function = getattr(self._functions, rule)
         try:
-            with np.errstate(all="ignore"):  # compiled code does not warn either
+            with np.errstate(all="ignore"):  # as in compiled code
                 return function(self.rules.settings, self.state, *arguments)
         except IndexError as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
@@ -180,5 +180,5 @@ def check_sizes(rules: BoundRules) -> None:
                     return
     except GameError:
         raise
-    except Exception:  # other errors are raised where the rule is used
+    except Exception:  # raised again where the rule is used
         return

@@ -12,8 +12,8 @@ Because children are visited depth first, a level can be overwritten as soon as 
 saves another node there. A walk that must stop saves the present state as a node
 without moves.
 
-Faults of the rules are detected before anything is written, so the loop can stop at the
-faulty state.
+Faults of the rules are detected before a node or infoset is added, so the loop can stop
+at the faulty state.
 """
 
 from typing import Any
@@ -111,6 +111,7 @@ def move_on(rules: Any, game: GameArrays, path: Path, action: int) -> None:
 @inlined
 def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
     """Restores a node of the stack: a saved state, or a child of one."""
+    # MAX_CHILDREN is also the mask of the low bits. Child -1 is the saved state itself.
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
         path.state[k] = path.states[level, k]
@@ -120,6 +121,7 @@ def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
     path.position[NUM_MOVES] = path.branches[level, MOVES]
     if child >= 0:
         acting = path.branches[level, WHO]
+        # Chance has no sequences.
         if acting >= 0:
             path.last[acting] = path.branches[level, START] + child
         move_on(rules, game, path, path.choices[level, child])
@@ -135,11 +137,13 @@ def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) ->
     call(rules, RETURNS, (game.settings, path.state, returns))
     total = 0.0
     for p in range(len(path.last)):
-        returns[p] += 0.0  # -0.0 becomes 0.0
+        returns[p] += 0.0  # turns -0.0 into 0.0
+        # The negation also rejects NaN.
         if not low <= returns[p] <= high:
             return BROKEN + rule_faults.BAD_RETURNS
         total += returns[p]
-    if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:  # not if SUM is NaN
+    # A SUM of NaN, for a varying sum, makes the comparison false.
+    if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:
         return BROKEN + rule_faults.BAD_RETURNS
     return DONE
 
@@ -156,10 +160,12 @@ def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
     count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
         return -1 - rule_faults.NO_ACTIONS
+    # SPARE entries have absorbed a few moves beyond the buffer.
     if count > len(path.moves):
         return -1 - rule_faults.OVERRUN
     if count > MAX_CHILDREN:
         return -1 - rule_faults.TOO_MANY_CHILDREN
+    # len(path.history) - 2 is the declared length of the longest history.
     if path.position[NUM_MOVES] >= len(path.history) - 2:
         return -1 - rule_faults.TOO_LONG
     return count
@@ -175,7 +181,7 @@ def list_outcomes(nodes: RuleNodes, count: int) -> int:
         probs[k] = 1.0 / count
     call(nodes.rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
-        probs[k] += 0.0  # -0.0 becomes 0.0
+        probs[k] += 0.0  # turns -0.0 into 0.0
     if not rule_faults.sum_up(probs, count, nodes.chance_cdf):
         return BROKEN + rule_faults.BAD_CHANCE
     return DONE
@@ -199,12 +205,13 @@ def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any
     """
     rules, game, path = nodes.rules, nodes.game, nodes.path
     length, hashed = np.int64(0), ROOT_PLACE
+    # The key comes first: the slot of the hash table arrives while moves are listed.
     if 0 <= acting < len(path.last):
         length, hashed = write_key(rules, game, path, nodes.known, acting)
     count = list_moves(rules, game, path, acting)
     status = np.int64(DONE)
     if count < 0:
-        status = np.int64(BROKEN - 1 - count)
+        status = np.int64(BROKEN - 1 - count)  # from -1 - fault to BROKEN + fault
     elif count > room:
         status = np.int64(STACK_FULL)
     elif acting == CHANCE_NODE:

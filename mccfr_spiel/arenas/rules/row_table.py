@@ -121,35 +121,36 @@ def find_key(values, rows, table, hashed, key, length):
     mask = len(table) - 1
     half = hashed >> _HALF
     slot = np.int64(half) & mask
-    # Each pass reads one slot. The loop ends at the row or at a free slot.
+    # Invariant: no slot before `slot` holds the key. An iteration reads one slot; the
+    # loop ends at the key or at a free slot, of which MOST_USED guarantees some.
     while True:
         entry = table[slot]
         if entry == _FREE:
             return -1 - slot
         if entry >> _HALF == half:
-            number = np.int64(entry & _LOWER) - 1
-            start = rows[number]["start"]
-            if rows[number + 1]["start"] - start == length:
-                # Accumulated differences need no branch for each value.
+            candidate = np.int64(entry & _LOWER) - 1
+            start = rows[candidate]["start"]
+            if rows[candidate + 1]["start"] - start == length:
+                # Without a branch per value, the loop can be vectorized.
                 difference = np.int64(0)
                 for k in range(length):
                     difference |= np.int64(values[start + k]) ^ key[k]
                 if difference == 0:
-                    return number
+                    return candidate
         slot = (slot + 1) & mask
 
 
 @jit
-def enter_key(table, found, hashed, number):
+def enter_key(table, lookup, hashed, number):
     """Writes the slot of a new row.
 
     Args:
         table: `[power of two]` SLOT.
-        found: result of `find_key` for the row.
+        lookup: result of `find_key` for the row.
         hashed: `row_hash` of the row.
         number: row number.
     """
-    table[-1 - found] = (hashed >> _HALF) << _HALF | (np.uint64(number) + _ONE)
+    table[-1 - lookup] = (hashed >> _HALF) << _HALF | (np.uint64(number) + _ONE)
 
 
 @jit
@@ -159,9 +160,9 @@ def number_row(values, rows, table, count, hashed, row, length):
     Returns -1, without a change, if the row is new and the arrays are full. Enlarge
     them by `with_room` and call again.
     """
-    found = find_key(values, rows, table, hashed, row, length)
-    if found >= 0:
-        return found
+    lookup = find_key(values, rows, table, hashed, row, length)
+    if lookup >= 0:
+        return lookup
     start = rows[count]["start"]
     if (
         count + 1 >= len(rows)
@@ -173,13 +174,14 @@ def number_row(values, rows, table, count, hashed, row, length):
         values[start + k] = row[k]
     rows[count + 1]["start"] = start + length
     rows[count]["hash"] = hashed
-    enter_key(table, found, hashed, count)
+    enter_key(table, lookup, hashed, count)
     return count
 
 
 @jit
 def _fill(table, slots):
     """Inserts the used slots of another table into an empty table."""
+    # The stored half of the hash suffices to find a slot, so rows are not read.
     mask = len(table) - 1
     for entry in slots:
         if entry != _FREE:
@@ -196,6 +198,7 @@ def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
         slots: SLOT, entries of a smaller table, or of any list.
         count: total number of rows, those in `slots` included.
     """
+    # A power of two that is at least count / MOST_USED.
     table = np.zeros(1 << int(count / MOST_USED).bit_length(), SLOT)
     _fill(table, slots)
     return table

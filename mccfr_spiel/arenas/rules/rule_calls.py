@@ -92,6 +92,7 @@ def address_of(name: str, function: Any) -> Any:
             f"The rule {name} returns {returned}; it must return "
             f"{signature.return_type} on every path."
         )
+    # The C wrapper has plain arguments, unlike numba's internal calling convention.
     wrapper = result.fndesc.llvm_cfunc_wrapper_name
     return int(result.library.get_pointer_to_function(wrapper))
 
@@ -110,6 +111,7 @@ def call(rules: Any, number: int, arguments: tuple[Any, ...]) -> Any:
 @overload(call, prefer_literal=True, jit_options=PASTED)
 def _compiled_call(rules, number, arguments):
     index = number.literal_value
+    # The tuple may contain compiled functions instead of addresses.
     if isinstance(rules.types[index], types.Dispatcher):
         return lambda rules, number, arguments: rules[index](*arguments)
     emit: Any = _EMITTERS[index]

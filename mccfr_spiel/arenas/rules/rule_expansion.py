@@ -184,12 +184,12 @@ def expand(frame, rules):
     whole = _views(frame, Whole)
     source = nodes_of(tree, game, known, path, rules)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
-    # Invariant: the path is at node counts[_NODE], which is not written, and
-    # trail[: level + 1] lists the saved nodes above with their next child to expand.
-    # Each pass writes that node, saves it if it has children, and goes to the next
-    # unwritten node: the next child of the lowest saved node that has one. The loop
-    # ends when no saved node has one, or when an array is full. Counters change only
-    # after all of a node fits, so after an interruption the same node is written again.
+    # Invariant: the path is at the unwritten node counts[_NODE], and trail[: level + 1]
+    # lists the saved ancestors with the next child to expand.
+    # An iteration writes the node, saves the state if there are children, and goes to
+    # the next unwritten node: a child of the lowest saved ancestor with children to
+    # expand. The loop ends if no ancestor has any, or if an array is full. Counters
+    # change only if the whole node fits, so a later call can repeat a node.
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
         acting = played.who_acts(rules, game, path)
@@ -256,8 +256,8 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     outcomes = new_row_table(np.int64, players)
     cdf, counts = np.zeros(max_children), np.array([0, 1, 0, 0])
     trail = np.zeros((len(path.history), 3), np.int32)
-    # Each pass writes nodes until an array is full, and enlarges that array. The loop
-    # ends when the tree is complete or the rules are wrong.
+    # An iteration writes nodes until an array is full, and enlarges the array. The loop
+    # ends with a complete tree or with a fault of the rules.
     while True:
         whole = Whole(counts, trail, cdf, *chances, *outcomes)
         tree = node_arrays._replace(nodes=nodes, infosets=store.infosets)
@@ -280,6 +280,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         chances = with_room(chances, counts.item(_CHANCES), max_children)
         outcomes = with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
+    # All other statuses report faults.
     if status != DONE:
         store.raise_broken(status - BROKEN, path)
     resize(nodes, counts.item(_NODES))

@@ -120,6 +120,7 @@ def sum_up(probs, count, cdf):
     total = 0.0
     last = 0
     for k in range(count):
+        # The negation also rejects NaN.
         if not probs[k] >= 0.0:
             return False
         if probs[k] > 0.0:
@@ -200,7 +201,7 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
         return f"{where}: the returns are {rules.returns(state)}."
     key = rules.info_key(state, player)
     string = rules.info_state(player, key)
-    if status == NO_RECALL and rules.spell is not None:  # OpenSpiel's, not a user's
+    if status == NO_RECALL and rules.spell is not None:  # a twin of OpenSpiel's game
         title = brief(rules.description.long_name)
         return str(no_recall(player, f"the information state {string!r} of {title}"))
     where = f"{where} with the information state {string!r}"

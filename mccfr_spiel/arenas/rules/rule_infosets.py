@@ -1,6 +1,6 @@
 """Information sets of compiled rules: lookup by key, and insertion.
 
-Faults of the rules are detected before anything is written, so a walk can stop at the
+Faults of the rules are detected before an infoset is added, so a walk can stop at the
 faulty state.
 """
 
@@ -52,6 +52,7 @@ def write_key(
     """
     key = path.key
     key[0] = acting
+    # Keys of different players must differ, so the player is part of the key.
     arguments = game.settings, path.state, acting, key[1:]
     length = 1 + call(rules, INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
@@ -110,6 +111,7 @@ def find_infoset(
         return BROKEN + rule_faults.BAD_KEY, -1
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
+    # Moves and key of a known infoset were checked when it was added.
     if infoset >= 0:
         status = rule_faults.check_infoset(
             infosets, known.actions, infoset, parent, path.moves, count
@@ -133,7 +135,7 @@ def add_infoset(
     key: np.ndarray,
     length: int,
     hashed: int,
-    found: int,
+    lookup: int,
     parent: int,
     moves: np.ndarray,
 ) -> None:
@@ -145,7 +147,7 @@ def add_infoset(
         key: the player, then the information key.
         length: number of entries of `key`.
         hashed: `row_hash` of the key.
-        found: result of `find_key` for the key.
+        lookup: result of `find_key` for the key.
         parent: last sequence of the player.
         moves: legal actions.
     """
@@ -155,7 +157,7 @@ def add_infoset(
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    enter_key(known.table, found, hashed, new)
+    enter_key(known.table, lookup, hashed, new)
     infosets[new]["place"] = hashed
     infosets[new]["first_sequence"] = sequence
     infosets[new]["parent"] = parent

@@ -62,12 +62,12 @@ _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
 remaining budget, because other arrays need a part of it."""
 
 _NO_TABLE = np.zeros(0, SLOT)
-PATH = "the way of a walk"
+PATH = "the path of a walk over rules"
 """Name under which a budget holds the bytes of `Path`."""
 
 
 class RuleStore:
-    """The infosets met by walks over compiled rules, shared by all walks of a solver.
+    """The infosets met by walks over compiled rules, which several solvers may share.
 
     Attributes:
         rules: rules of the game.
@@ -178,8 +178,8 @@ class RuleStore:
         largest = 1, self.rules.sizes.num_actions, self._longest_key
         least = used + self._asked + largest
         self._fit_table(int(least[0]))
-        # Each pass tries one growth factor, but at least the sizes `least`. The loop
-        # ends at the first factor that fits; the last factor raises if it does not.
+        # An iteration tries one growth factor, with at least the sizes `least`. The
+        # loop ends at the first factor that fits the budget; the smallest raises.
         for factor in _FACTORS if (least > room).any() else ():
             rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
             share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
@@ -206,7 +206,7 @@ class RuleStore:
             share: largest share of the remaining bytes.
         """
         budget, size = self._budget, self._bytes_of(rows)
-        budget.require(int(size / share), "Room for more information sets takes")
+        budget.require(int(size / share), "Arrays for more information sets take")
         budget.take(size)
 
     def _enlarge(self, rows: np.ndarray) -> None:
@@ -217,7 +217,7 @@ class RuleStore:
             rows=_enlarged(known.rows, rows[0] + 1, used[0] + 1),
         )
         infosets = _enlarged(self.infosets, rows[0], used[0])
-        # Without a call in between, where Ctrl-C could separate the two.
+        # No call separates the two assignments, so Ctrl-C cannot come between them.
         self.infosets, self.known = infosets, larger
 
     def _fit_table(self, num_infosets: int) -> None:

@@ -44,6 +44,7 @@ def put_labeled(text, at, constant, number):
 @inlined
 def put_number(text, at, number):
     """Writes an integer in decimal digits."""
+    # Nearly all numbers in strings have one or two digits.
     if 0 <= number < 10:
         text[at] = 48 + number
         return at + 1
@@ -59,7 +60,7 @@ def put_number(text, at, number):
 def _put_long(text, at, number):
     """Like `put_number`, without the fast path for 0 to 99."""
     if number < 0:
-        text[at] = 45  # a minus sign
+        text[at] = 45  # minus sign
         at += 1
         number = -number
     digits = 1

@@ -73,20 +73,20 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
         GameError: the returns contradict the declarations.
     """
     name, num_players = declared.name, declared.num_players
-    shown = f"the returns {_shown(returns)}"
+    text = f"the returns {_shown(returns)}"
     if not all(isinstance(value, numbers.Real) for value in returns):
-        raise GameError(f"{name} has {shown}, which are not {num_players} numbers.")
+        raise GameError(f"{name} has {text}, which are not {num_players} numbers.")
     if len(returns) != num_players:
         raise GameError(
-            f"{name} has {shown}. Expected {num_players} numbers, one for each player."
+            f"{name} has {text}. Expected {num_players} numbers, one for each player."
         )
     returns = [float(value) for value in returns]
     largest = max(map(abs, returns))
     if not all(map(math.isfinite, returns)):
-        raise GameError(f"{name} has {shown}, which are not all finite numbers.")
+        raise GameError(f"{name} has {text}, which are not all finite numbers.")
     if largest > MAX_UTILITY:
         raise GameError(
-            f"{name} has {shown}; they must be at most {MAX_UTILITY:.0e}, because sums "
+            f"{name} has {text}; they must be at most {MAX_UTILITY:.0e}, because sums "
             "of larger payoffs could overflow. Scale the payoffs."
         )
     rounding = _ROUNDING * largest
@@ -95,7 +95,7 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
         or max(returns) > declared.high + rounding
     ):
         message = (
-            f"{name} has {shown}, outside of the declared range "
+            f"{name} has {text}, outside of the declared range "
             f"{declared.low:g} .. {declared.high:g}."
         )
         if not declared.is_openspiels:
@@ -210,8 +210,8 @@ def check_outcomes(name: str, outcomes: Sequence[tuple[int, float]]) -> None:
             return
     except (AttributeError, TypeError, ValueError):
         fault = "gives no list of pairs (whole number, probability)"
-    shown = _shown(outcomes) if isinstance(outcomes, list) else repr(outcomes)
-    raise GameError(f"{name} has a chance node that {fault}: {shown}.")
+    text = _shown(outcomes) if isinstance(outcomes, list) else repr(outcomes)
+    raise GameError(f"{name} has a chance node that {fault}: {text}.")
 
 
 def check_probs(name: str, probs: Sequence[float]) -> None:
@@ -246,12 +246,12 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
         name = str(state.get_game())
     except Exception:  # the game is broken; the original error is more useful
         return
-    then = "" if move is None else f", where action {move} was applied"
-    of = "" if name in str(error) else f" in {name}"
+    last_move = "" if move is None else f", where action {move} was applied"
+    game = "" if name in str(error) else f" in {name}"
     hint = " Is a return missing, or an int a float?" * ("Unable to cast" in str(error))
     if "make_py_observer" in str(error):
         hint = " Define make_py_observer in the game's class."
-    where = f"The history that led there{of}: {history}{then}.{hint}"
+    where = f"The history that led there{game}: {history}{last_move}.{hint}"
     error._history_is_told = True  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, GameError):
         error.args = (f"{error} {where}",)

@@ -1,8 +1,7 @@
 """A game of compiled rules with one fault, and the expected messages.
 
-A coin falls and player 0 sees it and acts. Then player 1 acts, who saw player 0's
-action. The parameter `fault` selects the fault, which occurs after action 1 if that is
-possible.
+Chance flips a coin. Player 0 sees the coin and acts; player 1 sees this action and
+acts. The parameter `fault` selects the fault, which occurs below action 1 if possible.
 """
 
 import enum

@@ -46,7 +46,7 @@ def tree_of(game: str) -> GameTree:
 
 
 def tree_through_pyspiel(game: str) -> GameTree:
-    """A tree expanded through pyspiel, because its root has been expanded before."""
+    """A tree expanded through pyspiel: compiled rules expand empty trees only."""
     tree = GameTree(game)
     expand(tree, 0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
     return tree.expand_all()

@@ -55,7 +55,7 @@ def bits(solver) -> dict[str, bytes]:
 
 
 def assert_equal_for_all(game, algorithm, iterations, calls):
-    """Asserts that solvers with 1 and 3 threads are equal after each call."""
+    """Asserts equal bits of solvers with 1 and 3 threads, call by call."""
     solvers = [started(game, algorithm, threads) for threads in THREADS]
     calls.clear()
     for more in iterations:
@@ -128,7 +128,7 @@ def test_growth_during_a_merge_changes_no_bit(calls, monkeypatch):
 
 @pytest.mark.parametrize("fault", sorted(set(EXPANDED) - {"overflow"}))
 def test_threads_raise_the_error_of_one_thread(fault, calls, monkeypatch):
-    """The fault begins after two iterations, when the lengths of walks are known."""
+    """The fault begins in the third iteration, in which walks form groups."""
     results = []
     for threads in (1, 3):
         tree = GameTree("python_mistaken")

@@ -60,8 +60,8 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         name = parameters.pop("name")
     if name not in TWINS:
         return None
-    expected = inspect.signature(TWINS[name]).parameters
-    twin = TWINS[name](**parameters) if expected.keys() == parameters.keys() else None
+    accepted = inspect.signature(TWINS[name]).parameters
+    twin = TWINS[name](**parameters) if accepted.keys() == parameters.keys() else None
     return None if twin is None else BoundTwin(name, twin, game)
 
 
@@ -94,11 +94,11 @@ def difference_to(
     for _ in range(histories):
         state, vector = game.new_initial_state(), twin.start()
         while True:
-            subject, theirs, ours, actions = _views(state, twin, vector)
-            if theirs != ours:
+            subject, expected, actual, actions = _views(state, twin, vector)
+            if expected != actual:
                 return (
-                    f"after the history {state.history()} {subject} {theirs}, but "
-                    f"{ours} in the twin"
+                    f"after the history {state.history()} {subject} {expected}, but "
+                    f"{actual} in the twin"
                 )
             if not actions or left <= 0:
                 break
@@ -117,17 +117,17 @@ def _views(
     if acting != player:
         return "who acts is", player, acting, []
     if player == TERMINAL:
-        theirs, ours = _bits(state.returns()), _bits(twin.returns(vector))
-        return "the returns are", theirs, ours, []
+        expected, actual = _bits(state.returns()), _bits(twin.returns(vector))
+        return "the returns are", expected, actual, []
     if player == CHANCE:
         outcomes = state.chance_outcomes()
         moves = [outcome for outcome, _ in outcomes]
         return "chance has", outcomes, twin.chance_outcomes(vector), moves
     moves = state.legal_actions()
-    theirs = moves, state.information_state_string(player)
+    expected = moves, state.information_state_string(player)
     key = twin.info_key(vector, player)
-    ours = twin.legal_actions(vector), twin.info_state(player, key)
-    return "the actions and the information state are", theirs, ours, moves
+    actual = twin.legal_actions(vector), twin.info_state(player, key)
+    return "the actions and the information state are", expected, actual, moves
 
 
 def _bits(returns: Any) -> list[str]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, add_member, has_member, parts_of
+from mccfr_spiel.arenas.rules.twins.buffers import add_member, has_member, parts_of
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)
 _OF_SHIPS = 8
@@ -100,9 +101,9 @@ def _can_place(settings, tried, taken, first):
     ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
     numbers, ship = int(settings[_PARTS]), first
     tried[ship] = 0
-    # Depth-first search. Ships first .. ship - 1 are placed. Each pass tries the next
-    # placement of `ship`, or returns to the ship before if there is none. The search
-    # ends when all ships are placed or the first one has no placement left.
+    # Depth-first search with the invariant that ships first .. ship - 1 are placed. An
+    # iteration tries the next placement of `ship`, or backtracks if there is none. The
+    # search ends with all ships placed or with no placement of the first ship left.
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]

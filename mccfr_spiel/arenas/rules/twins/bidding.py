@@ -12,15 +12,15 @@ raise with digits.
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import (
+from mccfr_spiel.arenas.rules.twins.buffers import (
     MEMBERS,
-    Twin,
     add_member,
     copy_range,
     has_member,
     parts_of,
     write_range,
 )
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _HAND, _KINDS, _IS_DICE, _FACE_FIRST = range(4)
 """Entries of `settings`:
@@ -82,7 +82,7 @@ def _legal_actions(settings, state, actions):
 def _deal(settings, state, symbol):
     hand, dealt = int(settings[_HAND]), state[_DEALT]
     state[_DEALT] += 1
-    if settings[_IS_DICE] == 0.0:  # alternately
+    if settings[_IS_DICE] == 0.0:  # digits are dealt alternately
         state[_FIRST + hand * (dealt % 2) + dealt // 2] = symbol
         return
     # Insert the die into the player's sorted dice.
@@ -174,7 +174,7 @@ def _leaf_class(settings, state, player):
 
 @compiled
 def _class_returns(settings, state, class0, class1, returns):
-    # The bidder made the last move, unless that was the challenge of a raise.
+    # The bidder made the last move, except if a raise was challenged.
     bidder = (state[_MOVES] - 1 + state[_IS_RAISE]) % 2
     is_true = class0 + class1 >= _quantity_of(settings, state[_BID] - 1)
     returns[bidder] = 1.0 if is_true else -1.0

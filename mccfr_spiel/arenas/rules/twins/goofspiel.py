@@ -14,7 +14,8 @@ from mccfr_spiel.arenas.rules.game_description import (
     write_members,
 )
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)
 """Entries of `settings`:

@@ -76,8 +76,7 @@ def _connects(settings, stones, cell, player):
         first = (1 << columns) - 1
         last = first << (rows - 1) * columns
     reached = 1 << cell
-    # Each pass adds the neighbors of all cells reached. The loop ends when there are no
-    # new ones.
+    # An iteration adds the neighbors of all reached cells, until there are none.
     while True:
         leftward, rightward = reached & ~left, reached & ~right
         grown = reached | reached << columns | reached >> columns
@@ -218,8 +217,8 @@ def _put_board(settings, text, at, player, key, first, length):
     columns = int(settings[_COLUMNS])
     for row in range(rows):
         for column in range(columns):
-            text[at + row * (columns + 1) + column] = 46  # a dot
-        text[at + row * (columns + 1) + columns] = 10  # the end of the line
+            text[at + row * (columns + 1) + column] = 46  # .
+        text[at + row * (columns + 1) + columns] = 10  # newline
     for k in range(first, length):
         if key[k] > 0:
             cell = (key[k] - 1) // 2

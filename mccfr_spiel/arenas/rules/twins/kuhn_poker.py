@@ -12,7 +12,8 @@ from mccfr_spiel.arenas.rules.game_description import (
     write_members,
 )
 from mccfr_spiel.arenas.rules.spelling import put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _PLAYERS = 0
 """Entry of `settings`: number of players."""

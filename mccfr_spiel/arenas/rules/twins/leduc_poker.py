@@ -8,7 +8,8 @@ card wins, otherwise the higher rank. Equal hands split the pot.
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)
 """Entries of `settings`:
@@ -39,7 +40,7 @@ _OF_PLAYERS: `[P]` private cards, `[P]` chips paid, `[P]` 1 if folded, `[3 P - 2
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MONEY = 100
-_SHOWN = 3  # added to the public card in a key, to separate it from actions
+_SHOWN = 3  # offset of public cards in a key, which separates them from actions
 
 
 @compiled

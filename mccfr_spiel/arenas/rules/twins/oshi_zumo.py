@@ -8,7 +8,8 @@ to the opponent's side; in the version "alesia" nobody wins.
 
 from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range, write_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range, write_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _COINS, _SIZE, _HORIZON, _MIN_BID, _IS_ALESIA = range(5)
 """Entries of `settings`:

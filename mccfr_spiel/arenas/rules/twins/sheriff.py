@@ -9,7 +9,8 @@ items and pays the bribe to the sheriff.
 
 from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range, write_range
+from mccfr_spiel.arenas.rules.twins.buffers import copy_range, write_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)
 """Entries of `settings`:

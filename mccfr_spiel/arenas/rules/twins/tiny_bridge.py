@@ -11,7 +11,8 @@ import numpy as np
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
 from mccfr_spiel.arenas.rules.spelling import put, word
-from mccfr_spiel.arenas.rules.twins.twin import Twin, write_range
+from mccfr_spiel.arenas.rules.twins.buffers import write_range
+from mccfr_spiel.arenas.rules.twins.twin import Twin
 
 _IS_ABSTRACTED = 0
 """Entry of `settings`: 1 if hands are abstracted."""
@@ -120,8 +121,7 @@ def _tricks(holder, leader, trump):
     plays = 1 << _SEATS
     tricks = np.zeros(plays, np.int64)
     first, second = np.zeros(_SEATS, np.int64), np.zeros(_SEATS, np.int64)
-    # tricks[play] becomes the number of tricks of seats 0 and 2; -1 if a seat does not
-    # follow suit.
+    # tricks[play]: tricks of seats 0 and 2, or -1 if a seat does not follow suit.
     for play in range(plays):
         is_legal = True
         led = hands[leader, play >> _SEATS - 1 & 1] // _RANKS
@@ -137,8 +137,8 @@ def _tricks(holder, leader, trump):
         tricks[play] += int(_winner(second, winner, trump) % 2 == 0)
         if not is_legal:
             tricks[play] = -1
-    # Minimax: each pass lets one seat choose between both values of the lowest bit,
-    # from the last seat to the leader.
+    # Minimax, backwards from the last seat to the leader. An iteration removes the
+    # lowest bit of `play`: a partner maximizes over it, an opponent minimizes.
     for k in range(_SEATS - 1, -1, -1):
         is_partner = (leader + k) % 2 == 0
         plays //= 2
@@ -177,7 +177,7 @@ def _returns(settings, state, returns):
             count += 1
     leader = (2 * state[_BIDDER] + 3) % _SEATS
     mean = 0.0
-    # Each pass deals two of the four cards to seat 1 and the others to seat 3.
+    # An iteration deals two of the four cards to seat 1 and two to seat 3.
     for i in range(3):
         for j in range(i + 1, 4):
             for k in range(4):

@@ -26,7 +26,7 @@ def broken(game: pyspiel.Game) -> BoundTwin:
 
 
 def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes trees expanded through pyspiel use the places of infosets of twins."""
+    """Patches trees to draw with the places of infosets of twins."""
 
     def place(tree, info_state, player, state):
         twin = known_twin(tree.game)

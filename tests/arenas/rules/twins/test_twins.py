@@ -77,7 +77,7 @@ def test_random_histories_are_equal_at_random_settings(name):
 
 @pytest.mark.parametrize("name", TWINS)
 def test_rules_and_strings_fit_their_declared_sizes(name):
-    """The rules run as plain Python, because compiled code does not check indices."""
+    """Plain Python checks indices, in contrast to compiled code."""
     for text in settings.random_games(name, 5, seed=4):
         game = turn_based(pyspiel.load_game(text))
         twin = twin_of(game)
