@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.checkpoint import digest_of, name_of
+from mccfr_spiel.common.functions import digest_of, name_of
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from mccfr_spiel.arenas.rules.store import RuleStore
 from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import Budget
-from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
+from mccfr_spiel.common.infoset_arrays import pack_strings
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW

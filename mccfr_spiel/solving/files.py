@@ -38,6 +38,8 @@ from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
+from mccfr_spiel.common.infoset_arrays import check_infosets, unpack_strings
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
@@ -77,7 +79,7 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
         "seed": state.seed,
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
-        "abstracted": checkpoint.saved_abstraction(tree.abstraction),
+        "abstracted": saved_abstraction(tree.abstraction),
     }
     return checkpoint.Contents(header | entries, state.saved() | arrays)
 
@@ -128,7 +130,7 @@ def arena_of_file(
     """
     header, arrays = contents
     if isinstance(game, InfosetTable):
-        checkpoint.loaded_abstraction(header["abstracted"], game.abstraction)
+        loaded_abstraction(header["abstracted"], game.abstraction)
         _check_game(game.source, header)
         if not game.knows_all_infosets:
             raise ValueError(
@@ -136,7 +138,7 @@ def arena_of_file(
                 "expand_all() first, or pass the game."
             )
         return game
-    abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
+    abstraction = loaded_abstraction(header["abstracted"], abstraction)
     source = saved_game(header["game"]) if game is None else load_game(game)
     tree = GameTree(
         source,
@@ -163,8 +165,8 @@ def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
     has_keys = "key_ends" in arrays
     names: Any = arrays.get("key_ends")
     if not has_keys:
-        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-    checkpoint.check_infosets(len(names), infosets, actions, tree.num_players)
+        names = unpack_strings(arrays["text"], arrays["ends"])
+    check_infosets(len(names), infosets, actions, tree.num_players)
     if has_keys:
         arena = choose_arena(tree, WALKS, "none")
         assert isinstance(arena, RuleArena)
