@@ -7,7 +7,7 @@ common/checkpoint.py for the format.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -15,11 +15,8 @@ import pyspiel
 from mccfr_spiel.algorithms import (
     OWN_KINDS,
     Algorithm,
-    Averaging,
-    Minimizer,
     OwnPart,
     Part,
-    Sampling,
     value_in,
 )
 from mccfr_spiel.arenas.choosing import Game, choose_arena
@@ -42,27 +39,11 @@ from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
 from mccfr_spiel.common.infoset_arrays import check_infosets, unpack_strings
 from mccfr_spiel.solving.state import SolverState
 
-if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.crews import Cluster
-
 GAME_WAY_OUT = "Pass the game of the checkpoint (game=...)."
 """Advice for a checkpoint that belongs to another game."""
 
 Source = Game | None
 """The game, an arena, or None for the game named in the checkpoint."""
-
-
-class LoadOptions(TypedDict, total=False):
-    """The keyword arguments of `Solver.load`."""
-
-    abstraction: Abstraction | None
-    max_memory: MaxMemory
-    minimizer: Minimizer | None
-    sampling: Sampling | None
-    averaging: Averaging | None
-    threads: int | None
-    twin: bool | None
-    cluster: "Cluster | None"
 
 
 def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
