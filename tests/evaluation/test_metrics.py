@@ -54,11 +54,11 @@ def test_head_to_head_is_the_mean_of_openspiels_values_over_seats(players, is_un
 @pytest.mark.parametrize(
     ("metrics", "words"),
     [
-        ("nash_konv", "'nash_konv' is no metric"),
-        (3, "3 is no metric"),
-        (ms.nash_conv, "is no metric: give a function of the solver"),
-        ({"a,b": len}, "cannot name a column"),
-        (["nash_conv", "nash_conv"], "Two metrics are called 'nash_conv'"),
+        ("nash_konv", "Metric 'nash_konv' must be a function"),
+        (3, "Metric 3 must be a function"),
+        (ms.nash_conv, "must be a function of the solver"),
+        ({"a,b": len}, "must be a word without commas"),
+        (["nash_conv", "nash_conv"], "Two metrics have the label 'nash_conv'"),
     ],
 )
 def test_wrong_metrics_are_refused(metrics, words):

@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
         ("{", "no JSON"),
         ("[1]", "lacks the settings"),
         ('{"settings": {"itertions": 3}}', "itertions= is none of"),
-        ('{"settings": {"iterations": "3"}}', "iterations='3' is not an int"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3' must be an int"),
         ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
         ('{"settings": {"batch": 0.5}}', "batch=0.5 must be an integer"),
     ],

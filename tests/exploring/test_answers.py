@@ -459,7 +459,7 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
     for words, told in (
         ([], "What is to be explored"),
         (["nowhere"], "nowhere is no folder of results"),
-        ([str(tmp_path)], "it has no policy"),
+        ([str(tmp_path)], "contains no policy"),
         ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
         ([str(results), "--game=leduc_poker"], "not for leduc_poker"),
     ):
