@@ -213,7 +213,7 @@ def test_paper_games_load_without_import(tmp_path):
 
 
 def test_empty_folder_is_refused_with_expected_names(tmp_path):
-    with pytest.raises(ValueError, match=r"policy\.json nor policy\.bin.*checkpoint"):
+    with pytest.raises(ValueError, match=r"policy\.json or policy\.bin.*checkpoint"):
         ms.load_policy(tmp_path)
 
 
