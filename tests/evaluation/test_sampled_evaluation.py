@@ -130,7 +130,7 @@ def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
     vector = np.array([1.0, 1.0, *[row[0], row.get(1, 0.0)] * tree.num_infosets])
     table = dict.fromkeys(tree.info_states, row)
     policy = ms.SequencePolicy(tree, vector)
-    words = "policy of player .* returned .*, expected a distribution"
+    words = "policy gives .*, whose legal actions are"
     for wrong, twin in ((table, None), (policy, True), (policy, False)):
         with pytest.raises(ValueError, match=words):
             sampled_returns("kuhn_poker", wrong, plays=20, twin=twin)
