@@ -81,7 +81,7 @@ def test_a_file_needs_the_function_again(tmp_path):
     with pytest.raises(CheckpointError, match=r"hedge, but functions are not saved"):
         Solver.load(path)
     with pytest.raises(
-        CheckpointError, match=r"hedge, not test_own_rule:hedge_with_numpy"
+        CheckpointError, match=r"hedge, but got test_own_rule:hedge_with_numpy"
     ):
         Solver.load(path, minimizer=PLAIN)
     with pytest.raises(CheckpointError, match=r"parameters \[0.7\], but got \[0.5\]"):

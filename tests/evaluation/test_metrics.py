@@ -96,6 +96,6 @@ def test_a_metric_that_gives_no_number_is_named():
     solver = ms.Solver("kuhn_poker")
     with pytest.raises(ValueError, match="'odd' returned 'x', expected a number"):
         solver.run(1, metrics={"odd": lambda solver: "x"})  # pyright: ignore
-    with pytest.raises(ValueError, match=r"Give what head_to_head\(...\) returns"):
+    with pytest.raises(ValueError, match=r"Did you mean the result of head_to_head\("):
         solver.run(1, metrics=ms.metrics.head_to_head)  # pyright: ignore
     assert not list(itertools.islice(solver.history, 1))

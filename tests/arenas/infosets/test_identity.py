@@ -93,7 +93,7 @@ def test_a_policy_is_refused_in_a_game_of_other_information_states():
     one = ms.Solver(one_move(1, 2), seed=1)
     one.iterate(5)
     other = one_move(1, 2, info_state="b")
-    with pytest.raises(ValueError, match="'a', which"):
+    with pytest.raises(ValueError, match="'a' of the policy"):
         ms.nash_conv(other, one.average_policy())
 
 
