@@ -82,10 +82,10 @@ def test_loading_requires_the_same_function(tmp_path):
     with pytest.raises(CheckpointError, match=r"hedge, but functions are not saved"):
         Solver.load(path)
     with pytest.raises(
-        CheckpointError, match=r"hedge, not test_own_rule:hedge_with_numpy"
+        CheckpointError, match=r"hedge, but got test_own_rule:hedge_with_numpy"
     ):
         Solver.load(path, minimizer=PLAIN)
-    with pytest.raises(CheckpointError, match=r"parameters \[0.7\], not \[0.5\]"):
+    with pytest.raises(CheckpointError, match=r"parameters \[0.7\], but got \[0.5\]"):
         Solver.load(path, minimizer=algorithms.own_rule(hedge, (0.5,)))
     Solver("kuhn_poker", ms.CFR).save(path)
     with pytest.raises(CheckpointError, match="regret_matching, which is not a user's"):
@@ -183,7 +183,7 @@ FAILING = {
     sums_to_a_fifth: r"left the policy \[0\.1, 0\.1\] at the information state '\d",
     has_a_negative: r"left the policy \[-1\.0, 2\.0\] at the information state '\d",
     becomes_nan: r"left the policy \[0\.5, nan\] at the information state '\d",
-    returns_infinity: r"left the policy \[0\.5, 0\.5\] at .*, or returned no finite",
+    returns_infinity: r"left the policy \[0\.5, 0\.5\] at .*, or returned a number",
 }
 LOOPS = {"full": (ms.FULL, 1), "external": (ms.EXTERNAL, 1), "batch": (ms.OUTCOME, 8)}
 FAILURES = [
@@ -211,7 +211,9 @@ def fails_for_good(solver, words):
         lambda: copy.copy(solver),
         lambda: pickle.dumps(solver),
     ):
-        with pytest.raises(ValueError, match=r"make it anew, or load a checkpoint"):
+        with pytest.raises(
+            ValueError, match=r"Make a new solver, or load a checkpoint"
+        ):
             call()
     assert "kuhn" in repr(solver).lower()
     assert before.num_iterations == 2
@@ -441,9 +443,9 @@ def returning(change):
     ("change", "words"),
     [
         (lambda g, p: g[:-1], "shape"),
-        (lambda g, p: "no array", "not a gradient"),
+        (lambda g, p: "no array", "expected a gradient"),
         (lambda g, p: g + np.where(np.arange(len(g)) == 4, np.nan, 0), r"\[4\] = nan"),
-        (lambda g, p: g + (np.arange(len(g)) == 1 - p), "another player's"),
+        (lambda g, p: g + (np.arange(len(g)) == 1 - p), "of another player"),
     ],
 )
 def test_invalid_gradient_is_refused_and_changes_nothing(change, words):

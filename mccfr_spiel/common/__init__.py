@@ -12,4 +12,6 @@ folder_lock.py     a lock that lets one process at a time into a folder
 atomic_files.py    files that are written whole or not at all
 csv_files.py       tables of rows in CSV files
 checkpoint.py      the file format of solvers, policies and bots
+functions.py       names and hashes of the user's functions in files
+infoset_arrays.py  strings and infosets in files
 """

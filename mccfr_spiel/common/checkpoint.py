@@ -7,22 +7,16 @@ Functions of the user are not saved; a hash of their source detects a changed fu
 
 import contextlib
 import errno
-import hashlib
-import inspect
 import io
-import itertools
 import json
 import math
 import os
 import pathlib
-import types
 import zipfile
-from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_spiel.common.atomic_files import write_file
 
@@ -44,32 +38,7 @@ class DamagedError(CheckpointError):
     """A file is damaged, cut short, or not a checkpoint."""
 
 
-# --- identity of a user's functions ---------------------------------------------------
-
-
-def name_of(function: types.FunctionType) -> str:
-    """Returns `module:name` of a function."""
-    return f"{function.__module__}:{function.__qualname__}"
-
-
-def digest_of(function: types.FunctionType) -> str:
-    """Returns a hash of a function's source, or of the bytecode if there is no
-    source."""
-    try:
-        source = inspect.getsource(function).encode()
-    except (OSError, TypeError):
-        code = function.__code__
-        source = code.co_code + repr(code.co_consts).encode()
-    return hashlib.blake2b(source, digest_size=8).hexdigest()
-
-
-# --- the file format ------------------------------------------------------------------
-
-
 MAGIC = b"mccfr_spiel solver\n"
-
-OWN_STRINGS = "information_state_string"
-"""Header entry for an abstraction that returns the game's own strings."""
 
 
 class Kind(NamedTuple):
@@ -309,117 +278,6 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
         raise DamagedError(
             f"Expected {kind.words}, but an entry is missing or malformed: {error!r}"
         ) from error
-
-
-def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
-    """Returns the header entry for an abstraction.
-
-    argument                                    entry
-    None                                        False
-    pyspiel.State.information_state_string      OWN_STRINGS
-    a Python function                           the name and a hash of the source
-    any other callable                          True
-    """
-    if abstraction == pyspiel.State.information_state_string:
-        return OWN_STRINGS
-    if isinstance(abstraction, types.FunctionType):
-        return f"{name_of(abstraction)} {digest_of(abstraction)}"
-    return abstraction is not None
-
-
-def loaded_abstraction(
-    saved: Any, abstraction: Callable[..., str] | None
-) -> Callable[..., str] | None:
-    """Returns the abstraction for loaded contents.
-
-    Args:
-        saved: the header entry, see `saved_abstraction`.
-        abstraction: the user's argument; None if not given.
-
-    Raises:
-        CheckpointError: the abstraction is missing, unnecessary, or changed.
-    """
-    if saved == OWN_STRINGS and abstraction is None:
-        return pyspiel.State.information_state_string
-    if saved and abstraction is None:
-        raise CheckpointError(
-            "The solver or policy in the file uses an abstraction, but functions are "
-            "not saved. Pass the same function (abstraction=..., on the command line "
-            "--abstraction=module:function)."
-        )
-    if abstraction is not None and not saved:
-        raise CheckpointError(
-            "The solver or policy in the file is without abstraction; drop abstraction."
-        )
-    given = saved_abstraction(abstraction)
-    if isinstance(saved, str) and saved.split()[-1] != str(given).split()[-1]:
-        raise CheckpointError(
-            f"The file was written with the abstraction {saved.split()[0]}, but "
-            f"{str(given).split()[0]} is another function or its source has changed. "
-            "Undo the change, or start a new run."
-        )
-    return abstraction
-
-
-def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
-    """Packs strings into the arrays `text` (uint8) and `ends` (int64)."""
-    text, lengths = bytearray(), array("q")
-    # A list of millions of strings needs several times the memory of the text.
-    for string in strings:
-        encoded = string.encode("utf-8", "surrogateescape")
-        text += encoded
-        lengths.append(len(encoded))
-    ends = np.cumsum(np.frombuffer(lengths, np.int64), dtype=np.int64)
-    return {"text": np.frombuffer(text, np.uint8), "ends": ends}
-
-
-def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
-    """Unpacks the arrays of `pack_strings`; raises DamagedError if they are
-    inconsistent."""
-    check_strings(text, ends)
-    data, bounds = text.tobytes(), [0, *ends.tolist()]
-    return [
-        data[start:stop].decode("utf-8", "surrogateescape")
-        for start, stop in itertools.pairwise(bounds)
-    ]
-
-
-def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raises DamagedError unless the arrays are consistent, see `pack_strings`."""
-    fits = text.ndim == ends.ndim == 1
-    fits = fits and (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
-    if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
-        raise DamagedError("The strings of the file are inconsistent.")
-
-
-def check_infosets(
-    num_names: int, infosets: np.ndarray, actions: np.ndarray, num_players: int
-) -> None:
-    """Raises DamagedError unless a tree can have these infosets.
-
-    Compiled loops rely on these arrays; a wrong index would read foreign memory.
-
-    Args:
-        num_names: the number of information-state strings.
-        infosets: `[I]` of dtype INFOSET.
-        actions: `[S]` the actions of the sequences.
-        num_players: the number of players.
-    """
-    counts = infosets["num_actions"]
-    first = num_players + np.cumsum(counts, dtype=np.int64) - counts
-    fits = (
-        num_names == len(infosets)
-        and actions.dtype == np.int64
-        and actions.shape == (num_players + counts.sum(dtype=np.int64),)
-        and (counts > 0).all()
-        and (infosets["first_sequence"] == first).all()
-        and (infosets["parent"] >= 0).all()
-        and (infosets["parent"] < first).all()
-        and (infosets["player"] >= 0).all()
-        and (infosets["player"] < num_players).all()
-    )
-    if not fits:
-        raise DamagedError("The infosets of the file are inconsistent.")
 
 
 def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:

@@ -32,13 +32,8 @@ from mccfr_spiel.evaluation.estimates import (
 )
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
-from mccfr_spiel.policies.adapter import (
-    PolicyAdapter,
-    of_each_player,
-)
-from mccfr_spiel.policies.vectors import (
-    MOST_OFF,
-)
+from mccfr_spiel.policies.adapter import PolicyAdapter, of_each_player
+from mccfr_spiel.policies.vectors import MOST_OFF
 
 
 def sampled_returns(

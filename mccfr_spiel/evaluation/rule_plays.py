@@ -28,7 +28,9 @@ from mccfr_spiel.arenas.tree.twin_choice import compiled_rules, known_twin
 from mccfr_spiel.common.budget import (
     Budget,
 )
-from mccfr_spiel.common.checkpoint import pack_strings
+from mccfr_spiel.common.infoset_arrays import (
+    pack_strings,
+)
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.policies.frozen_table import (

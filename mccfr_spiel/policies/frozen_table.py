@@ -11,7 +11,7 @@ import pyspiel
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.names import TextNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
-from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.infoset_arrays import pack_strings
 
 Maker = Callable[[pyspiel.Game, int], InfosetTable | None]
 """Expands the whole tree of a game up to a number of nodes; returns None if it is
@@ -86,5 +86,5 @@ def frozen(tree: Any, num_infosets: int, num_sequences: int) -> FrozenTable:
     # An iterator, because a list of all strings might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    arrays |= checkpoint.pack_strings(strings)
+    arrays |= pack_strings(strings)
     return FrozenTable(tree.source, arrays, tree.abstraction, tree.maker)

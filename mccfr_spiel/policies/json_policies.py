@@ -17,17 +17,12 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.identity import (
-    has_name,
-)
-from mccfr_spiel.arenas.infosets.loading import (
-    load_game,
-    turn_based,
-)
-from mccfr_spiel.common import checkpoint
+from mccfr_spiel.arenas.infosets.identity import has_name
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.common.arrays import INFOSET
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.infoset_arrays import pack_strings
 from mccfr_spiel.policies.frozen_table import FrozenTable, Maker
 from mccfr_spiel.policies.policy_files import checked_policy
 
@@ -113,7 +108,7 @@ def from_json(
     infosets["parent"] = players
     pairs = [pair for row in rows for pair in row]
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
-    arrays = {"infosets": infosets, "actions": actions} | checkpoint.pack_strings(names)
+    arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
     vector = np.array([1.0] * num_players + [value for _, value in pairs])
     return checked_policy(FrozenTable(source, arrays, None, maker), vector)
 

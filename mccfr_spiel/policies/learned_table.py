@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.infoset_arrays import pack_strings, unpack_strings
 from mccfr_spiel.kernels.regret_rules import plain_play_positive
 
 _FAR = 500

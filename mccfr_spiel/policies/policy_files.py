@@ -15,6 +15,8 @@ from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
 from mccfr_spiel.common.checkpoint import Contents, DamagedError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
+from mccfr_spiel.common.infoset_arrays import check_infosets, check_strings
 from mccfr_spiel.policies.frozen_table import FrozenTable, Maker
 from mccfr_spiel.policies.vectors import checked_vector
 
@@ -33,7 +35,7 @@ def to_contents(names: FrozenTable, vector: np.ndarray) -> Contents:
     header = {
         "version": checkpoint.POLICY.version,
         "game": str(names.source),
-        "abstracted": checkpoint.saved_abstraction(names.abstraction),
+        "abstracted": saved_abstraction(names.abstraction),
     }
     return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
 
@@ -64,7 +66,7 @@ def from_contents(
                 f"The file contains a policy for {header['game']}, expected "
                 f"{brief(source)}."
             )
-        abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
+        abstraction = loaded_abstraction(header["abstracted"], abstraction)
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, array in arrays.items():
             if array.dtype != _ARRAYS[name] or array.ndim != 1:
@@ -74,8 +76,8 @@ def from_contents(
                 )
         vector = arrays.pop("vector")
         names = FrozenTable(source, arrays, abstraction, maker)
-        checkpoint.check_strings(arrays["text"], arrays["ends"])
-        checkpoint.check_infosets(
+        check_strings(arrays["text"], arrays["ends"])
+        check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players
         )
         try:

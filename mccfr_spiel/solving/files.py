@@ -7,21 +7,12 @@ common/checkpoint.py for the format.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    OWN_KINDS,
-    Algorithm,
-    Averaging,
-    Minimizer,
-    OwnPart,
-    Part,
-    Sampling,
-    value_in,
-)
+from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
 from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.infosets.identity import has_name, saved_print, told_by_string
 from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
@@ -34,10 +25,9 @@ from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
+from mccfr_spiel.common.infoset_arrays import check_infosets, unpack_strings
 from mccfr_spiel.solving.state import SolverState
-
-if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.crews import Cluster
 
 GAME_WAY_OUT = (
     "Pass the original game (game=...), or start a new run (on the command line, with "
@@ -47,19 +37,6 @@ GAME_WAY_OUT = (
 
 Source = Game | None
 """The game, an arena, or None for the game named in the checkpoint."""
-
-
-class LoadOptions(TypedDict, total=False):
-    """The keyword arguments of `Solver.load`."""
-
-    abstraction: Abstraction | None
-    max_memory: MaxMemory
-    minimizer: Minimizer | None
-    sampling: Sampling | None
-    averaging: Averaging | None
-    threads: int | None
-    twin: bool | None
-    cluster: "Cluster | None"
 
 
 def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
@@ -76,7 +53,7 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
         "seed": state.seed,
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
-        "abstracted": checkpoint.saved_abstraction(tree.abstraction),
+        "abstracted": saved_abstraction(tree.abstraction),
     }
     return checkpoint.Contents(header | entries, state.saved() | arrays)
 
@@ -127,7 +104,7 @@ def arena_of_file(
     """
     header, arrays = contents
     if isinstance(game, InfosetTable):
-        checkpoint.loaded_abstraction(header["abstracted"], game.abstraction)
+        loaded_abstraction(header["abstracted"], game.abstraction)
         _check_game(game.source, header)
         if not game.knows_all_infosets:
             raise ValueError(
@@ -135,7 +112,7 @@ def arena_of_file(
                 "expand_all() first, or pass the game."
             )
         return game
-    abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
+    abstraction = loaded_abstraction(header["abstracted"], abstraction)
     source = saved_game(header["game"]) if game is None else load_game(game)
     tree = GameTree(
         source,
@@ -162,8 +139,8 @@ def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
     has_keys = "key_ends" in arrays
     names: Any = arrays.get("key_ends")
     if not has_keys:
-        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-    checkpoint.check_infosets(len(names), infosets, actions, tree.num_players)
+        names = unpack_strings(arrays["text"], arrays["ends"])
+    check_infosets(len(names), infosets, actions, tree.num_players)
     if has_keys:
         arena = choose_arena(tree, WALKS, "none")
         assert isinstance(arena, RuleArena)

@@ -23,6 +23,7 @@ from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.atomic_files import write_json
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.checkpoint import CHECKPOINT, DamagedError
+from mccfr_spiel.common.functions import OWN_STRINGS, saved_abstraction
 from mccfr_spiel.policies.json_policies import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
 from mccfr_spiel.policies.policy_files import from_contents
@@ -36,7 +37,7 @@ JSON_INFOSETS = 100_000
 
 _JSON_PROBABILITIES = 10 * JSON_INFOSETS
 
-PLAIN = False, checkpoint.OWN_STRINGS
+PLAIN = False, OWN_STRINGS
 """Header entries for the game's own strings, the only ones that JSON supports."""
 
 
@@ -49,7 +50,7 @@ def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
     """
     few = policy.num_infosets <= JSON_INFOSETS
     small = few and len(policy.vector) <= _JSON_PROBABILITIES
-    small &= checkpoint.saved_abstraction(policy.tree.abstraction) in PLAIN
+    small &= saved_abstraction(policy.tree.abstraction) in PLAIN
     name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
     if small:
         write_json(folder / name, to_json(policy))

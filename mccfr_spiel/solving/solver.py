@@ -32,8 +32,8 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, summary
-from mccfr_spiel.solving.files import LoadOptions
 from mccfr_spiel.solving.history import Given, History
+from mccfr_spiel.solving.load_options import LoadOptions
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.measured_runs import goal_of, run_and_measure
 from mccfr_spiel.solving.slices import ENDLESS, SliceRunner

@@ -54,11 +54,11 @@ def test_head_to_head_is_the_mean_of_openspiels_values_over_seats(players, is_un
 @pytest.mark.parametrize(
     ("metrics", "words"),
     [
-        ("nash_konv", "'nash_konv' is no metric"),
-        (3, "3 is no metric"),
-        (ms.nash_conv, "is no metric: give a function of the solver"),
-        ({"a,b": len}, "cannot name a column"),
-        (["nash_conv", "nash_conv"], "Two metrics are called 'nash_conv'"),
+        ("nash_konv", "Metric 'nash_konv' must be a function"),
+        (3, "Metric 3 must be a function"),
+        (ms.nash_conv, "must be a function of the solver"),
+        ({"a,b": len}, "must be a word without commas"),
+        (["nash_conv", "nash_conv"], "Two metrics have the label 'nash_conv'"),
     ],
 )
 def test_wrong_metrics_are_refused(metrics, words):
@@ -96,6 +96,6 @@ def test_a_metric_that_gives_no_number_is_named():
     solver = ms.Solver("kuhn_poker")
     with pytest.raises(ValueError, match="'odd' returned 'x', expected a number"):
         solver.run(1, metrics={"odd": lambda solver: "x"})  # pyright: ignore
-    with pytest.raises(ValueError, match=r"Give what head_to_head\(...\) returns"):
+    with pytest.raises(ValueError, match=r"Did you mean the result of head_to_head\("):
         solver.run(1, metrics=ms.metrics.head_to_head)  # pyright: ignore
     assert not list(itertools.islice(solver.history, 1))

@@ -24,9 +24,7 @@ from mccfr_spiel.exploring.positions import seen_moves
 from mccfr_spiel.exploring.restricted_games import restricted_solver, with_row
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.policies.vectors import (
-    uniform_vector,
-)
+from mccfr_spiel.policies.vectors import uniform_vector
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL

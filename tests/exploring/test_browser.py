@@ -201,7 +201,7 @@ def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
     with ms.explore({"0": {0: 1.0, 1: 0.0}}, "kuhn_poker") as page:
         tab = Tab(browser, page.url, 0, 1)
         tab.click("#tab-whole")
-        tab.until(lambda: "lacks the state" in tab.text("#error"))
+        tab.until(lambda: "Unknown state" in tab.text("#error"))
         tab.until(lambda: "Computing" not in tab.text("main"))
 
 

@@ -328,7 +328,7 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
     odd[-1] = value
     contents = checkpoint.Contents(header, arrays | {table: odd})
     checkpoint.save(tmp_path / "solver", contents)
-    with pytest.raises(checkpoint.DamagedError, match="not finite"):
+    with pytest.raises(checkpoint.DamagedError, match="non-finite"):
         ms.Solver.load(tmp_path / "solver")
 
 

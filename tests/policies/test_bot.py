@@ -61,7 +61,7 @@ def test_bot_samples_from_the_policy_of_its_seat():
         (None, 2, 0, "player=2 must be in 0 .. 1"),
         (None, 0, -1, "seed=-1"),
         (np.ones(3), 0, 0, "a vector over the sequences"),
-        ("kuhn_poker", 0, 0, "'kuhn_poker' is not a policy"),
+        ("kuhn_poker", 0, 0, "'kuhn_poker' must be a policy"),
     ],
 )
 def test_invalid_arguments_are_refused(policy, player, seed, words):

@@ -117,7 +117,7 @@ def test_openspiel_computes_the_same_nash_conv_from_the_file(tmp_path):
     assert ms.nash_conv(game, ms.load_policy(path)) == pytest.approx(expected, abs=1e-9)
     table = json.loads(path.read_text())
     assert ms.nash_conv(game, table) == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(ValueError, match=r"policy for leduc_poker\(\), not for kuhn"):
+    with pytest.raises(ValueError, match=r"for leduc_poker\(\), expected kuhn"):
         ms.nash_conv("kuhn_poker", table)
 
 
@@ -137,10 +137,10 @@ def signed(value):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
-        (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
-        (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
-        (signed({"game": "kuhn_poker()", "players": 3}), "no list of players"),
+        (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "expected a distribution"),
+        (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "must be below 2"),
+        (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "duplicate action"),
+        (signed({"game": "kuhn_poker()", "players": 3}), "must be a list"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
     ],
 )
@@ -216,7 +216,7 @@ def test_paper_games_load_without_import(tmp_path):
 
 
 def test_empty_folder_is_refused_with_expected_names(tmp_path):
-    with pytest.raises(ValueError, match=r"policy\.json nor policy\.bin.*checkpoint"):
+    with pytest.raises(ValueError, match=r"policy\.json or policy\.bin.*checkpoint"):
         ms.load_policy(tmp_path)
 
 

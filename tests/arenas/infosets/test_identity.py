@@ -89,7 +89,7 @@ def test_a_policy_is_refused_in_a_game_of_other_information_states():
     one = ms.Solver(one_move(1, 2), seed=1)
     one.iterate(5)
     other = one_move(1, 2, info_state="b")
-    with pytest.raises(ValueError, match="'a', which"):
+    with pytest.raises(ValueError, match="'a' of the policy"):
         ms.nash_conv(other, one.average_policy())
 
 
@@ -109,11 +109,13 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
         solver.save(tmp_path / "solver")
         solver.average_policy().save(tmp_path / "policy")
         for load in (ms.Solver.load, ms.Solver.load_newest):
-            with pytest.raises(CheckpointError, match="of another game with the name"):
+            with pytest.raises(
+                CheckpointError, match="for a different game with the name"
+            ):
                 load(tmp_path / "solver", other)
             again = load(tmp_path / "solver", one)
             again.iterate(10)
-        with pytest.raises(CheckpointError, match="of another game with the name"):
+        with pytest.raises(CheckpointError, match="for a different game with the name"):
             ms.Solver.load(tmp_path / "solver", ms.GameTree(other).expand_all())
         for game in (one, other):  # a policy has no payoffs
             policy = SequencePolicy.load(tmp_path / "policy", game)

@@ -255,9 +255,9 @@ def test_locked_infoset_stays_and_others_adapt(tmp_path):
             assert 20 - (queens + aces) / 2 == kings
     for wrong, words in (
         ({"AA": [1.0, 0.0]}, "no player has the information state 'AA'"),
-        ({facing[0]: [0.5, 0.25]}, "sum to 0.75"),
-        ({facing[0]: [1.0]}, "not the probabilities of the 2 actions"),
-        ({facing[0]: {7: 1.0}}, r"has the actions \[0, 1\], and not \[7\]"),
+        ({facing[0]: [0.5, 0.25]}, "must sum to 1.*0.75"),
+        ({facing[0]: [1.0]}, "must be the probabilities of the 2 actions"),
+        ({facing[0]: {7: 1.0}}, r"unknown actions \[7\] of .*expected \[0, 1\]"),
     ):
         with pytest.raises(ValueError, match=words):
             ms.Solver(game, ms.CFR_PLUS, locked=wrong)

@@ -187,7 +187,7 @@ def test_function_policy_without_tensors(monkeypatch):
     assert found == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ValueError, match=r"returned the shape \(5,\)"):
         ms.nash_conv(GAMES[0], lambda _, legal, __: np.ones(5))
-    with pytest.raises(ValueError, match="is no distribution"):
+    with pytest.raises(ValueError, match="expected a distribution"):
         ms.nash_conv(GAMES[0], lambda _, legal, __: legal / 2)
 
 
