@@ -167,7 +167,7 @@ def _drawn(
 ) -> int:
     legal = set(state.legal_actions(player))
     if not legal:
-        return 0  # OpenSpiel's action of a player without a choice
+        return 0  # OpenSpiel's action for players who have no choice
     probs = asked[player].action_probabilities(state, player)
     actions, odds = list(probs), list(probs.values())
     is_legal = all(prob == 0 or action in legal for action, prob in probs.items())

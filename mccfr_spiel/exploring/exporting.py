@@ -53,7 +53,7 @@ def export(
     tree = subject.tree(60.0)
     if tree is None:
         why = subject.state_of_tree()[1]
-        raise ValueError(f"A page in one file needs the game's whole tree. {why}")
+        raise ValueError(f"Exporting a page needs the game's whole tree. {why}")
     if tree.num_nodes > MAX_EXPORTED_NODES:
         raise ValueError(
             f"{brief(subject.source)} has {tree.num_nodes:,} nodes; an exported page "
@@ -72,11 +72,11 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
     """
     api = PageApi(subject)
     states, infoset_of, strings, grid_of = {}, {}, {}, {}
-    first: dict[int, str] = {}  # infoset -> the key of one of its states
-    grids: dict[tuple[int, ...], str] = {}  # public moves -> the key of a first state
+    first: dict[int, str] = {}  # infoset -> key of a state
+    grids: dict[tuple[int, ...], str] = {}  # public moves -> key of a state
     without_grid = ""
-    # Depth-first over all histories: each pass pops a history, stores the view of its
-    # state, and pushes its continuations by one move.
+    # Depth-first over all histories: a pass pops a history, stores the view of the
+    # state, and pushes the histories that are longer by a move.
     stack: list[list[int]] = [[]]
     while stack:
         history = stack.pop()
@@ -137,7 +137,7 @@ def _of_policy(
         belief["left_out"] += len(belief["rows"][_BELIEFS:])
         del belief["rows"][_BELIEFS:]
     lists: dict[str, Any] = {k: listed(kind=k) for k in LISTS if k != "changed"}
-    lists["changed"] = []  # one list per policy to compare with
+    lists["changed"] = []  # a list per policy to compare with
     for other in range(len(subject.candidates)):
         numbers_of(other)
         lists["changed"].append(listed(kind="changed", other=str(other)))

@@ -156,10 +156,9 @@ def sum_of_payoffs(tree: GameTree) -> float:
     sums = tree.utilities.sum(axis=1)
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * np.abs(tree.utilities).max():
         raise NotZeroSumError(
-            f"{brief(tree.source)} is neither zero-sum nor constant-sum: the players' "
-            f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
-            "another. Use a Solver, but note that its average need not be an "
-            "equilibrium then."
+            f"{brief(tree.source)} is neither zero-sum nor constant-sum: the sum of "
+            f"payoffs is between {sums.min():.6g} and {sums.max():.6g}. Use a Solver, "
+            "but its average may not be an equilibrium."
         )
     return float(sums[0]) if np.ptp(sums) == 0 else float(np.mean(sums))
 

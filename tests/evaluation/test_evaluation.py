@@ -244,7 +244,7 @@ def solved(game, iterations, algorithm=ms.CFR):
 
 
 def kinds(game, policy):
-    """A policy in every type that evaluations accept."""
+    """A policy in all types that evaluations accept."""
     tabular = policy.to_tabular()
     return {
         "SequencePolicy": policy,

@@ -45,10 +45,9 @@ KUHN = {
 """Expected return of the local best response -> policy (string -> probability of a
 bet).
 
-The returns come from an enumeration: the mean over both seats and all deals of a
-response that bets or calls where this beats checking or folding, if both players then
-check and call to the end.
-"""
+The returns come from an enumeration: the mean over seats and deals of a response that
+bets or calls where this beats checking or folding, assuming that the players then check
+and call to the end."""
 
 
 @pytest.mark.parametrize("value", KUHN)
@@ -86,7 +85,7 @@ def test_bound_is_positive_and_below_best_response(game, kind):
 @pytest.mark.compiled
 @pytest.mark.compiled
 def test_no_response_beats_an_equilibrium():
-    """A response that used the opponent's cards or other hidden information would."""
+    """Catches responses that use hidden information, such as the opponent's cards."""
     solver = ms.Solver("leduc_poker", ms.CFR_PLUS)
     solver.iterate(300)
     policy = solver.average_policy()

@@ -22,7 +22,7 @@ GOOFSPIEL = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
 
 @pytest.fixture(scope="module")
 def trained():
-    """A policy of Leduc poker that is neither uniform nor good."""
+    """A biased policy of Leduc poker."""
     solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(300)
     return solver.average_policy()
@@ -111,7 +111,7 @@ def test_learned_response_is_close_to_best_response(trained):
 
 
 class ManyDeals:
-    """A first node with 3,000 outcomes, of which every third is impossible."""
+    """A game that begins with 3,000 outcomes, a third of them impossible."""
 
     def __init__(self):
         self.listed = 0

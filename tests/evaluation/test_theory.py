@@ -104,9 +104,10 @@ REGRET_BOUNDS = {
 }
 
 FALLS = 0.95
-"""The measured regret must also fall by this factor in 300 iterations, because the
-bounds on these games are far above the regret of any solver. Without updates it would
-not fall."""
+"""Limit for the regret after 300 iterations, as a fraction of the initial regret.
+
+The bounds alone prove little, because they are far above the regret of any solver.
+"""
 
 
 def plans_of(form, vector):
@@ -135,9 +136,9 @@ def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
 
 
 def average_regrets(form, solver, num_iterations):
-    """Runs a solver and yields both players' average regrets after each iteration.
+    """Runs a solver and yields the players' average regrets at each iteration.
 
-    They are computed from the payoff matrix and the policies that each player faced.
+    The regrets are computed from the payoff matrix and the opponents' policies.
     """
     alternating = solver.algorithm.alternating
     totals = [np.zeros(plex.num_sequences) for plex in form.treeplexes]

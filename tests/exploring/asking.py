@@ -1,4 +1,4 @@
-"""Sends requests to the page's ASGI application without a socket."""
+"""A client of the page's ASGI application that needs no socket."""
 
 import asyncio
 import dataclasses
@@ -62,13 +62,13 @@ def reply_to(
 
 
 def numbers_of_first(subject: Subject) -> Numbers:
-    """The numbers of the first policy; waits for them."""
+    """The numbers of policy 0; waits for them."""
     subject.tree(60)
     return subject.evaluation(subject.candidate(0)).numbers(60)
 
 
 class Page:
-    """A client that repeats its requests until they are answered."""
+    """A client that repeats a request while the answer is "working"."""
 
     def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
         self.answers = PageApi(Subject(what, game))
@@ -106,7 +106,7 @@ class Page:
         return tree
 
     def numbers(self) -> Numbers:
-        """The numbers of the first policy."""
+        """The numbers of policy 0."""
         return numbers_of_first(self.answers.subject)
 
     def infoset(self, state: Any, **query: Any) -> Any:
@@ -117,7 +117,7 @@ class Page:
 
 
 def held_tree(monkeypatch: Any) -> threading.Event:
-    """Keeps trees from being expanded until the event is set."""
+    """Blocks the expansion of trees; setting the event unblocks it."""
     expand_all, may_go_on = GameTree.expand_all, threading.Event()
     monkeypatch.setattr(
         GameTree, "expand_all", lambda tree: may_go_on.wait(60) and expand_all(tree)
@@ -126,7 +126,7 @@ def held_tree(monkeypatch: Any) -> threading.Event:
 
 
 def solved(game: str, iterations: int = 200) -> ms.Solver:
-    """A solver after some iterations."""
+    """A solver of `game`, run for `iterations`."""
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(iterations)
     return solver

@@ -97,13 +97,13 @@ class Tab:
         return self.all(selector)[0]
 
     def text(self, selector):
-        """The visible text of the first matching element."""
+        """The visible text of an element."""
         return self.script(
             "return document.querySelector(arguments[0])?.innerText || ''", selector
         )
 
     def content(self, selector):
-        """The text of the first matching element, visible or not."""
+        """The text of an element, visible or hidden."""
         return self.script(
             "return document.querySelector(arguments[0])?.textContent || ''", selector
         )

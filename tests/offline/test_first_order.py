@@ -1,7 +1,7 @@
 """Mirror prox and the excessive gap technique.
 
 Oracles: the gaps of an independent program, convex programs solved by scipy,
-OpenSpiel's NashConv, and the theorems' own conditions, checked at every iteration.
+OpenSpiel's NashConv, and the conditions of the theorems, tested at all iterations.
 """
 
 import functools

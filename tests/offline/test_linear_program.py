@@ -118,7 +118,7 @@ def test_other_games_are_refused():
         NotZeroSumError, match=r"^matrix_pd\(\) is neither .*constant-sum"
     ):
         solve_lp("matrix_pd")
-    with pytest.raises(NotZeroSumError, match="add up to 2e-12 at one end, to 3e-12"):
+    with pytest.raises(NotZeroSumError, match="between 2e-12 and 3e-12"):
         solve_lp(pyspiel.create_matrix_game([[1e-12, 2e-12]], [[1e-12, 1e-12]]))
     with pytest.raises(TooLargeError, match="5520 terminal histories"):
         sequence_form("leduc_poker", max_leaves=5519)
@@ -128,7 +128,8 @@ def test_other_games_are_refused():
 
 
 def solved_by_another_reader(path):
-    """The optimum of an MPS file by HiGHS's own reader: highspy's or scipy's copy."""
+    """The optimum of an MPS file, read and solved by HiGHS (highspy or scipy's
+    copy)."""
     if importlib.util.find_spec("highspy"):
         package = importlib.import_module("highspy")
         solver = package.Highs()
@@ -218,7 +219,7 @@ GAMES = [
 
 
 def random_policies(form, seed):
-    """A random policy `[m]` for each player, some entries 0."""
+    """A random policy `[m]` for each player, with zeros."""
     rng = np.random.default_rng(seed)
     policies = []
     for plex in form.treeplexes:
