@@ -168,10 +168,12 @@ def rules_faced(
         if layers is None:
             return None
         for infosets, hashes, actions, probs in layers:
-            mine = infosets["player"] == other
-            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
-            counts = infosets["num_actions"][mine].astype(np.int64)
-            parts.append((hashes[mine], starts, counts, actions, probs))
+            is_own = infosets["player"] == other
+            starts = (
+                infosets["first_sequence"][is_own].astype(np.int64) + first_of_layer
+            )
+            counts = infosets["num_actions"][is_own].astype(np.int64)
+            parts.append((hashes[is_own], starts, counts, actions, probs))
             first_of_layer += len(probs)
     rules = compiled_rules(game, "walking", twin=twin) if parts else None
     if rules is None:  # also in one-player games

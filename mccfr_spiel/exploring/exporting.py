@@ -35,7 +35,7 @@ _BELIEFS = 20
 def export(
     subject: Subject,
     path: str | os.PathLike[str],
-    tell: Callable[[str], object] = lambda words: None,
+    tell: Callable[[str], object] = lambda message: None,
 ) -> None:
     """Writes the page of a small game into one file.
 
@@ -110,29 +110,29 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
 
 
 def _of_policy(
-    api: PageApi, which: int, keys: list[str], grids: Iterable[str]
+    api: PageApi, index: int, keys: list[str], grids: Iterable[str]
 ) -> dict[str, Any]:
     """The answers to all requests about one policy.
 
     Args:
         api: answers the requests.
-        which: index of the policy.
+        index: index of the policy.
         keys: `[I]` the history of one state of each infoset.
         grids: histories of one state for each different grid.
     """
-    mine, subject = {"policy": which}, api.subject
+    query_base, subject = {"policy": index}, api.subject
 
     def numbers_of(index: int) -> Numbers:
         return subject.evaluation(subject.candidate(index)).numbers(600.0)
 
-    numbers = numbers_of(which)
+    numbers = numbers_of(index)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
-        rows = api.list(mine | query)["rows"]
+        rows = api.list(query_base | query)["rows"]
         return [(row["infoset"], row["amount"]) for row in rows]
 
     infosets = range(len(keys))
-    beliefs = [api.belief(mine | {"number": infoset}) for infoset in infosets]
+    beliefs = [api.belief(query_base | {"number": infoset}) for infoset in infosets]
     for belief in beliefs:
         belief["left_out"] += len(belief["rows"][_BELIEFS:])
         del belief["rows"][_BELIEFS:]
@@ -143,9 +143,9 @@ def _of_policy(
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
-        "overviews": api.overview(mine),
-        "infosets": [api.state(mine | {"history": k})["infoset"] for k in keys],
-        "grids": {key: api.grid(mine | {"history": key}) for key in grids},
+        "overviews": api.overview(query_base),
+        "infosets": [api.state(query_base | {"history": k})["infoset"] for k in keys],
+        "grids": {key: api.grid(query_base | {"history": key}) for key in grids},
         "beliefs": beliefs,
         "rows_of_lists": [
             row_of(tree, numbers.policy, i, numbers.visits) for i in infosets

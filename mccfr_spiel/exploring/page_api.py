@@ -76,7 +76,7 @@ class PageApi:
                 raise
             return WORKING
 
-    # --- what is asked ---------------------------------------------------------
+    # --- requests that change nothing ---------------------------------------------
 
     def about(self, _: Query) -> Any:
         """The game, the policies and the state of the tree."""
@@ -193,7 +193,7 @@ class PageApi:
         """The changes of the page."""
         return self._visit(query).view()
 
-    # --- what is done ------------------------------------------------------------
+    # --- requests that change the page -----------------------------------------------
 
     def fix(self, query: Query) -> Any:
         """Fixes or frees the policy at an infoset."""
@@ -243,7 +243,7 @@ class PageApi:
         hand.move(_integer(query, "action", -1))
         return hand.view()
 
-    # --- what queries name ---------------------------------------------------------
+    # --- parts of requests -----------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
         """The page that sent the request. If too many pages are open, the least
@@ -271,11 +271,11 @@ class PageApi:
 
     def _given(self, query: Query, key: str = "policy") -> ShownPolicy:
         """A policy among the subject's; the first one for the page's own policy."""
-        which = 0 if query.get(key) == MINE else _integer(query, key, 0)
+        index = 0 if query.get(key) == MINE else _integer(query, key, 0)
         last = len(self.subject.candidates) - 1
-        if not 0 <= which <= last:
-            raise ValueError(f"{key}={which} is none of the policies 0 to {last}.")
-        return self.subject.candidate(which)
+        if not 0 <= index <= last:
+            raise ValueError(f"{key}={index} is none of the policies 0 to {last}.")
+        return self.subject.candidate(index)
 
     def _candidate(self, query: Query, key: str = "policy") -> ShownPolicy:
         if query.get(key) == MINE:

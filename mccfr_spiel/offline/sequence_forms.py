@@ -116,13 +116,13 @@ class SequenceForm(NamedTuple):
 def treeplex(tree: GameTree, player: int) -> Treeplex:
     """The treeplex of one player of a complete tree."""
     infosets = tree.infosets
-    mine = np.flatnonzero(infosets["player"] == player)
-    counts = infosets["num_actions"][mine].astype(np.int64)
-    sequences = np.append(player, sequences_at(infosets[mine]))
+    own = np.flatnonzero(infosets["player"] == player)
+    counts = infosets["num_actions"][own].astype(np.int64)
+    sequences = np.append(player, sequences_at(infosets[own]))
     # `sequences` is sorted, so a parent's number is found by bisection.
-    parent = np.searchsorted(sequences, infosets["parent"][mine])
+    parent = np.searchsorted(sequences, infosets["parent"][own])
     firsts = 1 + np.cumsum(counts) - counts
-    return Treeplex(player, mine, sequences, firsts, counts, parent)
+    return Treeplex(player, own, sequences, firsts, counts, parent)
 
 
 def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
@@ -206,8 +206,8 @@ def sequence_form(
 def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
     ends, others, values, *_ = full_pass(tree).arrays
     sequences = np.repeat(np.arange(tree.num_sequences), np.diff(ends))
-    mine = np.isin(sequences, treeplexes[0].sequences)
-    sequences, others, values = sequences[mine], others[mine], values[mine]
+    is_first = np.isin(sequences, treeplexes[0].sequences)
+    sequences, others, values = sequences[is_first], others[is_first], values[is_first]
     own = np.empty(tree.num_sequences, np.int32)
     for plex in treeplexes:
         own[plex.sequences] = np.arange(plex.num_sequences)
