@@ -27,6 +27,7 @@ from mccfr_spiel.policies.policy import Answers, SequencePolicy, of_each_player
 from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
+"""The largest time limit."""
 
 _MAX_NODES = 1_000_000
 """Default size limit of external walks. One over this many nodes takes about ten

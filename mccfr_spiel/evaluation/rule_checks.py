@@ -17,6 +17,7 @@ Textbook = Callable[
 memory, value)."""
 
 _TOLERANCE = 1e-9
+"""Largest difference between two versions of a rule."""
 
 
 class RuleReport(NamedTuple):

@@ -36,6 +36,7 @@ mean."""
 _RANKS = "AKQJT98765432"
 
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
+"""A card as printed, such as A♠."""
 
 
 class NoGridError(ValueError):
@@ -43,8 +44,10 @@ class NoGridError(ValueError):
 
 
 Ask = Callable[[pyspiel.State], dict[int, float]]
+"""Function that returns action probabilities at a state."""
 
 Cards = dict[int, str]
+"""Action of a deal -> name of the card."""
 
 
 def grid(

@@ -40,10 +40,13 @@ MOST_VISITS = 16
 """Open pages that the server keeps; the least recently used is dropped first."""
 
 _LONGEST_NAME = 64
+"""The largest length of a page's identifier."""
 
 _LONGEST = 10_000
+"""The largest length of a history or a search text."""
 
 Query = Mapping[str, Any]
+"""Parameters of a request."""
 
 
 class PageApi:

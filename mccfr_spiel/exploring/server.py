@@ -28,7 +28,10 @@ from mccfr_spiel.exploring.static_files import FILES, static_file
 from mccfr_spiel.exploring.views import plain
 
 HOST = "127.0.0.1"
+"""The loopback address, on which the server listens."""
+
 _HOSTS = (HOST, "localhost")
+"""Accepted names in the Host header."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; "

@@ -26,10 +26,14 @@ DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories needs about 4 GiB."""
 
 _BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
+"""Memory for the assembly, per terminal history and per sequence."""
 
 _ZERO_SUM_TOLERANCE = 1e-9
+"""Largest difference of payoff sums, relative to the largest payoff."""
 
 _ROUNDING = 1e-14
+"""Entries that are smaller than this, relative to their terms, count as rounding
+errors."""
 
 
 class NotZeroSumError(ValueError):
