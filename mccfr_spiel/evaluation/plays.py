@@ -86,8 +86,8 @@ def sampled_returns(
 class ChanceMoves:
     """Draws chance moves in plays of one game.
 
-    The outcomes of the first node are cached, because listing them can take OpenSpiel a
-    second: a deal of two hold'em hands has 1,624,350 outcomes.
+    If the first node has more than 1,000 outcomes, they are cached, because listing
+    them can take OpenSpiel a second: a deal of two hold'em hands has 1,624,350.
     """
 
     _FEW = 1_000

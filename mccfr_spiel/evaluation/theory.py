@@ -219,7 +219,7 @@ def gap_bound(
     Args:
         players: quantities of both players.
         iterations: T.
-        p: a probability in (0, 1).
+        p: a probability in (0, 1].
         regrets: total regret of each player *on the estimates* after T iterations, or a
             bound on it.
         sampling: see `estimate_range`.
