@@ -14,12 +14,12 @@ import pyspiel
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, lists, positions, views
 from mccfr_spiel.exploring.background import WorkingError
+from mccfr_spiel.exploring.page_visits import Visit
 from mccfr_spiel.exploring.played_game import PlayedGame
 from mccfr_spiel.exploring.policy_numbers import PolicyEvaluation
 from mccfr_spiel.exploring.restricted_games import same_decision
 from mccfr_spiel.exploring.shown_policies import ShownPolicy, part_at
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.visits import Visit
 
 WORKING = {"working": True}
 """The answer while a thread is computing the result; the page asks again."""

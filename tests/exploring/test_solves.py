@@ -6,7 +6,7 @@ import time
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.exploring import page_api, visits
+from mccfr_spiel.exploring import page_api, page_visits
 from tests.exploring.asking import Page, solved
 
 
@@ -25,7 +25,7 @@ def num_solving(page):
 def test_one_solve_runs_per_server():
     page = Page(solved("leduc_poker"))
     page.ask("overview")
-    most = visits.MOST_ITERATIONS
+    most = page_visits.MOST_ITERATIONS
     # However many pages ask, the first one solves and the others are refused.
     replies = [page.do("solve", iterations=most, visit=f"v{k}") for k in range(8)]
     assert [reply.status for reply in replies] == [200, *[400] * 7]
@@ -53,7 +53,7 @@ def test_one_solve_runs_per_server():
 def test_solves_are_limited_in_iterations_and_time(monkeypatch):
     page = Page(solved("kuhn_poker"))
     page.ask("overview")
-    most = visits.MOST_ITERATIONS
+    most = page_visits.MOST_ITERATIONS
     for wrong in (0, most + 1):
         assert page.do("solve", iterations=wrong).status == 400
     page.do("solve", iterations=10)
@@ -61,7 +61,7 @@ def test_solves_are_limited_in_iterations_and_time(monkeypatch):
     reply = page.do("solve", iterations=most)  # starts again, with 10 more iterations
     assert reply.status == 400
     assert "after the 10 before" in reply.text
-    monkeypatch.setattr(visits, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(page_visits, "MOST_SECONDS", 0.2)
     page.do("solve", iterations=most - 10)
     words = until_idle(page)["changes"][-1]
     assert re.fullmatch(r"Solved for [\d,]+ iterations of 100,000", words)
@@ -71,7 +71,7 @@ def test_solves_are_limited_in_iterations_and_time(monkeypatch):
 def test_solve_ends_with_its_page_or_server(how):
     page = Page(solved("leduc_poker"))
     page.ask("overview")
-    assert page.do("solve", iterations=visits.MOST_ITERATIONS).status == 200
+    assert page.do("solve", iterations=page_visits.MOST_ITERATIONS).status == 200
     visit = page.answers.visits[page.visit]
     assert visit.is_solving
     if how == "closed":
