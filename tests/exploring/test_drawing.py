@@ -139,7 +139,7 @@ def test_part_of_a_large_tree_is_drawn():
     assert named(around=[], depth=9) == named()
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
-        ({"around": "two"}, "is no list of actions, such as"),
+        ({"around": "two"}, "expected a list of actions, such as"),
         ({"depth": -1}, "depth=-1 is not an integer"),
     )
     for given, said in wrong:
