@@ -264,7 +264,7 @@ def not_for_numba(policy, memory, gradient, parameters, t):
         (
             lambda policy, memory, gradient, p, t: math.nan,
             None,
-            "returns nan, which is",
+            "returns nan: expected a finite",
         ),
     ],
 )

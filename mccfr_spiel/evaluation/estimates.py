@@ -14,6 +14,7 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises, plus_minus
 
 CONFIDENCE = 0.95
+"""Default probability that an interval contains the true value."""
 
 
 class Estimate(NamedTuple):

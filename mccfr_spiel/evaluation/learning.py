@@ -125,7 +125,7 @@ def learn(
     """
     with contextlib.suppress(WalkTooLargeError):
         return _run(EXTERNAL, faced.arena(rules), until, seed)
-    # Not in an `except` clause, where the error would keep the first tree alive.
+    # Not in an `except` clause, where the error would keep the old tree alive.
     return _run(OUTCOME, faced.arena(rules), until, seed)
 
 

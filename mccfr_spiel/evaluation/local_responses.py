@@ -133,7 +133,7 @@ class _LocalBestResponse(SeatBot):
         wanted = seen[outcomes.index(action)]
         is_plain = seen.count(wanted) == 1
         # Hands that the opponent cannot tell apart are merged. If the seat sees the
-        # card, each state has at most one matching child.
+        # card, a state has at most one matching child.
         merged: dict[str, tuple[pyspiel.State, float]] = {}
         for state, weight in zip(self._states, self._weights.tolist(), strict=True):
             for outcome, prob in state.chance_outcomes():

@@ -121,6 +121,7 @@ def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Me
 
 
 _TOLERANCE = 1e-9
+"""Largest difference of payoff sums, relative to the largest payoff."""
 
 
 class GameValue(NamedTuple):

@@ -91,8 +91,8 @@ def sampled_returns(
 class ChanceMoves:
     """Draws chance moves in plays of one game.
 
-    The outcomes of the first node are cached, because listing them can take OpenSpiel a
-    second: a deal of two hold'em hands has 1,624,350 outcomes.
+    If the first node has more than 1,000 outcomes, they are cached, because listing
+    them can take OpenSpiel a second: a deal of two hold'em hands has 1,624,350.
     """
 
     _FEW = 1_000
@@ -172,7 +172,7 @@ def _drawn(
 ) -> int:
     legal = set(state.legal_actions(player))
     if not legal:
-        return 0  # OpenSpiel's action of a player without a choice
+        return 0  # OpenSpiel's action for players who have no choice
     probs = asked[player].action_probabilities(state, player)
     actions, odds = list(probs), list(probs.values())
     is_legal = all(prob == 0 or action in legal for action, prob in probs.items())

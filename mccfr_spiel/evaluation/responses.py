@@ -30,6 +30,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
+"""The largest time limit."""
 
 _MAX_NODES = 1_000_000
 """Default size limit of external walks. One over this many nodes takes about ten
@@ -142,10 +143,12 @@ def learned_response(
     value = sampled_returns(
         loaded, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence, twin=twin
     )
-    mine, theirs = value[player], own[player]
-    half_width = math.hypot(mine.half_width, theirs.half_width)
-    gain = Estimate(mine.mean - theirs.mean, half_width, mine.plays)
-    return LearnedResponse(player, mine, theirs, gain, response, solver.num_iterations)
+    learned, followed = value[player], own[player]
+    half_width = math.hypot(learned.half_width, followed.half_width)
+    gain = Estimate(learned.mean - followed.mean, half_width, learned.plays)
+    return LearnedResponse(
+        player, learned, followed, gain, response, solver.num_iterations
+    )
 
 
 class Response(openspiel_policy.Policy):

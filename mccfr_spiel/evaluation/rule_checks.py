@@ -17,6 +17,7 @@ Textbook = Callable[
 memory, value)."""
 
 _TOLERANCE = 1e-9
+"""Largest difference between two versions of a rule."""
 
 
 class RuleReport(NamedTuple):
@@ -70,23 +71,23 @@ def check_rule(
     regrets = []
     for count in range(1, most_actions + 1):
         generator = np.random.default_rng([seed, count])
-        mine, plain = _start(count), _start(count)
+        ours, plain = _start(count), _start(count)
         policy, memory = [1.0 / count] * count, [0.0] * count
         gained = np.zeros(count)
         for t in range(1, num_updates + 1):
             gradient = generator.uniform(-1.0, 0.9, count)
             gradient[0] += 0.1
-            gained += gradient - mine[0] @ gradient
-            value = _update(rule, function, mine, gradient, t)
+            gained += gradient - ours[0] @ gradient
+            value = _update(rule, function, ours, gradient, t)
             if rule.compiled:
                 other = _update(rule, rule.update, plain, gradient, t)
-                _check_same("as plain Python", (*mine, value), (*plain, other), t)
+                _check_same("as plain Python", (*ours, value), (*plain, other), t)
             if textbook is not None:
                 policy, memory, theirs = textbook(
                     list(policy), list(memory), gradient.tolist(), rule.numbers, t
                 )
                 _check_same(
-                    "by the textbook", (*mine, value), (policy, memory, theirs), t
+                    "by the textbook", (*ours, value), (policy, memory, theirs), t
                 )
         regrets.append(float(gained.max()) / num_updates)
     return RuleReport(num_updates, tuple(regrets[1:]))
@@ -124,10 +125,10 @@ def _update(
 
 
 def _check_same(
-    how: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], t: int
+    how: str, ours: tuple[Any, ...], theirs: tuple[Any, ...], t: int
 ) -> None:
     for name, own, other in zip(
-        ("policy", "memory", "value"), mine, theirs, strict=True
+        ("policy", "memory", "value"), ours, theirs, strict=True
     ):
         if not np.allclose(own, other, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(f"Update {t}: the {name} is {own}, but {how} {other}.")

@@ -150,8 +150,8 @@ def returns_by_rules(
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
-    # Each pass appends new draws to the unused ones and plays until fewer draws are
-    # left than the longest history needs. It ends when all plays are done or one fails.
+    # A pass appends new draws to the unused draws and plays until fewer are left than
+    # the longest history needs. The loop ends when all plays are done or a play fails.
     while status == GROW:
         more = generator.random(max(_DRAWS, len(path.history)))
         draws = np.concatenate([draws[cursor[1] :], more])
@@ -182,13 +182,15 @@ def rules_faced(
         if layers is None:
             return None
         for infosets, hashes, actions, probs in layers:
-            mine = infosets["player"] == other
-            starts = infosets["first_sequence"][mine].astype(np.int64) + first_of_layer
-            counts = infosets["num_actions"][mine].astype(np.int64)
-            parts.append((hashes[mine], starts, counts, actions, probs))
+            is_own = infosets["player"] == other
+            starts = (
+                infosets["first_sequence"][is_own].astype(np.int64) + first_of_layer
+            )
+            counts = infosets["num_actions"][is_own].astype(np.int64)
+            parts.append((hashes[is_own], starts, counts, actions, probs))
             first_of_layer += len(probs)
     rules = compiled_rules(game, "walking", twin=twin) if parts else None
-    if rules is None:  # also in a game of one player, which has no others
+    if rules is None:  # also in one-player games
         return None
     hashes, starts, counts, *tables = map(np.concatenate, zip(*parts, strict=True))
     # `np.unique` returns first indices, so earlier layers take precedence.

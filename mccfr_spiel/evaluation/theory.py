@@ -96,7 +96,7 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
     owner = np.repeat(np.arange(tree.num_infosets), infosets["num_actions"])
     owner = np.concatenate((np.full(tree.num_players, -1), owner)).tolist()
     actions = tree.actions.tolist()
-    # An own action sequence is identified by its prefix's number and its last action.
+    # An own action sequence is identified by the prefix's number and the last action.
     numbers: dict[tuple[int, int], int] = {}
     group = [0] * tree.num_infosets
     for infoset, parent in enumerate(infosets["parent"].tolist()):
@@ -219,7 +219,7 @@ def gap_bound(
     Args:
         players: quantities of both players.
         iterations: T.
-        p: a probability in (0, 1).
+        p: a probability in (0, 1].
         regrets: total regret of each player *on the estimates* after T iterations, or a
             bound on it.
         sampling: see `estimate_range`.

@@ -6,7 +6,7 @@
 | exporting.py | `export`: writes the page of a small game into one file |
 | server.py | HTTP: access control, static files, JSON |
 | page_api.py | the requests of a page, by name |
-| visits.py | the state of one open page: changes, solve, game |
+| page_visits.py | the state of one open page: changes, solve, game |
 | restricted_games.py | solving a game with a policy fixed at some infosets |
 | played_game.py | a game against a policy |
 | subjects.py | what a page shows: a game, policies, a tree |

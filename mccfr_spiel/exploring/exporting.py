@@ -39,7 +39,7 @@ _BELIEFS = 20
 def export(
     subject: Subject,
     path: str | os.PathLike[str],
-    tell: Callable[[str], object] = lambda words: None,
+    tell: Callable[[str], object] = lambda message: None,
 ) -> None:
     """Writes the page of a small game into one file.
 
@@ -57,7 +57,7 @@ def export(
     tree = subject.tree(60.0)
     if tree is None:
         why = subject.state_of_tree()[1]
-        raise ValueError(f"A page in one file needs the game's whole tree. {why}")
+        raise ValueError(f"Exporting a page needs the game's whole tree. {why}")
     if tree.num_nodes > MAX_EXPORTED_NODES:
         raise ValueError(
             f"{brief(subject.source)} has {tree.num_nodes:,} nodes; an exported page "
@@ -76,11 +76,11 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
     """
     api = PageApi(subject)
     states, infoset_of, strings, grid_of = {}, {}, {}, {}
-    first: dict[int, str] = {}  # infoset -> the key of one of its states
-    grids: dict[tuple[int, ...], str] = {}  # public moves -> the key of a first state
+    first: dict[int, str] = {}  # infoset -> key of a state
+    grids: dict[tuple[int, ...], str] = {}  # public moves -> key of a state
     without_grid = ""
-    # Depth-first over all histories: each pass pops a history, stores the view of its
-    # state, and pushes its continuations by one move.
+    # Depth-first over all histories: a pass pops a history, stores the view of the
+    # state, and pushes the histories that are longer by a move.
     stack: list[list[int]] = [[]]
     while stack:
         history = stack.pop()
@@ -114,42 +114,42 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
 
 
 def _of_policy(
-    api: PageApi, which: int, keys: list[str], grids: Iterable[str]
+    api: PageApi, index: int, keys: list[str], grids: Iterable[str]
 ) -> dict[str, Any]:
     """The answers to all requests about one policy.
 
     Args:
         api: answers the requests.
-        which: index of the policy.
+        index: index of the policy.
         keys: `[I]` the history of one state of each infoset.
         grids: histories of one state for each different grid.
     """
-    mine, subject = {"policy": which}, api.subject
+    query_base, subject = {"policy": index}, api.subject
 
     def numbers_of(index: int) -> Numbers:
         return subject.evaluation(subject.candidate(index)).numbers(600.0)
 
-    numbers = numbers_of(which)
+    numbers = numbers_of(index)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
-        rows = api.list(mine | query)["rows"]
+        rows = api.list(query_base | query)["rows"]
         return [(row["infoset"], row["amount"]) for row in rows]
 
     infosets = range(len(keys))
-    beliefs = [api.belief(mine | {"number": infoset}) for infoset in infosets]
+    beliefs = [api.belief(query_base | {"number": infoset}) for infoset in infosets]
     for belief in beliefs:
         belief["left_out"] += len(belief["rows"][_BELIEFS:])
         del belief["rows"][_BELIEFS:]
     lists: dict[str, Any] = {k: listed(kind=k) for k in LISTS if k != "changed"}
-    lists["changed"] = []  # one list per policy to compare with
+    lists["changed"] = []  # a list per policy to compare with
     for other in range(len(subject.candidates)):
         numbers_of(other)
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
-        "overviews": api.overview(mine),
-        "infosets": [api.state(mine | {"history": k})["infoset"] for k in keys],
-        "grids": {key: api.grid(mine | {"history": key}) for key in grids},
+        "overviews": api.overview(query_base),
+        "infosets": [api.state(query_base | {"history": k})["infoset"] for k in keys],
+        "grids": {key: api.grid(query_base | {"history": key}) for key in grids},
         "beliefs": beliefs,
         "rows_of_lists": [
             row_of(tree, numbers.policy, i, numbers.visits) for i in infosets

@@ -36,6 +36,7 @@ mean."""
 _RANKS = "AKQJT98765432"
 
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
+"""A card as printed, such as A♠."""
 
 
 class NoGridError(ValueError):
@@ -43,8 +44,10 @@ class NoGridError(ValueError):
 
 
 Ask = Callable[[pyspiel.State], dict[int, float]]
+"""Function that returns action probabilities at a state."""
 
 Cards = dict[int, str]
+"""Action of a deal -> name of the card."""
 
 
 def grid(
@@ -142,8 +145,8 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
     keys = "label", "weight", "equity", "value", "probabilities", "values"
     rows = zip(names, *extras.T, frequencies, decision.action_evs, strict=True)
     columns = np.hstack((frequencies, extras))
-    # Hands without weight get a tiny one, so that their cells have a mean. The column
-    # of the weights itself is averaged without weights.
+    # Hands of weight 0 get a tiny weight, so that all cells have a mean. The mean of
+    # the weight column is unweighted.
     parts = np.repeat(np.maximum(weights, _NEVER)[:, None], columns.shape[1], axis=1)
     parts[:, len(actions)] = 1.0
     total = weights.sum()
@@ -187,7 +190,7 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     for action in history:
         if not state.is_chance_node() or len(state.legal_actions()) == 1:
             break
-        # A player who sees the outcome can tell it from any other one.
+        # A player who sees the outcome can tell it from all others.
         other = next(move for move in state.legal_actions() if move != action)
         ways = state.child(action), state.child(other)
         seen = [
@@ -205,8 +208,8 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
 def _cards_at(game: pyspiel.Game, index: int) -> Cards:
     """The cards that the chance move number `index` may deal: action -> card name."""
     cards: Cards = {}
-    # Earlier deals remove cards. The two histories that always deal the first or the
-    # last card remove different ones, so each card appears in one of them.
+    # Earlier deals remove cards. Two histories, which always deal the first or the last
+    # card, remove different cards, so all cards appear in at least one of them.
     for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(index):

@@ -30,6 +30,7 @@ _SECONDS = 0.3
 """Time limit of one search request; the page continues with another request."""
 
 _AT_ONCE = 256
+"""Infosets searched between two looks at the clock."""
 
 
 def search(tree: GameTree, text: str, first: int = 0) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def explore(
     except ImportError as error:
         raise ImportError(
             "The page needs starlette and uvicorn: pip install 'mccfr_spiel[explore]'. "
-            "Exporting the page of a small game works without them."
+            "Exporting the page of a small game needs neither."
         ) from error
     return Explorer(subject, server, port)
 

@@ -14,12 +14,12 @@ import pyspiel
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, lists, positions, views
 from mccfr_spiel.exploring.background import WorkingError
+from mccfr_spiel.exploring.page_visits import Visit
 from mccfr_spiel.exploring.played_game import PlayedGame
 from mccfr_spiel.exploring.policy_numbers import PolicyEvaluation
 from mccfr_spiel.exploring.restricted_games import same_decision
 from mccfr_spiel.exploring.shown_policies import ShownPolicy, part_at
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.visits import Visit
 
 WORKING = {"working": True}
 """The answer while a thread is computing the result; the page asks again."""
@@ -40,10 +40,13 @@ MOST_VISITS = 16
 """Open pages that the server keeps; the least recently used is dropped first."""
 
 _LONGEST_NAME = 64
+"""The largest length of a page's identifier."""
 
 _LONGEST = 10_000
+"""The largest length of a history or a search text."""
 
 Query = Mapping[str, Any]
+"""Parameters of a request."""
 
 
 class PageApi:
@@ -76,7 +79,7 @@ class PageApi:
                 raise
             return WORKING
 
-    # --- what is asked ---------------------------------------------------------
+    # --- requests that change nothing ---------------------------------------------
 
     def about(self, _: Query) -> Any:
         """The game, the policies and the state of the tree."""
@@ -193,7 +196,7 @@ class PageApi:
         """The changes of the page."""
         return self._visit(query).view()
 
-    # --- what is done ------------------------------------------------------------
+    # --- requests that change the page -----------------------------------------------
 
     def fix(self, query: Query) -> Any:
         """Fixes or frees the policy at an infoset."""
@@ -243,7 +246,7 @@ class PageApi:
         hand.move(_integer(query, "action", -1))
         return hand.view()
 
-    # --- what queries name ---------------------------------------------------------
+    # --- parts of requests -----------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
         """The page that sent the request. If too many pages are open, the least
@@ -271,11 +274,11 @@ class PageApi:
 
     def _given(self, query: Query, key: str = "policy") -> ShownPolicy:
         """A policy among the subject's; the first one for the page's own policy."""
-        which = 0 if query.get(key) == MINE else _integer(query, key, 0)
+        index = 0 if query.get(key) == MINE else _integer(query, key, 0)
         last = len(self.subject.candidates) - 1
-        if not 0 <= which <= last:
-            raise ValueError(f"{key}={which} is none of the policies 0 to {last}.")
-        return self.subject.candidate(which)
+        if not 0 <= index <= last:
+            raise ValueError(f"{key}={index} is none of the policies 0 to {last}.")
+        return self.subject.candidate(index)
 
     def _candidate(self, query: Query, key: str = "policy") -> ShownPolicy:
         if query.get(key) == MINE:

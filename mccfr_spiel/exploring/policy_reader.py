@@ -58,7 +58,7 @@ class PolicyReader:
             for solver in map(self._small_solver, files)
             if solver
         }
-        solvers.pop(0, None)  # a run's first checkpoint, before any iteration
+        solvers.pop(0, None)  # the initial checkpoint of a run
         current_policies = []
         for count, solver in sorted(solvers.items(), reverse=True):
             average, current = policies_of_solver(

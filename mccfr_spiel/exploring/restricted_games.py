@@ -28,9 +28,7 @@ def with_row(
         raise ValueError(f"row={row!r}: expected a list of numbers.")
     probabilities = np.array(row, np.float64)
     if probabilities.shape != (size,):
-        raise ValueError(
-            f"row={row} has {len(row)} probabilities: expected {size}, one per action."
-        )
+        raise ValueError(f"row={row} has {len(row)} probabilities: expected {size}.")
     is_valid = np.isfinite(probabilities).all() and (probabilities >= 0).all()
     if not (is_valid and probabilities.sum() > 0):
         raise ValueError(

@@ -28,7 +28,10 @@ from mccfr_spiel.exploring.static_files import FILES, static_file
 from mccfr_spiel.exploring.views import plain
 
 HOST = "127.0.0.1"
+"""The loopback address, on which the server listens."""
+
 _HOSTS = (HOST, "localhost")
+"""Accepted names in the Host header."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
@@ -122,8 +125,8 @@ def opened(api: PageApi, token: str, port: int) -> tuple[uvicorn.Server, socket.
     """
     if not 0 <= port <= 65535:
         raise ValueError(f"port={port} must be in 0 .. 65535.")
-    # asyncio sets TCP_NODELAY only if the socket names the protocol. Without it, the
-    # second packet of an answer waits 40 ms for the acknowledgment of the first.
+    # asyncio sets TCP_NODELAY only if the socket names the protocol. Otherwise the
+    # second packet of an answer waits 40 ms for an acknowledgment.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.bind((HOST, port))
@@ -131,11 +134,11 @@ def opened(api: PageApi, token: str, port: int) -> tuple[uvicorn.Server, socket.
     except OSError as error:
         listener.close()
         raise ValueError(
-            f"port={port} cannot be used: {error.strerror}. Another page may be using "
-            "it. Choose another port, or port=0 for a free one."
+            f"port={port} cannot be used: {error.strerror}. Is another page open "
+            "there? Use a different port, or port=0 for a free port."
         ) from error
     app = application(api, token)
-    # Without ws="none" an installed WebSocket library logs an error for each handshake.
+    # ws="none" prevents errors that an installed WebSocket library logs at handshakes.
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off", ws="none"
     )

@@ -102,7 +102,7 @@ def _regrets_of(solver: Solver) -> RegretsAt:
     tree, vector = solver.tree, solver.regret_vector()
 
     def regrets_at(state: pyspiel.State) -> list[float] | None:
-        # Found by state, because the first search by string indexes all infosets.
+        # Found by state, because a search by string would index all infosets.
         infoset = tree.find_at(state, state.current_player())
         return (part_at(tree, infoset, vector).tolist() if infoset >= 0 else []) or None
 

@@ -82,7 +82,7 @@ class Subject:
         for label, source in labelled.items():
             self._add(source, label)
         if not self.candidates:
-            raise ValueError("There is nothing to explore: pass a solver or a policy.")
+            raise ValueError("Nothing to explore: pass a solver or a policy.")
         in_memory = [shown.policy for shown in self.candidates if shown.read is None]
         self.source = load_game(self._reader.game or common_game(in_memory))
         self.game, self.title = turn_based(self.source), title(self.source)

@@ -35,6 +35,7 @@ MOST_HISTORIES = 60
 """Histories of an infoset that the page shows."""
 
 _MOST_TEXT = 20_000
+"""The largest length of a text in an answer."""
 
 
 def plain(value: Any) -> Any:

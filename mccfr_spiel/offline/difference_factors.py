@@ -33,7 +33,7 @@ _MAX_CANDIDATES = 200
 def _most_common(ratios, count):
     """(value, frequency) of the most common of the first `count` ratios, which are
     sorted."""
-    # Equal ratios form a run. Each pass extends the current run by one ratio or, if the
+    # Equal ratios form a run. A pass extends the current run by one ratio or, if the
     # ratio differs, records the run's length and begins the next run.
     best, frequency = ratios[0], 0
     begin = 0
@@ -65,10 +65,10 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
     out_k = [0 for _ in range(0)]
     out_c = [0.0 for _ in range(0)]
     out_cost = [0 for _ in range(0)]
-    # Each pass handles one row i. It first counts the columns that i shares with every
-    # earlier row. It then compares i, entry by entry, with the rows that share the most
-    # columns; the most common ratio of two entries becomes the factor c. A pair is kept
-    # if its difference has fewer nonzeros than the longer of the two rows.
+    # A pass handles row i. It counts the columns that i shares with all earlier rows
+    # and compares i, entry by entry, with the rows that share the most columns; the
+    # most common ratio of two entries becomes the factor c. A pair is kept if its
+    # difference has fewer nonzeros than the longer of the two rows.
     for i in range(num_rows):
         size = starts[i + 1] - starts[i]
         met = 0
@@ -131,8 +131,8 @@ def _difference_rows(matrix: Csr) -> Factorization:
         by_column.indices.astype(np.int64),
         _MAX_CANDIDATES,
     )
-    # Each row refers to its parent in a minimum spanning tree rooted at the zero row,
-    # so a row that resembles no other refers to zero and stays as it is.
+    # A row refers to the parent in a minimum spanning tree rooted at the zero row. A
+    # row that resembles no other row refers to the zero row and stays unchanged.
     sizes = np.diff(matrix.indptr)
     root = num_rows
     ends = np.concatenate((first, np.full(num_rows, root)))

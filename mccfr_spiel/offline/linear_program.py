@@ -47,8 +47,10 @@ _STATUS = {
     3: "it called the program unbounded, which only rounding can cause for a game",
     4: "it ran into numerical difficulties",
 }
+"""Explanation of scipy's status codes."""
 
 _TOLERANCE = 1e-10
+"""Feasibility and optimality tolerance of HiGHS."""
 
 _ORDINARY = 2.0**-10, 2.0**40
 """The range of the largest payoff in which HiGHS solves a program without scaling."""

@@ -83,8 +83,8 @@ class MirrorProx(FirstOrderSolver):
     def gap_bound(self) -> float:
         """The theorem's bound on the gap, (max d_x + max d_y) / (eta T).
 
-        It is infinite if the step size is above the default, because the theorem does
-        not cover larger steps.
+        It is infinite before the first iteration, and for a step size above the
+        default, which the theorem does not cover.
         """
         if self.step_size > (1 + SLACK) / self.norm:
             return float("inf")

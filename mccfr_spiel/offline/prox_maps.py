@@ -64,7 +64,7 @@ def prox(side, gradient, center, scale, log_policy, plan):
         scale: mu, above 0.
         log_policy, plan: `[m]` outputs: the maximizer. `log_policy` may be `center`.
     """
-    # Bottom up. When a pass reaches infoset i, the gradient at each of its sequences
+    # Bottom up. When a pass reaches infoset i, the gradient at the infoset's sequences
     # includes the value of everything below. The pass writes the softmax policy of the
     # infoset and adds the infoset's value to the gradient at the parent sequence.
     for i in range(len(side.infosets) - 1, -1, -1):

@@ -49,7 +49,7 @@ def _best_multipliers(
     counts = np.diff(np.append(begins, len(rows)))
     filled = np.bincount(rows)
     run_rows = rows[begins]
-    order = np.lexsort((counts, run_rows))  # each row's best ratio comes last
+    order = np.lexsort((counts, run_rows))  # the best ratio of a row comes last
     last = np.append(run_rows[order][1:] != run_rows[order][:-1], True)
     best = order[last]
     best_rows = run_rows[best]
@@ -67,7 +67,7 @@ def rank_one_factors(matrix: Csr) -> Factorization:
     lefts, rights = [], []
     failures = 0
     by_column = scipy.sparse.csc_array(residual)
-    # Each pass searches for one product. It starts with v, a row of the residual drawn
+    # A pass searches for a product. It starts with v, a row of the residual drawn
     # with probability proportional to the row's number of nonzeros. Then it alternates
     # between the best u for v and the best v for u until neither improves. The product
     # is subtracted if that saves nonzeros, counting those of u and v.

@@ -26,10 +26,14 @@ DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories needs about 4 GiB."""
 
 _BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
+"""Memory for the assembly, per terminal history and per sequence."""
 
 _ZERO_SUM_TOLERANCE = 1e-9
+"""Largest difference of payoff sums, relative to the largest payoff."""
 
 _ROUNDING = 1e-14
+"""Entries that are smaller than this, relative to their terms, count as rounding
+errors."""
 
 
 class NotZeroSumError(ValueError):
@@ -116,13 +120,13 @@ class SequenceForm(NamedTuple):
 def treeplex(tree: GameTree, player: int) -> Treeplex:
     """The treeplex of one player of a complete tree."""
     infosets = tree.infosets
-    mine = np.flatnonzero(infosets["player"] == player)
-    counts = infosets["num_actions"][mine].astype(np.int64)
-    sequences = np.append(player, sequences_at(infosets[mine]))
+    own = np.flatnonzero(infosets["player"] == player)
+    counts = infosets["num_actions"][own].astype(np.int64)
+    sequences = np.append(player, sequences_at(infosets[own]))
     # `sequences` is sorted, so a parent's number is found by bisection.
-    parent = np.searchsorted(sequences, infosets["parent"][mine])
+    parent = np.searchsorted(sequences, infosets["parent"][own])
     firsts = 1 + np.cumsum(counts) - counts
-    return Treeplex(player, mine, sequences, firsts, counts, parent)
+    return Treeplex(player, own, sequences, firsts, counts, parent)
 
 
 def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
@@ -156,10 +160,9 @@ def sum_of_payoffs(tree: GameTree) -> float:
     sums = tree.utilities.sum(axis=1)
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * np.abs(tree.utilities).max():
         raise NotZeroSumError(
-            f"{brief(tree.source)} is neither zero-sum nor constant-sum: the players' "
-            f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
-            "another. Use a Solver, but note that its average need not be an "
-            "equilibrium then."
+            f"{brief(tree.source)} is neither zero-sum nor constant-sum: the sum of "
+            f"payoffs is between {sums.min():.6g} and {sums.max():.6g}. Use a Solver, "
+            "but its average may not be an equilibrium."
         )
     return float(sums[0]) if np.ptp(sums) == 0 else float(np.mean(sums))
 
@@ -207,8 +210,8 @@ def sequence_form(
 def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
     ends, others, values, *_ = full_pass(tree).arrays
     sequences = np.repeat(np.arange(tree.num_sequences), np.diff(ends))
-    mine = np.isin(sequences, treeplexes[0].sequences)
-    sequences, others, values = sequences[mine], others[mine], values[mine]
+    is_first = np.isin(sequences, treeplexes[0].sequences)
+    sequences, others, values = sequences[is_first], others[is_first], values[is_first]
     own = np.empty(tree.num_sequences, np.int32)
     for plex in treeplexes:
         own[plex.sequences] = np.arange(plex.num_sequences)

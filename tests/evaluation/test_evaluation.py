@@ -46,7 +46,7 @@ def as_python(game, policy):
 
 
 @pytest.mark.parametrize("game", MARKED)
-def test_nash_conv_is_openspiels(game):
+def test_nash_conv_equals_openspiel(game):
     game = turn_based(named(game))
     tree = GameTree(game).expand_all()
     solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=3)
@@ -66,7 +66,7 @@ def test_nash_conv_is_openspiels(game):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3, GOOFSPIEL])
-def test_each_players_gain_is_openspiels(game):
+def test_gains_equal_openspiel(game):
     game = turn_based(named(game))
     policy = random_policy(game, seed=1)
     theirs: Any = openspiel.nash_conv(game, as_python(game, policy), False, True)
@@ -81,7 +81,7 @@ def test_each_players_gain_is_openspiels(game):
         ms.nash_conv(game, policy, use_cpp_br=2)  # pyright: ignore
 
 
-def test_a_solution_is_taken_for_its_policy():
+def test_lp_solution_is_read_as_policy():
     solution = ms.solve_lp("kuhn_poker")
     assert ms.nash_conv("kuhn_poker", solution) == pytest.approx(0, abs=1e-9)
     for policy in (solution, [solution, solution.policy]):
@@ -95,7 +95,7 @@ def test_a_solution_is_taken_for_its_policy():
     assert ms.bot(solution, 0).get_policy(state)
 
 
-def test_a_call_with_a_solver_alone_asks_for_game_and_policy():
+def test_solver_alone_is_refused_with_advice():
     solver = Solver("kuhn_poker", ms.CFR)
     for function in (ms.nash_conv, ms.exploitability, ms.expected_returns):
         with pytest.raises(
@@ -105,7 +105,7 @@ def test_a_call_with_a_solver_alone_asks_for_game_and_policy():
 
 
 @pytest.mark.compiled
-def test_openspiel_evaluates_what_forgets_as_the_refusal_says():
+def test_openspiel_evaluates_forgetful_policies_as_advised():
     game = "goofspiel(num_cards=4)"
     solver = Solver(game, ms.CFR_PLUS, abstraction=ms.completed_rounds)
     solver.iterate(300)
@@ -118,7 +118,7 @@ def test_openspiel_evaluates_what_forgets_as_the_refusal_says():
 
 
 @pytest.mark.parametrize("game", MARKED)
-def test_expected_returns_are_openspiels(game):
+def test_expected_returns_equal_openspiel(game):
     game = turn_based(named(game))
     policy = random_policy(game, seed=2)
     theirs = expected_game_score.policy_value(
@@ -128,7 +128,7 @@ def test_expected_returns_are_openspiels(game):
 
 
 @pytest.mark.parametrize("game", MARKED)
-def test_a_best_response_earns_what_openspiels_does(game):
+def test_best_response_value_equals_openspiel(game):
     game = turn_based(named(game))
     policy = random_policy(game, seed=5)
     theirs = as_python(game, policy)
@@ -150,8 +150,8 @@ def test_a_best_response_earns_what_openspiels_does(game):
     assert ms.nash_conv(game, policy) == pytest.approx(gains, abs=1e-12)
 
 
-def test_in_a_constant_sum_game_exploitability_is_defined():
-    # Payoffs sum to 10: OpenSpiel's NashConv subtracts what the policy earns, too.
+def test_exploitability_of_constant_sum_game():
+    # Payoffs sum to 10; OpenSpiel's NashConv subtracts the policy's own returns, too.
     game = small_game(
         move(0, "0", *(move(1, "1", leaf(7, 3), leaf(2, 8)) for _ in range(2))),
         utility=pyspiel.GameType.Utility.CONSTANT_SUM,
@@ -203,8 +203,8 @@ def test_exploitability_of_cfr_on_leduc_poker():
     ("game", "published"), [("leduc_poker", 0.004581), (LEDUC, 0.004625)]
 )
 def test_nash_conv_of_cfr_plus_after_300_iterations(game, published):
-    # Rounding makes up to 1 % by then, and one iteration more 1 to 2 %. Weights of
-    # t^0 or t^2 would give 0.046 or 0.003.
+    # Rounding changes the result by up to 1 %, another iteration by 1 to 2 %. Weights
+    # of t^0 or t^2 would give 0.046 or 0.003.
     solver = Solver(game, ms.CFR_PLUS)
     solver.iterate(300)
     conv = ms.nash_conv(game, solver.average_policy())
@@ -244,7 +244,7 @@ def solved(game, iterations, algorithm=ms.CFR):
 
 
 def kinds(game, policy):
-    """One policy in every form that evaluations take."""
+    """A policy in all types that evaluations accept."""
     tabular = policy.to_tabular()
     return {
         "SequencePolicy": policy,
@@ -261,7 +261,7 @@ def kinds(game, policy):
 
 
 @pytest.mark.parametrize("name", FOR_EACH)
-def test_returns_and_nash_conv_of_all_kinds_are_openspiels(name):
+def test_all_policy_types_equal_openspiel(name):
     game = pyspiel.load_game(name)
     policies: list[Any] = [
         solved(game, 2 + player) for player in range(game.num_players())
@@ -279,7 +279,7 @@ def test_returns_and_nash_conv_of_all_kinds_are_openspiels(name):
             assert ms.nash_conv(where, tuple(each)) == pytest.approx(conv, abs=1e-9)
 
 
-def test_players_may_have_policies_of_different_kinds_and_of_their_own_states_only():
+def test_players_may_mix_policy_types():
     game = pyspiel.load_game("leduc_poker")
     first, second = solved(game, 3), solved(game, 5)
     mine = {
@@ -308,7 +308,7 @@ def test_players_may_have_policies_of_different_kinds_and_of_their_own_states_on
     assert abs(estimate.mean - expected[0]) < 2 * estimate.half_width
 
 
-def test_a_best_response_to_a_list_is_openspiels():
+def test_best_response_to_a_list_equals_openspiel():
     game = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
     first, second = solved(game, 3), solved(game, 4)
     response = best_response_policy(game, [first, second.to_dict()], 0)

@@ -1,5 +1,8 @@
-"""Local best responses: below the best response, above nothing, and as by hand;
-duplicate play: swapped seats, the same chance, intervals that hold the truth."""
+"""Local best responses and duplicate play.
+
+Local best responses are compared with exact best responses and an enumeration;
+intervals of duplicate play with OpenSpiel's values.
+"""
 
 import pyspiel
 import pytest
@@ -23,13 +26,13 @@ LIMIT = (
 
 
 class Folds(UniformRandomPolicy):
-    """Folds to any bet, and checks otherwise."""
+    """Folds to any bet and checks otherwise."""
 
     def action_probabilities(self, state, player_id=None):
         return {min(state.legal_actions()): 1.0}
 
 
-KUHN = {  # card and moves before -> how often it bets; what an enumeration gave
+KUHN = {
     0.230833333333333: {
         **{"0": 0.6, "1": 0.1, "2": 0.2, "0p": 0.7, "1p": 0.3, "2p": 1.0},
         **{"0b": 0.1, "1b": 0.2, "2b": 0.9, "0pb": 0.4, "1pb": 0.9, "2pb": 1.0},
@@ -39,12 +42,16 @@ KUHN = {  # card and moves before -> how often it bets; what an enumeration gave
         **{"0b": 0.0, "1b": 0.1, "2b": 1.0, "0pb": 0.0, "1pb": 0.0, "2pb": 1.0},
     },
 }
-"""By the mean over both seats and all deals of a response that looks one move ahead:
-it bets or calls where that beats checking or folding, if all is called from then on."""
+"""Expected return of the local best response -> policy (string -> probability of a
+bet).
+
+The returns come from an enumeration: the mean over seats and deals of a response that
+bets or calls where this beats checking or folding, assuming that the players then check
+and call to the end."""
 
 
 @pytest.mark.parametrize("value", KUHN)
-def test_kuhn_poker_as_by_hand(value):
+def test_kuhn_poker_equals_enumeration(value):
     policy = {one: {0: 1 - bet, 1: bet} for one, bet in KUHN[value].items()}
     found = local_best_response(
         "kuhn_poker", policy, deals=6_000, seed=1, confidence=0.999
@@ -67,18 +74,18 @@ def exploit(game, policy):
 
 @pytest.mark.parametrize("game", ["leduc_poker", SMALL])
 @pytest.mark.parametrize("kind", [UniformRandomPolicy])
-def test_the_bound_is_positive_and_below_the_best_response(game, kind):
+def test_bound_is_positive_and_below_best_response(game, kind):
     policy = kind(pyspiel.load_game(game))
     found = local_best_response(game, policy, deals=400, seed=2)
     assert 0 < found.low < exploit(game, policy)
-    # One move ahead is not far from all of them against players as weak as these.
+    # Against such weak players, looking one move ahead comes close to a best response.
     assert found.high > 0.7 * exploit(game, policy)
 
 
 @pytest.mark.compiled
 @pytest.mark.compiled
-def test_nobody_beats_an_equilibrium():
-    """A player who saw the other's cards, or drew on what it cannot know, would."""
+def test_no_response_beats_an_equilibrium():
+    """Catches responses that use hidden information, such as the opponent's cards."""
     solver = ms.Solver("leduc_poker", ms.CFR_PLUS)
     solver.iterate(300)
     policy = solver.average_policy()
@@ -86,27 +93,27 @@ def test_nobody_beats_an_equilibrium():
     assert found.low < ms.exploitability("leduc_poker", policy) < 0.01
 
 
-def test_a_player_who_folds_loses_what_folding_costs():
+def test_folding_player_loses_the_blinds():
     for game, value in (("kuhn_poker", 1), ("leduc_poker", 1), (LIMIT, 7.5)):
         policy = Folds(pyspiel.load_game(game))
         found = local_best_response(game, policy, deals=3)
         assert (found.mean, found.half_width) == (value, 0)
 
 
-def test_what_is_no_poker_is_refused_in_words():
+def test_local_response_refuses_other_games():
     for game, policy, words in (
-        ("tic_tac_toe", "uniform", "name of poker"),
-        ("liars_dice", "uniform", "name of poker"),
+        ("tic_tac_toe", "uniform", "contain no check or call"),
+        ("liars_dice", "uniform", "contain no check or call"),
         ("kuhn_poker(players=3)", "uniform", "3 players"),
         ("catch", "uniform", r"catch\(\) has 1 players"),
         ("kuhn_poker", ms.Solver("leduc_poker").average_policy(), "for leduc_poker"),
-        ("kuhn_poker", [Silent(), Silent()], "bots that tell their policies"),
+        ("kuhn_poker", [Silent(), Silent()], "pass a policy, or bots"),
     ):
         with pytest.raises(ValueError, match=words):
             local_best_response(game, policy, deals=2)
 
 
-def test_the_program_plays_a_local_best_response(capsys):
+def test_command_plays_a_local_best_response(capsys):
     flags = ["--iterations=10", "--seed=3", "--deals=20", "--against=lbr"]
     assert main(["play", "kuhn_poker", *flags]) == 0
     solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
@@ -119,7 +126,7 @@ def test_the_program_plays_a_local_best_response(capsys):
 
 
 class Silent(pyspiel.Bot):
-    """Plays and tells nothing."""
+    """A bot that provides no policy."""
 
     def __init__(self):
         pyspiel.Bot.__init__(self)
@@ -135,7 +142,7 @@ LEDUC = pyspiel.load_game("leduc_poker")
 
 
 def exact(first, second):
-    """By OpenSpiel: the mean over both seats of what the first gets."""
+    """The first policy's mean return over both seats, by OpenSpiel."""
     root = LEDUC.new_initial_state()
     one = expected_game_score.policy_value(root, [first, second])[0]
     return (one + expected_game_score.policy_value(root, [second, first])[1]) / 2
@@ -151,7 +158,7 @@ def always(word):
     return Always(LEDUC)
 
 
-def test_intervals_hold_openspiels_values():
+def test_intervals_contain_openspiels_values():
     uniform = UniformRandomPolicy(LEDUC)
     for word in ("call", "raise"):
         found = duplicate_returns(LEDUC, word, "uniform", deals=1500, seed=2)
@@ -160,12 +167,12 @@ def test_intervals_hold_openspiels_values():
         assert found.half_width < 0.9 * single.half_width
 
 
-def test_against_oneself_every_deal_ends_even():
+def test_deals_against_oneself_end_even():
     found = duplicate_returns(LEDUC, "call", always("call"), deals=50)
     assert (found.mean, found.half_width) == (0, 0)
 
 
-def test_bots_play_and_both_sides_agree():
+def test_swapped_bots_give_opposite_returns():
     bots = [pyspiel.make_uniform_random_bot(seat, 5) for seat in range(2)]
     found = duplicate_returns(LEDUC, "raise", bots, deals=800, seed=3)
     assert found.low < exact(always("raise"), UniformRandomPolicy(LEDUC)) < found.high
@@ -174,16 +181,19 @@ def test_bots_play_and_both_sides_agree():
     assert one.mean == -other.mean
 
 
-def test_what_cannot_be_played_is_refused_in_words():
+def test_invalid_duplicate_play_is_refused():
     for given, words in (
         ({"deals": 1}, "deals=1 "),
         ({"confidence": 1, "deals": 10**7}, "confidence=1 "),  # before it plays
         ({"first": ms.Solver("kuhn_poker").average_policy()}, "is for kuhn_poker"),
         ({"game": "kuhn_poker(players=3)"}, "3 players"),
-        ({"game": "tic_tac_toe"}, "name of poker"),
-        ({"second": [UniformRandomPolicy(LEDUC)] * 2}, "no list of two bots"),
-        ({"second": ms.bot(UniformRandomPolicy(LEDUC), 1)}, "no list of two bots"),
-        ({"second": "fold"}, "'fold' is no file, and none of uniform"),
+        ({"game": "tic_tac_toe"}, "contain no check or call"),
+        ({"second": [UniformRandomPolicy(LEDUC)] * 2}, "expected a list of two bots"),
+        (
+            {"second": ms.bot(UniformRandomPolicy(LEDUC), 1)},
+            "expected a list of two bots",
+        ),
+        ({"second": "fold"}, "'fold' is no file: expected a path, 'uniform'"),
         ({"second": ms.Solver(LEDUC).average_vector()}, "vector over the sequences"),
     ):
         how = {"game": LEDUC, "first": "call", "second": "call", **given}

@@ -20,7 +20,7 @@ def solver() -> ms.Solver:
     return solver
 
 
-def test_nash_conv_and_the_last_iterate_are_openspiels(solver):
+def test_nash_conv_and_last_iterate_equal_openspiel(solver):
     game = pyspiel.load_game("kuhn_poker")
     average, current = solver.average_policy(), solver.current_policy()
     gap = pyspiel.nash_conv(game, average.to_pyspiel())
@@ -32,7 +32,7 @@ def test_nash_conv_and_the_last_iterate_are_openspiels(solver):
 
 @pytest.mark.parametrize("players", [2, 3])
 @pytest.mark.parametrize("is_uniform", [True, False])
-def test_head_to_head_is_the_mean_of_openspiels_values_over_seats(players, is_uniform):
+def test_head_to_head_equals_mean_over_seats(players, is_uniform):
     game = pyspiel.load_game(f"kuhn_poker(players={players})")
     solver = ms.Solver(game, seed=1)
     solver.iterate(20)
@@ -69,7 +69,7 @@ def test_wrong_metrics_are_refused(metrics, words):
 # --- Solver.run --------------------------------------------------------------------
 
 
-def test_run_measures_where_rows_are_due_and_changes_no_bit():
+def test_measuring_changes_no_bit():
     solver, plain = (ms.Solver("kuhn_poker", seed=5) for _ in range(2))
     solver.run(30, metrics=ms.metrics.nash_conv)
     game = pyspiel.load_game("kuhn_poker")
@@ -83,7 +83,7 @@ def test_run_measures_where_rows_are_due_and_changes_no_bit():
     assert (plain.average_vector() == solver.average_vector()).all()
 
 
-def test_a_history_goes_on_and_a_callback_ends_the_run():
+def test_history_continues_and_callback_ends_run():
     solver = ms.Solver("kuhn_poker")
     solver.run(10)
     assert solver.run(30) is solver.history
@@ -92,7 +92,7 @@ def test_a_history_goes_on_and_a_callback_ends_the_run():
     assert solver.num_iterations == 63
 
 
-def test_a_metric_that_gives_no_number_is_named():
+def test_metric_without_number_is_named():
     solver = ms.Solver("kuhn_poker")
     with pytest.raises(ValueError, match="'odd' returned 'x', expected a number"):
         solver.run(1, metrics={"odd": lambda solver: "x"})  # pyright: ignore

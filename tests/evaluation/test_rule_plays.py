@@ -1,4 +1,5 @@
-"""Plays over compiled rules return what plays through pyspiel return, to the bit."""
+"""Plays over compiled rules have the same returns as plays through pyspiel, to the
+bit."""
 
 import importlib
 import itertools
@@ -19,7 +20,7 @@ PLAYS = 30
 GAMES = [
     "kuhn_poker(players=3)",
     "leduc_poker(suit_isomorphism=True)",
-    "goofspiel(num_cards=3,imp_info=True)",  # moves at once
+    "goofspiel(num_cards=3,imp_info=True)",  # simultaneous moves
     "python_one_card_poker(cards=4)",
     "python_goofspiel(num_cards=3,points_order=random)",
 ]
@@ -40,10 +41,10 @@ def through_pyspiel(monkeypatch, *arguments, **options):
     ("text", "store"),
     [*zip(GAMES, itertools.cycle(["tree", "none"]), strict=False), (GAMES[1], "tree")],
 )
-def test_the_same_returns(text, store, monkeypatch):
+def test_rule_plays_equal_pyspiel_plays(text, store, monkeypatch):
     game = pyspiel.load_game(text)
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, store=store, twin=None)
-    solver.iterate(8)  # so not every state has been met
+    solver.iterate(8)  # leaves some states without a visit
     policy = solver.average_policy()
     assert returns_by_rules(game, [policy] * game.num_players(), 2, 0) is not None
     for seed in (0, 1):
@@ -57,7 +58,7 @@ def test_the_same_returns(text, store, monkeypatch):
 
 
 def learned(monkeypatch, *arguments, **options):
-    """A learned response, the solver that has learned it, and what it has learned."""
+    """A learned response, its solver, and the learned average policy."""
     solvers = []
 
     def noted(*arguments, **options):
@@ -86,14 +87,12 @@ RESPONSES = [
 
 
 @pytest.mark.parametrize(("text", "sampling"), RESPONSES)
-def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
-    text, sampling, monkeypatch
-):
+def test_rule_walks_learn_the_same_response(text, sampling, monkeypatch):
     monkeypatch.setattr(learning, "EXTERNAL", getattr(ms, sampling))
     take_places_from_keys(monkeypatch)
     game = turn_based(pyspiel.load_game(text))
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, twin=False)
-    solver.iterate(5)  # so not every state has been met
+    solver.iterate(5)  # leaves some states without a visit
     policy, twin = solver.average_policy(), None if "python" in text else True
     arguments = game, policy, 1
     options = {"iterations": 30, "seed": 2}
@@ -110,7 +109,7 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     assert returns_by_rules(game, seats, 2, 0, twin) is not None
 
 
-def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
+def test_other_policies_are_played_through_pyspiel():
     game = pyspiel.load_game(GAMES[0])
     policy = ms.Solver(game, seed=1).average_policy()
     assert returns_by_rules(game, [policy.to_dict()] * 3, 2, 0) is None

@@ -1,4 +1,4 @@
-"""Estimates by play against exact values, and bounds that must be bounds."""
+"""Sampled estimates against exact values; learned responses against best responses."""
 
 import importlib
 
@@ -22,7 +22,7 @@ GOOFSPIEL = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
 
 @pytest.fixture(scope="module")
 def trained():
-    """A policy of Leduc poker that is neither uniform nor good."""
+    """A biased policy of Leduc poker."""
     solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(300)
     return solver.average_policy()
@@ -37,7 +37,7 @@ def own_string(state, player):
 
 
 def abstracted():
-    """A policy of goofspiel that answers states of its turn-based form only."""
+    """A goofspiel policy that answers states of the turn-based form only."""
     solver = ms.Solver(GOOFSPIEL, ms.CFR, abstraction=own_string)
     solver.iterate(3)
     return solver.average_policy()
@@ -63,7 +63,7 @@ def test_plays_convert_games_as_solvers_do(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_plays_of_simultaneous_games_are_the_same_in_every_form(form):
+def test_simultaneous_plays_equal_in_every_form(form):
     solver = ms.Solver(GOOFSPIEL, ms.CFR)
     solver.iterate(3)
     policy = solver.average_policy()
@@ -76,7 +76,7 @@ def test_plays_of_simultaneous_games_are_the_same_in_every_form(form):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("game", [KUHN_3, GOOFSPIEL], ids=str)
-def test_95_percent_of_the_intervals_hold_the_exact_value(game):
+def test_95_percent_of_intervals_contain_exact_value(game):
     policy = ms.Solver(game, ms.CFR).average_policy()
     exact = ms.expected_returns(game, policy)
     runs = 150
@@ -84,13 +84,13 @@ def test_95_percent_of_the_intervals_hold_the_exact_value(game):
     for seed in range(runs):
         estimates = sampled_returns(game, policy, plays=150, seed=seed)
         inside += [e.low <= x <= e.high for e, x in zip(estimates, exact, strict=True)]
-    # Binomial with 0.95: outside of these once in 10^4.
+    # Quantiles of the binomial distribution: exceeded with probability 1e-4.
     assert (inside / runs > 0.87).all()
     assert (inside / runs < 1).all()
 
 
 @pytest.mark.compiled
-def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(trained):
+def test_learned_response_is_close_to_best_response(trained):
     player = 1
     best = ms.evaluation.best_response_policy(LEDUC, trained, player)
     most = ms.expected_returns(LEDUC, best)[player]
@@ -111,7 +111,7 @@ def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(tr
 
 
 class ManyDeals:
-    """A first node with 3,000 outcomes, of which every third is impossible."""
+    """A game that begins with 3,000 outcomes, a third of them impossible."""
 
     def __init__(self):
         self.listed = 0
@@ -125,25 +125,25 @@ class ManyDeals:
 
 
 @pytest.mark.parametrize("row", [{0: 1.5, 1: -0.5}, {0: 0.5, 7: 0.5}, {0: 0.5, 1: 0}])
-def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
+def test_invalid_distributions_are_refused(row):
     tree = ms.GameTree("kuhn_poker").expand_all()
     vector = np.array([1.0, 1.0, *[row[0], row.get(1, 0.0)] * tree.num_infosets])
     table = dict.fromkeys(tree.info_states, row)
     policy = ms.SequencePolicy(tree, vector)
-    words = "policy gives .*, whose legal actions are"
+    words = "policy returns .*: expected a distribution over the legal actions"
     for wrong, twin in ((table, None), (policy, True), (policy, False)):
         with pytest.raises(ValueError, match=words):
             sampled_returns("kuhn_poker", wrong, plays=20, twin=twin)
 
 
-def test_a_wrong_confidence_is_refused_before_a_response_is_learned(monkeypatch):
+def test_confidence_is_validated_before_learning(monkeypatch):
     monkeypatch.setattr(learning, "Solver", None)
     policy = UniformRandomPolicy(KUHN_3)
     with pytest.raises(ValueError, match="confidence=1 must be below 1"):
         learned_response(KUHN_3, policy, 0, plays=2, confidence=1)
 
 
-def test_deals_are_listed_once_and_drawn_by_their_probabilities():
+def test_first_deals_are_cached_and_drawn_correctly():
     state, chance = ManyDeals(), ChanceMoves()
     numbers = np.random.default_rng(3).random(4000)
     drawn = [chance.draw(state, number) for number in numbers]
@@ -153,7 +153,7 @@ def test_deals_are_listed_once_and_drawn_by_their_probabilities():
     assert chance.draw(state, np.nextafter(1.0, 0.0)) == possible[-1]
 
 
-def test_a_game_of_one_player_has_a_response():
+def test_one_player_game_has_a_response():
     names = enumerate("ab")
     moves = [move(0, name, *map(leaf, np.eye(2)[right])) for right, name in names]
     game = small_game(chance(*((0.5, one) for one in moves)), 1)

@@ -1,5 +1,4 @@
-"""M-values and bounds: the definition by dictionaries, published tables, real runs;
-the value of a game, and which algorithm is recommended."""
+"""M-values, theoretical bounds, bounds on the value of a game, and recommendations."""
 
 import collections
 import math
@@ -30,7 +29,8 @@ GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players
 
 
 def textbook_m_values(game):
-    """From pyspiel states: own actions -> the set of information states after them."""
+    """Own actions -> the set of information states after them, from pyspiel's
+    states."""
     groups = [collections.defaultdict(set) for _ in range(game.num_players())]
 
     def visit(state, own):
@@ -52,7 +52,7 @@ def textbook_m_values(game):
 @pytest.mark.parametrize(
     "name", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", GOOFSPIEL]
 )
-def test_m_values_are_those_of_the_definition(name):
+def test_m_values_equal_the_definition(name):
     tree = GameTree(name).expand_all()
     assert m_values(tree) == pytest.approx(textbook_m_values(tree.game))
 
@@ -94,9 +94,9 @@ def test_gap_bound_is_proposition_2():
         estimate_range(players[0], ["outcome"])  # pyright: ignore
 
 
-# --- the theorems' bounds beside what runs of the solver measure -------------
+# --- the theorems' bounds and measured regrets -------------------------------
 
-P = 0.1  # probability with which a sampled run may be above its bound
+P = 0.1  # probability that a sampled run exceeds its bound
 REGRET_BOUNDS = {
     "full": (ms.FULL, ms.theory.cfr_regret_bound, ()),
     "external": (ms.EXTERNAL, ms.theory.external_sampling_regret_bound, (P,)),
@@ -104,8 +104,10 @@ REGRET_BOUNDS = {
 }
 
 FALLS = 0.95
-"""The bounds on these games are far above what any solver regrets, so what is measured
-must also fall by this factor in 300 iterations. Without updates it would stay."""
+"""Limit for the regret after 300 iterations, as a fraction of the initial regret.
+
+The bounds alone prove little, because they are far above the regret of any solver.
+"""
 
 
 def plans_of(form, vector):
@@ -134,9 +136,9 @@ def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
 
 
 def average_regrets(form, solver, num_iterations):
-    """Runs a solver and yields both players' average regrets after each iteration.
+    """Runs a solver and yields the players' average regrets at each iteration.
 
-    They are computed from the payoff matrix and the policies that each player faced.
+    The regrets are computed from the payoff matrix and the opponents' policies.
     """
     alternating = solver.algorithm.alternating
     totals = [np.zeros(plex.num_sequences) for plex in form.treeplexes]
@@ -145,7 +147,7 @@ def average_regrets(form, solver, num_iterations):
     for t in range(1, num_iterations + 1):
         solver.iterate(1)
         after = plans_of(form, solver.current_vector())
-        # Player 1 is updated against what player 0 has just become, or was.
+        # Alternating: player 1 is updated against player 0's new policy.
         faced = (now[1], after[0] if alternating else now[0])
         gradients = form.payoffs @ faced[0], -form.payoffs.T @ faced[1]
         for player in range(2):
@@ -156,7 +158,7 @@ def average_regrets(form, solver, num_iterations):
         now = after
 
 
-# --- the value of a game lies within the bounds that any policy gives --------
+# --- bounds on the value of a game -------------------------------------------
 
 VALUES = {
     "kuhn_poker": -1 / 18,
@@ -175,7 +177,7 @@ VALUES = {
     ],
 )
 @pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
-def test_the_bounds_hold_the_value_and_are_nash_conv_apart(name, algorithm):
+def test_bounds_contain_value_and_differ_by_nash_conv(name, algorithm):
     solver = ms.Solver(name, algorithm)
     widths = []
     for _ in range(4):
@@ -189,7 +191,7 @@ def test_the_bounds_hold_the_value_and_are_nash_conv_apart(name, algorithm):
     assert widths[-1] < widths[0] or name == "matrix_rps"
 
 
-def test_a_constant_sum_is_taken_into_account():
+def test_constant_sum_shifts_bounds():
     game = small_game(move(0, "a", leaf(3.0, 7.0), leaf(4.0, 6.0)))
     uniform = ms.Solver(game, ms.CFR).average_policy()
     assert game_value(game, uniform) == (3.5, 4.0)
@@ -199,7 +201,7 @@ def test_games_without_a_value_are_refused():
     for name in ("kuhn_poker(players=3)", "first_sealed_auction(max_value=3)"):
         policy = ms.Solver(name, ms.CFR).average_policy()
         assert known_value(name, policy) is None
-        with pytest.raises(ValueError, match="not a two-player constant-sum game"):
+        with pytest.raises(ValueError, match="needs a two-player constant-sum game"):
             game_value(name, policy)
 
 
@@ -209,7 +211,7 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("target", [0.5, 1e-2, 1e-3])
-def test_what_is_recommended_gets_there_as_the_reason_says(target):
+def test_recommendation_reaches_target_as_stated(target):
     found = ms.recommend("kuhn_poker", target)
     assert found.algorithm is not None
     solver = ms.Solver("kuhn_poker", found.algorithm)
@@ -223,7 +225,7 @@ def test_what_is_recommended_gets_there_as_the_reason_says(target):
     assert ms.nash_conv("kuhn_poker", solver.average_policy()) <= target
 
 
-def test_kind_and_size_decide():
+def test_game_type_and_size_decide():
     assert "Kuhn (58 nodes)" in recommend("matrix_rps", 0.1).reason
     assert "Leduc (9,457 nodes) is the" in recommend("leduc_poker", 1e-2).reason
     three = recommend("kuhn_poker(players=3)", 0.1).reason
@@ -236,12 +238,12 @@ def test_kind_and_size_decide():
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
-def test_a_target_that_is_not_above_0_is_refused(target):
+def test_nonpositive_target_is_refused(target):
     with pytest.raises(ValueError, match=f"target={target}"):
         recommend("kuhn_poker", target)
 
 
-def test_the_table_is_that_of_the_page():
+def test_table_equals_the_page():
     page = (DOCS / "measured.md").read_text(encoding="utf-8")
     assert len({place.game for place in league()}) == 12
     for place in league():

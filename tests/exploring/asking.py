@@ -1,4 +1,4 @@
-"""Asks an ASGI application as uvicorn does, without a socket."""
+"""A client of the page's ASGI application that needs no socket."""
 
 import asyncio
 import dataclasses
@@ -26,7 +26,7 @@ HOST = "127.0.0.1:8000"
 
 
 class Reply(NamedTuple):
-    """What was answered."""
+    """A response of the application."""
 
     status: int
     headers: dict[str, str]
@@ -39,7 +39,7 @@ class Reply(NamedTuple):
 def reply_to(
     app: Any, method: str, path: str, query: dict[str, Any], body: bytes, host: str
 ) -> Reply:
-    """The answer to one request."""
+    """The response to a request."""
     scope = {
         "type": "http",
         "method": method,
@@ -62,13 +62,13 @@ def reply_to(
 
 
 def numbers_of_first(subject: Subject) -> Numbers:
-    """The numbers of the first policy, once they are there."""
+    """The numbers of policy 0; waits for them."""
     subject.tree(60)
     return subject.evaluation(subject.candidate(0)).numbers(60)
 
 
 class Page:
-    """A page that asks until it is answered."""
+    """A client that repeats a request while the answer is "working"."""
 
     def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
         self.answers = PageApi(Subject(what, game))
@@ -100,24 +100,24 @@ class Page:
 
     @property
     def tree(self) -> GameTree:
-        """The whole tree, once it is there."""
+        """The whole tree; waits for it."""
         tree = self.answers.subject.tree(60)
         assert tree is not None
         return tree
 
     def numbers(self) -> Numbers:
-        """Those of the first policy."""
+        """The numbers of policy 0."""
         return numbers_of_first(self.answers.subject)
 
     def infoset(self, state: Any, **query: Any) -> Any:
-        """The answer for a state, once the numbers are there."""
+        """The answer for a state, including values."""
         self.ask("overview", **query)
         history = ",".join(map(str, state.history()))
         return self.ask("state", history=history, **query)
 
 
 def held_tree(monkeypatch: Any) -> threading.Event:
-    """Lets no tree be made before the event is set."""
+    """Blocks the expansion of trees; setting the event unblocks it."""
     expand_all, may_go_on = GameTree.expand_all, threading.Event()
     monkeypatch.setattr(
         GameTree, "expand_all", lambda tree: may_go_on.wait(60) and expand_all(tree)
@@ -126,7 +126,7 @@ def held_tree(monkeypatch: Any) -> threading.Event:
 
 
 def solved(game: str, iterations: int = 200) -> ms.Solver:
-    """A solver after some iterations."""
+    """A solver of `game`, run for `iterations`."""
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(iterations)
     return solver
@@ -138,8 +138,8 @@ HOSTILE = "</script><script>window.stolen=1</script><img src=x onerror='stolen=1
 
 
 def hostile_policy() -> ms.SequencePolicy:
-    """The uniform policy of a game in which player 0 guesses a coin; its states and
-    moves are named like HTML."""
+    """The uniform policy of a coin-guessing game whose states and moves have names like
+    HTML."""
 
     def guess(right: int) -> Tree:
         ends = [leaf(s, -s) for s in (1.0 - 2 * (side != right) for side in (0, 1))]

@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one: headless Chromium with its driver."""
+"""The page in headless Chromium, if Chromium and chromedriver are installed."""
 
 import re
 import shutil
@@ -51,7 +51,7 @@ def browser():
     if not programs or driver is None:
         pytest.skip("There is no Chromium with its driver (chromium, chromedriver).")
     found, reasons = None, []
-    for program in programs:  # the driver may be another one's
+    for program in programs:  # the driver fits only one of them
         try:
             found = webdriver.Chrome(options=options(program), service=Service(driver))
             break
@@ -64,7 +64,7 @@ def browser():
 
 
 class Tab:
-    """What a user does and sees."""
+    """A browser tab, with the actions of a user."""
 
     def __init__(self, browser, url, *moves):
         self.browser = browser
@@ -83,7 +83,7 @@ class Tab:
             time.sleep(0.05)
 
     def tried(self, is_so):
-        """Whether something is so; not if the page is drawn anew in that moment."""
+        """Whether a condition holds; False if the page was redrawn meanwhile."""
         try:
             return is_so()
         except StaleElementReferenceException:
@@ -97,13 +97,13 @@ class Tab:
         return self.all(selector)[0]
 
     def text(self, selector):
-        """The text of the first element of that kind, as the page has it."""
+        """The visible text of an element."""
         return self.script(
             "return document.querySelector(arguments[0])?.innerText || ''", selector
         )
 
     def content(self, selector):
-        """The same, though it is folded up."""
+        """The text of an element, visible or hidden."""
         return self.script(
             "return document.querySelector(arguments[0])?.textContent || ''", selector
         )
@@ -128,7 +128,7 @@ def leduc():
         yield solver, page
 
 
-def test_a_state_shows_its_moves_with_the_numbers_of_openspiel(browser, leduc):
+def test_state_shows_openspiels_numbers(browser, leduc):
     solver, page = leduc
     tab = Tab(browser, page.url, 0, 2, 1)
     tab.wait_for_values()
@@ -174,7 +174,7 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
     assert not tab.complaints()
 
 
-def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
+def test_slow_requests_are_repeated(browser, leduc, monkeypatch):
     _, page = leduc
     answer, asked = PageApi.answer, set()
     before = {"belief": "list", "grid": "grid", "search": "search"}
@@ -197,7 +197,7 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     assert not tab.complaints()
 
 
-def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
+def test_missing_state_of_policy_is_reported(browser):
     with ms.explore({"0": {0: 1.0, 1: 0.0}}, "kuhn_poker") as page:
         tab = Tab(browser, page.url, 0, 1)
         tab.click("#tab-whole")
@@ -205,7 +205,7 @@ def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
         tab.until(lambda: "Computing" not in tab.text("main"))
 
 
-def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
+def test_beliefs_appear_with_the_tree(browser, monkeypatch):
     policy = solved("kuhn_poker").average_policy().to_dict()
     answer, was_shown = PageApi.answer, asking.held_tree(monkeypatch)
 
@@ -221,11 +221,11 @@ def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
         tab.until(lambda: len(tab.all("#belief button.history")) == 2)
         tab.click("#tab-find")
         tab.until(lambda: "Most mixed" in tab.text("#list"))
-        assert "other policy" not in tab.text("#list")  # there is none
+        assert "other policy" not in tab.text("#list")  # there is no other policy
         assert not tab.complaints()
 
 
-def test_fixing_solving_on_and_undoing(browser):
+def test_fixing_solving_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
         numbers_of_first(page.subject)
@@ -242,8 +242,8 @@ def test_fixing_solving_on_and_undoing(browser):
         tab.click("#solve")
         tab.until(lambda: "Solved for 500" in tab.text("#changes"))
         tab.until(lambda: tab.all("#nash-conv-after"))
-        # Once player 0 bets with the lowest card as often as with the highest, player
-        # 1 calls with the middle one: the value falls from -1/18 to -5/18.
+        # If player 0 bets the lowest card as often as the highest, player 1 calls with
+        # the middle card, and the value falls from -1/18 to -5/18.
         value = float(tab.all("#effect tbody tr td:nth-child(3)")[0].text)
         assert value == pytest.approx(-5 / 18, abs=0.001)
         tab.click("#undo")
@@ -253,7 +253,7 @@ def test_fixing_solving_on_and_undoing(browser):
         assert not tab.complaints()
 
 
-def test_a_solve_is_stopped_by_its_button(browser):
+def test_button_stops_solve(browser):
     with ms.explore(solved("leduc_poker")) as page:
         numbers_of_first(page.subject)
         tab = Tab(browser, page.url, 0, 1)
@@ -270,7 +270,7 @@ def test_a_solve_is_stopped_by_its_button(browser):
         assert not tab.complaints()
 
 
-def test_the_drawing_follows_the_walk_while_values_are_computed(browser, monkeypatch):
+def test_drawing_follows_walk_during_computation(browser, monkeypatch):
     numbers_of, may_go_on = policy_numbers.numbers_of, threading.Event()
     monkeypatch.setattr(
         policy_numbers,
@@ -299,9 +299,7 @@ def test_the_drawing_follows_the_walk_while_values_are_computed(browser, monkeyp
 @pytest.mark.parametrize(
     ("algorithm", "is_sampled"), [(ms.CFR_PLUS, False), (ms.EXTERNAL_SAMPLING, True)]
 )
-def test_only_algorithms_that_sample_can_sample_too_rarely(
-    browser, algorithm, is_sampled
-):
+def test_only_sampling_algorithms_show_sample_counts(browser, algorithm, is_sampled):
     solver = ms.Solver("kuhn_poker", algorithm)
     solver.iterate(5)
     with ms.explore(solver) as page:
@@ -316,7 +314,7 @@ def test_only_algorithms_that_sample_can_sample_too_rarely(
         assert ("ampled" in tab.text("#panel")) == is_sampled
 
 
-def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
+def test_hostile_strings_stay_text(browser, tmp_path):
     policy = hostile_policy()
     path = tmp_path / "page.html"
     export(Subject(policy), path)
@@ -354,13 +352,13 @@ def test_an_exported_page_needs_no_server(browser, tmp_path):
     assert not tab.complaints()
 
 
-def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp_path):
+def test_exported_page_plays_by_the_policy_and_hides_cards(browser, tmp_path):
     solver = solved("kuhn_poker", 1_000)
     policy = solver.average_policy()
     path = tmp_path / "page.html"
     export(Subject(solver), path)
     tab = Tab(browser, path.as_uri())
-    # 1,500 hands of seat 1: what player 0 was dealt and has done is not told.
+    # 1,500 hands from seat 1, where player 0's card stays hidden.
     hands = tab.script("""
         return Array.from({length: 1500}, () => {
           const view = answerFromFile("deal", {seat: 1, policy: "0"});
@@ -386,7 +384,7 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
     assert not tab.complaints()
 
 
-def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_path):
+def test_slider_shows_saved_policies_of_a_run(browser, tmp_path):
     folder = tmp_path / "run"
     words = ["solve", "kuhn_poker", "--iterations=1000", f"--output_dir={folder}"]
     assert main([*words, "--keep_policies=1", "--figure_format=svg"]) == 0

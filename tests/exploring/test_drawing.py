@@ -1,4 +1,4 @@
-"""Drawings of small trees: what is in the SVG, and where it stands."""
+"""Drawings of small trees: contents and layout of the SVG, files, refusals."""
 
 import io
 from typing import Any
@@ -10,9 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.phrases import said_at, said_info_state
-from mccfr_spiel.exploring.drawing.printing import (
-    printed,
-)
+from mccfr_spiel.exploring.drawing.printing import printed
 from tests.arenas.tree.test_game_tree import histories
 from tests.small_games import chance, leaf, move, small_game
 
@@ -52,7 +50,7 @@ def test_every_node_move_and_return_is_drawn(name):
                 assert name in written
 
 
-def test_a_policy_is_at_its_edges_as_number_and_width():
+def test_edges_show_probability_as_number_and_width():
     policy = {  # the moves Pass and Bet
         **{key: {0: 0.25, 1: 0.75} for key in ["0", "1", "2", "0pb", "1pb", "2pb"]},
         **{key: {0: 0.0, 1: 1.0} for key in ["0p", "1p", "2p", "0b", "1b", "2b"]},
@@ -70,8 +68,8 @@ def test_a_policy_is_at_its_edges_as_number_and_width():
     assert words(each) == written
 
 
-def test_nodes_of_an_infoset_are_joined_by_a_line_with_a_dot_at_each():
-    """In Kuhn poker each of the 12 infosets has two nodes."""
+def test_line_with_dots_joins_nodes_of_an_infoset():
+    """Each of the 12 infosets of Kuhn poker has two nodes."""
     root = parsed(ms.draw_tree("kuhn_poker"))
     links = [p for p in root.iter(f"{SVG}path") if "link" in p.get("class", "")]
     dots = [c for c in root.iter(f"{SVG}circle") if c.get("r") == "3"]
@@ -100,7 +98,7 @@ def test_strange_strings_make_valid_xml():
     assert any(text.startswith("player 0: a\\x00<&>") for text in titles)
 
 
-def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
+def test_suffix_decides_file_format(tmp_path):
     drawing = ms.draw_tree("matrix_rps")
     for kind, begins in (("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")):
         drawing.save(tmp_path / f"tree.{kind}")
@@ -112,7 +110,7 @@ def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
         drawing.save(tmp_path / "tree.gif")
 
 
-def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
+def test_printed_drawing_has_all_colours():
     from matplotlib.image import imread
 
     drawing = ms.draw_tree("kuhn_poker")
@@ -125,7 +123,7 @@ def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
     assert abs(np.subtract(pixels.shape[:2], size)).max() <= 1
 
 
-def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
+def test_part_of_a_large_tree_is_drawn():
     history = [0, 3, 2]  # Jack and Queen; player 0 has bet
     policy = ms.Solver("leduc_poker", seed=1).average_policy()
     root = parsed(ms.draw_tree("leduc_poker", policy, around="0, 3, 2", depth=1))
@@ -141,8 +139,8 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     assert named(around=[], depth=9) == named()
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
-        ({"around": "two"}, "is no list of actions, such as"),
-        ({"depth": -1}, "depth=-1 must be an integer"),
+        ({"around": "two"}, "expected a list of actions, such as"),
+        ({"depth": -1}, "depth=-1 is not an integer"),
     )
     for given, said in wrong:
         with pytest.raises(ValueError, match=said):

@@ -249,7 +249,7 @@ def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words)
     with pytest.raises(ValueError, match="sampling, not about"):
         nash_conv_bound("kuhn_poker", algorithm)
     several = ms.OUTCOME_SAMPLING._replace(batch=3)
-    with pytest.raises(ValueError, match="about one walk for a player, not 3"):
+    with pytest.raises(ValueError, match="about one walk per player, not 3"):
         nash_conv_bound("kuhn_poker", several)
 
 

@@ -1,7 +1,7 @@
 """Mirror prox and the excessive gap technique.
 
 Oracles: the gaps of an independent program, convex programs solved by scipy,
-OpenSpiel's NashConv, and the theorems' own conditions, checked at every iteration.
+OpenSpiel's NashConv, and the conditions of the theorems, tested at all iterations.
 """
 
 import functools
@@ -38,7 +38,7 @@ LEDUC = compiled("leduc_poker")
         compiled(MirrorProx, "leduc_poker", {100: 1.62890, 300: 0.71321}),
     ],
 )
-def test_gaps_are_those_of_an_independent_program(solver, game, gaps):
+def test_gaps_equal_an_independent_program(solver, game, gaps):
     method = solver(game)
     for iterations, gap in gaps.items():
         method.iterate(iterations - method.num_iterations)
@@ -64,7 +64,7 @@ def test_mirror_prox_stays_below_its_bound(game):
 
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
-def test_pieces_equal_the_whole_bit_for_bit(solver):
+def test_split_run_equals_whole_run(solver):
     whole, pieces = solver("kuhn_poker"), solver("kuhn_poker")
     whole.iterate(30)
     for iterations in (0, 1, 9, 20):
@@ -76,7 +76,7 @@ def test_pieces_equal_the_whole_bit_for_bit(solver):
     assert whole.gradient_evaluations == pieces.gradient_evaluations
 
 
-def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
+def test_gradient_evaluation_counts_as_one_pass():
     egt, mirror = ExcessiveGap("kuhn_poker"), MirrorProx("kuhn_poker")
     assert egt.nodes_touched == 4 * 58  # two plans, and their gradients
     assert mirror.nodes_touched == 0
@@ -118,7 +118,7 @@ def test_policy_has_openspiels_nash_conv(solver):
         assert method.gap() == pytest.approx(expected, abs=1e-12)
 
 
-def test_games_and_counts_that_cannot_be_are_refused():
+def test_unsuitable_games_and_counts_are_refused():
     for solver in SOLVERS.values():
         with pytest.raises(NotZeroSumError, match="3 players"):
             solver("kuhn_poker(players=3)")

@@ -1,5 +1,7 @@
-"""Linear programs against known values, OpenSpiel's NashConv and other solvers; the
-sequence form and its factors."""
+"""Linear programs against known values, OpenSpiel's NashConv and other solvers.
+
+Also the sequence form and factorizations.
+"""
 
 import importlib
 import importlib.util
@@ -54,7 +56,7 @@ def openspiel_nash_conv(solution, game):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("method", ["simplex", "interior_point"])
 @pytest.mark.parametrize("game", VALUES)
-def test_values_are_known_and_policies_are_certified_by_openspiel(game, method, form):
+def test_values_equal_published_and_openspiel_confirms_policies(game, method, form):
     sequences = sequence_form(game)
     solution = solve_lp(sequences, method=method, **form)
     assert solution.value == pytest.approx(VALUES[game], abs=1e-12)
@@ -89,7 +91,7 @@ def test_duals_are_feasible_and_prove_the_value(form):
     ]
     first, second = (constraints(plex)[0] for plex in sequences.treeplexes)
     own, other = solution.duals
-    # F' u >= A y and F' v >= -A' x: no plan of either player does better than its dual.
+    # F' u >= A y and F' v >= -A' x: no plan beats the value of the dual solution.
     assert (first.T @ own - sequences.payoffs @ plans[1]).min() > -1e-9
     assert (second.T @ other + sequences.payoffs.T @ plans[0]).min() > -1e-9
     assert own[0] == pytest.approx(-other[0], abs=1e-10)
@@ -99,7 +101,7 @@ def test_duals_are_feasible_and_prove_the_value(form):
 
 
 @pytest.mark.compiled
-def test_time_limit_is_told_in_words_and_the_work_is_kept():
+def test_time_limit_error_keeps_the_program():
     form = sequence_form("liars_dice")
     with pytest.raises(LinearProgramError, match="limit of time") as caught:
         solve_lp(form, time_limit=1e-3)
@@ -116,7 +118,7 @@ def test_other_games_are_refused():
         NotZeroSumError, match=r"^matrix_pd\(\) is neither .*constant-sum"
     ):
         solve_lp("matrix_pd")
-    with pytest.raises(NotZeroSumError, match="add up to 2e-12 at one end, to 3e-12"):
+    with pytest.raises(NotZeroSumError, match="between 2e-12 and 3e-12"):
         solve_lp(pyspiel.create_matrix_game([[1e-12, 2e-12]], [[1e-12, 1e-12]]))
     with pytest.raises(TooLargeError, match="5520 terminal histories"):
         sequence_form("leduc_poker", max_leaves=5519)
@@ -126,7 +128,8 @@ def test_other_games_are_refused():
 
 
 def solved_by_another_reader(path):
-    """The optimum of an MPS file by HiGHS's own reader: highspy's or scipy's copy."""
+    """The optimum of an MPS file, read and solved by HiGHS (highspy or scipy's
+    copy)."""
     if importlib.util.find_spec("highspy"):
         package = importlib.import_module("highspy")
         solver = package.Highs()
@@ -141,7 +144,7 @@ def solved_by_another_reader(path):
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("game", ["kuhn_poker"])
-def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
+def test_mps_optimum_is_minus_the_value(game, form, tmp_path):
     path = tmp_path / "game.mps"
     program = write_mps(game, path, **form)
     optimum, read = solved_by_another_reader(path)
@@ -199,7 +202,7 @@ def test_rank_one_factors_of_a_triangle_are_n_log_n():
 
 
 def test_leduc_and_liars_dice_shrink():
-    # Measured; a factorization that found less would be a step back.
+    # Measured values; a worse factorization fails.
     assert difference_factors(sequence_form("leduc_poker").payoffs).num_nonzeros <= 4168
     assert rank_one_factors(sequence_form("leduc_poker").payoffs).num_nonzeros <= 4100
 
@@ -216,7 +219,7 @@ GAMES = [
 
 
 def random_policies(form, seed):
-    """A random policy `[m]` for each player, some entries 0."""
+    """A random policy `[m]` for each player, with zeros."""
     rng = np.random.default_rng(seed)
     policies = []
     for plex in form.treeplexes:
@@ -228,7 +231,7 @@ def random_policies(form, seed):
 
 
 def tabular(form, policies):
-    """The same as OpenSpiel's tabular policy on the turn-based game."""
+    """The policies as OpenSpiel's tabular policy on the turn-based game."""
     tree = form.tree
     vector = joint_vector(form, tuple(policies))
     table = policy_lib.TabularPolicy(tree.game)
@@ -244,7 +247,7 @@ def tabular(form, policies):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_bilinear_form_is_openspiels_expected_value(name):
+def test_bilinear_form_equals_openspiels_value(name):
     form = sequence_form(name)
     policies = random_policies(form, seed=1)
     x, y = map(policy_to_plan, form.treeplexes, policies)
@@ -257,7 +260,7 @@ def test_bilinear_form_is_openspiels_expected_value(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_saddle_point_gap_is_openspiels_nash_conv(name):
+def test_saddle_point_gap_equals_openspiels_nash_conv(name):
     form = sequence_form(name)
     policies = random_policies(form, seed=2)
     plans = map(policy_to_plan, form.treeplexes, policies)

@@ -69,8 +69,8 @@ def drawn_nodes(
     answers = None if policy is None else PolicyAdapter(policy)
     numbers: dict[int, dict[str, int]] = {}
     stack = [DrawnNode(state)]
-    # Each pass pops a node, fills in its texts, and pushes its children in reverse
-    # order, so that the first child is popped next.
+    # A pass pops a node, fills in the texts, and pushes the children in reverse order,
+    # so that they are popped in order.
     while stack:
         node = stack.pop()
         nodes.append(node)

@@ -43,7 +43,7 @@ def links_of(members: Sequence[DrawnNode]) -> list[Link]:
     for node in members:
         if node.infoset_number:
             groups.setdefault((node.player, node.infoset_number), []).append(node)
-    links, ends = [], [-1.0]  # ends: for each lane, the lower end of its last link
+    links, ends = [], [-1.0]  # ends: lower end of the last link per lane
     for group in groups.values():
         if len(group) > 1:
             lane = next(i for i, end in enumerate(ends) if end < group[0].y)
@@ -58,7 +58,7 @@ def place_nodes(nodes: Sequence[DrawnNode]) -> tuple[list[Link], float]:
     width."""
     for row, leaf in enumerate(node for node in nodes if not node.children):
         leaf.y = MARGIN + ROW * (0.5 + row)
-    # Children follow their parents in `nodes`, so they have their rows already.
+    # Children follow parents in `nodes`, so the children's rows are set already.
     for node in reversed(nodes):
         if node.children:
             node.y = (node.children[0].y + node.children[-1].y) / 2

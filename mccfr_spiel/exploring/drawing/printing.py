@@ -30,7 +30,7 @@ def printed(svg: str, file_format: str) -> bytes:
     except ImportError as error:
         raise ImportError(
             f"Writing a drawing as {file_format.upper()} needs matplotlib: pip install "
-            "'mccfr_spiel[plot]'. SVG works without it."
+            "'mccfr_spiel[plot]'. SVG needs no package."
         ) from error
     root = ElementTree.fromstring(re.sub(r' xmlns="[^"]*"', "", svg, count=1))
     width, height = float(root.get("width", 0)), float(root.get("height", 0))

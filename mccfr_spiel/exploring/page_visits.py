@@ -68,7 +68,7 @@ class Visit:
         self.hand: PlayedGame | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
-        self._is_cut = False  # whether older changes than the first were dropped
+        self._is_cut = False  # whether old changes were dropped
         self._solving: Work[None] | None = None
         self._solver: Solver | None = None
         self._wanted = 0
@@ -142,7 +142,8 @@ class Visit:
             if wanted > MOST_ITERATIONS:
                 raise ValueError(
                     f"iterations={iterations} after the {before:,} before exceed the "
-                    f"{MOST_ITERATIONS:,} of a page. Undo a change, or solve in Python."
+                    f"limit of {MOST_ITERATIONS:,} per page. Undo a change, or use "
+                    "Solver in Python."
                 )
             self._solver, self._wanted = None, wanted
             self._must_stop.clear()

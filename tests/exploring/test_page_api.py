@@ -1,5 +1,4 @@
-"""What the page is told, asked as a browser asks, without one; how it is opened,
-served and exported."""
+"""The page's requests and answers without a browser; opening, serving and exporting."""
 
 import gc
 import json
@@ -31,7 +30,7 @@ from tests.exploring.test_drawing import GOOFSPIEL
 
 
 def value_of(state, policy, player):
-    """The expected return of a player, by OpenSpiel's rules alone."""
+    """A player's expected return, computed from OpenSpiel's rules alone."""
     if state.is_terminal():
         return state.returns()[player]
     odds = odds_at(state, policy).items()
@@ -45,7 +44,7 @@ def odds_at(state, policy):
 
 
 def reach_of(state, policy, player):
-    """How chance and all but a player play to a state, and how that player does."""
+    """The probabilities that the others and chance, and the player, play to a state."""
     at, reach = state.get_game().new_initial_state(), [1.0, 1.0]
     for action in state.history():
         reach[at.current_player() == player] *= odds_at(at, policy)[action]
@@ -54,7 +53,7 @@ def reach_of(state, policy, player):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_each_state_shows_values_reach_and_beliefs_as_enumeration_has_them(game):
+def test_values_reach_and_beliefs_equal_enumeration(game):
     solver = solved(game)
     policy, page = solver.average_policy(), Page(solver)
     groups: dict = {}
@@ -90,7 +89,7 @@ def test_each_state_shows_values_reach_and_beliefs_as_enumeration_has_them(game)
         assert shown == pytest.approx(expected, abs=1e-12)
 
 
-def test_parts_of_the_gain_add_up_to_openspiels_best_response():
+def test_gains_add_up_to_openspiels_best_response():
     solver = solved("leduc_poker", 2_000)
     page = Page(solver)
     overview = page.ask("overview")
@@ -107,7 +106,7 @@ def test_parts_of_the_gain_add_up_to_openspiels_best_response():
     assert page.ask("list", kind="reached")["rows"][0]["amount"] > 0.1
 
 
-def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
+def test_equal_amounts_are_listed_in_tree_order():
     page = Page(solved("leduc_poker", 0))
     numbers = page.numbers()
     reach = numbers.reach * numbers.plan[page.tree.infosets["parent"]]
@@ -115,11 +114,11 @@ def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
     assert listed == np.argsort(-reach, kind="stable")[:25].tolist()
 
 
-def test_values_that_are_forgotten_are_freed_at_once(monkeypatch, request):
-    monkeypatch.setattr(subjects, "KEPT_BYTES", 0)  # those of two policies are kept
+def test_evicted_values_are_freed_at_once(monkeypatch, request):
+    monkeypatch.setattr(subjects, "KEPT_BYTES", 0)  # two evaluations are always kept
     page = Page({"a": solved("kuhn_poker"), "b": solved("kuhn_poker")})
     values = weakref.ref(page.numbers().values)
-    gc.disable()  # which does not notice NumPy's memory
+    gc.disable()  # only reference counts may free the arrays
     request.addfinalizer(gc.enable)
     for policy in range(3):
         assert values() is not None
@@ -127,7 +126,7 @@ def test_values_that_are_forgotten_are_freed_at_once(monkeypatch, request):
     assert values() is None
 
 
-def test_search_finds_all_strings_with_a_text_and_leads_to_them():
+def test_search_finds_all_matching_strings():
     page = Page(solved("leduc_poker"))
     tree = page.tree
     wanted = [name for name in tree.info_states if "[Private: 3]" in name]
@@ -145,7 +144,7 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     assert state.information_state_string() == wanted[-1]
 
 
-def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
+def test_lists_and_changes_wait_for_the_tree(monkeypatch):
     policy = solved("kuhn_poker").average_policy().to_dict()
     may_go_on, page = asking.held_tree(monkeypatch), Page(policy, "kuhn_poker")
     assert page.reply("list", kind="gain").json() == {"working": True}
@@ -156,7 +155,7 @@ def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
     assert page.do("fix", number=0, row=[0, 1]).json()["changes"] == ["Fixed J"]
 
 
-def test_others_get_nothing():
+def test_other_hosts_and_wrong_tokens_are_refused():
     page = Page(solved("kuhn_poker"))
     path = f"/{TOKEN}/api/about"
     assert page.get(path).status == 200
@@ -177,7 +176,7 @@ def test_others_get_nothing():
     "name",
     ["../server.py", "..%2fserver.py", "/etc/passwd", "page.js/../key", "policy.bin"],
 )
-def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
+def test_only_static_files_are_served(name, tmp_path):
     solver = solved("kuhn_poker")
     (tmp_path / "key").write_text("do not tell")
     solver.average_policy().save(tmp_path / "policy.bin")
@@ -202,14 +201,14 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
         ("visit", {"visit": ""}, "did not say which one"),
     ],
 )
-def test_bad_questions_are_answered_in_words(name, query, words):
+def test_invalid_requests_get_messages(name, query, words):
     page = Page(solved("kuhn_poker"))
     page.ask("overview")
     reply = page.reply(name, **query)
     assert (reply.status, words in reply.json()["error"]) == (400, True), reply.text
 
 
-def test_what_is_sent_is_checked():
+def test_request_bodies_are_validated():
     page = Page(solved("kuhn_poker"))
     for body in (b"", b"[1]", b"{", b"[" * 100_000, b"x" * 2_000_000):
         assert page.post(f"/{TOKEN}/api/fix", body).status == 400
@@ -235,14 +234,14 @@ def test_policies_of_another_game_are_refused():
         Subject(ms.Solver)
 
 
-def test_a_bid_is_told_only_to_who_can_tell_it_from_all_others():
+def test_only_identifiable_bids_are_revealed():
     state = turn_based(pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)"))
     state = state.new_initial_state().child(1).child(0)  # the card 2, and a bid of 1
     told = [seen_moves(state, seat) for seat in range(2)]
     assert told == [[True, False, False], [True, True, True]]  # a tie, lost, lost
 
 
-def test_functions_and_openspiels_solvers_are_looked_at():
+def test_functions_and_openspiels_solvers_are_shown():
     solver = cfr.CFRSolver(pyspiel.load_game("kuhn_poker"))
     for what in (lambda _, legal, __: legal / legal.sum(axis=1)[:, None], solver):
         page = Page(what, "kuhn_poker")
@@ -258,9 +257,9 @@ def test_functions_and_openspiels_solvers_are_looked_at():
     ("fixed", "value"),
     [({"0": [0.0, 1.0]}, -5 / 18), ({"0": [0.5, 0.5], "1pb": [1.0, 0.0]}, -1 / 6)],
 )
-def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
-    """The values are those of linear programs with the fixed rows as equations, which
-    HiGHS has solved."""
+def test_solve_reaches_value_of_the_restricted_game(fixed, value):
+    """The expected values come from linear programs, solved by HiGHS, in which
+    equations fix the policy."""
     tree = ms.GameTree("kuhn_poker").expand_all()
     policy, numbers = uniform_vector(tree), set()
     for name, row in fixed.items():
@@ -271,14 +270,14 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
     found = solver.average_vector()
     assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
     best = full_pass(tree).best_within(found, numbers)
-    # Each player's best response within what is fixed is near the value, too.
+    # Each player's best response in the restricted game is close to the value, too.
     assert best == pytest.approx([value, -value], abs=5e-3)
     for name, row in fixed.items():
         start = tree.infosets[tree.find(name, 0)]["first_sequence"]
         assert found[start : start + 2].tolist() == row
 
 
-def test_two_pages_have_changes_of_their_own():
+def test_pages_do_not_share_changes():
     page = Page(solved("kuhn_poker"))
     page.do("fix", policy="0", number=3, row=[1, 0])
     assert len(page.ask("visit")["changes"]) == 1
@@ -293,7 +292,7 @@ def test_two_pages_have_changes_of_their_own():
 @pytest.mark.parametrize(
     ("game", "seat"), [("leduc_poker", 0), ("kuhn_poker(players=3)", 1), (GOOFSPIEL, 1)]
 )
-def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
+def test_played_hand_is_a_game_of_openspiel(game, seat):
     page = Page(solved(game))
     page.ask("overview")
     view = page.do("deal", seat=seat).json()
@@ -310,17 +309,17 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
         state.apply_action(action)
     assert [action for _, action in own] == played
     assert view["returns"] == state.returns()
-    if own:  # the first move has been played each time
+    if own:  # the user always plays the first legal move
         here = own[-1][0]
         rows = page.ask("belief", number=here["number"], chosen=0)["rows"]
         assert sum(row["belief"] for row in rows) == pytest.approx(1)
-        # What the hands are worth, weighted by the belief, is the value of the move.
+        # The belief-weighted mean over histories is the value of the move.
         worth = sum(row["belief"] * row["value"] for row in rows)
         assert worth == pytest.approx(here["values"][0], abs=1e-12)
     assert page.do("move", action=0).status == 400
 
 
-def test_the_page_is_told_nothing_that_the_player_does_not_see():
+def test_page_receives_only_the_seats_information():
     page = Page(solved("kuhn_poker"))
     for _ in range(10):
         view = page.do("deal", seat=0).json()
@@ -333,7 +332,7 @@ def test_the_page_is_told_nothing_that_the_player_does_not_see():
     assert page.do("deal", seat=2).status == 400
 
 
-def test_the_grid_of_kuhn_poker_has_every_card():
+def test_grid_of_kuhn_poker_has_every_card():
     solver = solved("kuhn_poker", 2_000)
     page = Page(solver)
     page.ask("overview")
@@ -354,7 +353,7 @@ def fetch(url, **headers):
         return reply.read().decode()
 
 
-def test_explore_serves_the_page_on_the_loopback_address_until_it_is_stopped():
+def test_page_is_served_on_loopback_until_stopped():
     with ms.explore(solved("kuhn_poker")) as page:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", page.url)
         assert page.url in repr(page)
@@ -374,8 +373,8 @@ def test_explore_serves_the_page_on_the_loopback_address_until_it_is_stopped():
     assert "stopped" in repr(page)
 
 
-def test_handshakes_of_websockets_leave_no_line_on_the_terminal(capfd):
-    pytest.importorskip("wsproto")  # with which uvicorn would speak WebSocket
+def test_websocket_handshakes_log_nothing(capfd):
+    pytest.importorskip("wsproto")  # lets uvicorn accept WebSockets
     lines = [
         "Upgrade: websocket",
         "Connection: Upgrade",
@@ -397,12 +396,12 @@ def test_handshakes_of_websockets_leave_no_line_on_the_terminal(capfd):
 
 
 def own_addresses():
-    """The machine's addresses that are not the loopback's."""
+    """The machine's addresses other than loopback."""
     found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
     return {str(one[4][0]) for one in found} - {HOST, "127.0.1.1"}
 
 
-def test_a_port_in_use_is_told_in_words(capsys, tmp_path):
+def test_port_in_use_is_reported(capsys, tmp_path):
     solved("kuhn_poker").average_policy().save(tmp_path / "policy.bin")
     with socket.socket() as taken:
         taken.bind((HOST, 0))
@@ -417,7 +416,7 @@ def test_a_port_in_use_is_told_in_words(capsys, tmp_path):
         ms.explore(solved("kuhn_poker"), port=70_000)
 
 
-def test_the_rows_have_a_column_for_a_metric_that_the_first_of_them_lacks():
+def test_metric_missing_in_first_row_has_a_column():
     solver = ms.Solver("kuhn_poker", ms.CFR)
     solver.run(2, metrics=[])
     solver.run(2, metrics=[ms.metrics.nash_conv])
@@ -436,7 +435,7 @@ def results(tmp_path, capsys):
     return folder
 
 
-def test_the_command_exports_a_page_with_the_rows_of_the_run(results, tmp_path, capsys):
+def test_command_exports_page_with_rows_of_run(results, tmp_path, capsys):
     path = tmp_path / "page.html"
     assert main(["explore", str(results), f"--export={path}"]) == 0
     assert str(path) in capsys.readouterr().out
@@ -447,7 +446,7 @@ def test_the_command_exports_a_page_with_the_rows_of_the_run(results, tmp_path, 
     assert saved["rows"]["columns"]["iteration"][-1] == 300
     assert len(saved["states"]) == ms.GameTree("kuhn_poker").expand_all().num_nodes
     links = re.findall(r"https?://[^\s\"]+", path.read_text(encoding="utf-8"))
-    assert set(links) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+    assert set(links) == {"http://www.w3.org/2000/svg"}  # a namespace, not a link
 
 
 def data_of(path):
@@ -456,7 +455,7 @@ def data_of(path):
     return json.loads(found)
 
 
-def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
+def test_command_reports_errors(tmp_path, capsys, results):
     solved("leduc_poker", 10).average_policy().save(tmp_path / "leduc.bin")
     for words, told in (
         ([], "the file of a policy is required"),
@@ -472,7 +471,7 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
     assert "policy.json" in capsys.readouterr().err
 
 
-def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
+def test_hostile_strings_are_escaped_in_exported_page(tmp_path):
     path = tmp_path / "page.html"
     export(Subject(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
