@@ -26,8 +26,8 @@ from PIL import Image  # a dependency of matplotlib
 
 import mccfr_spiel as ms
 from benchmarks.machine import markdown
-from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.recommending import ENTRANTS, LeagueRow
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
@@ -228,7 +228,7 @@ def file_of(title: str) -> str:
     return "_".join(part for part in kept.split("_") if part) + ".png"
 
 
-def page_of(places: list[Place]) -> str:
+def page_of(places: list[LeagueRow]) -> str:
     """Formats the table of the fastest algorithms as Markdown."""
     titles = list(dict.fromkeys(place.game for place in places))
     rows = []
@@ -278,7 +278,7 @@ def speed(entry: tuple[str, int, float]) -> tuple[float, int]:
 
 def places_of(
     results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
-) -> list[Place]:
+) -> list[LeagueRow]:
     """Makes the table of `recommend`.
 
     For each game and target it has the fastest two algorithms with their nodes and
@@ -293,10 +293,12 @@ def places_of(
                 if (point := first_below(curve, target)) is not None
             ]
             for rank, entry in enumerate(sorted(times, key=speed)[:2], 1):
-                places.append(Place(title, *trees[title], target, str(rank), *entry))
+                places.append(
+                    LeagueRow(title, *trees[title], target, str(rank), *entry)
+                )
         name = min(curves, key=lambda name: best(curves[name]).gap)
         gap = float(f"{best(curves[name]).gap:.2g}")
-        places.append(Place(title, *trees[title], gap, "lowest", name, 0, 0.0))
+        places.append(LeagueRow(title, *trees[title], gap, "lowest", name, 0, 0.0))
     return places
 
 
@@ -335,7 +337,7 @@ def main() -> None:
         write_curves(results, trees)
         with TABLE.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerows([Place._fields, *places])
+            table.writerows([LeagueRow._fields, *places])
 
 
 BEGIN = "<!-- league: written by python -m benchmarks.league --write -->"

@@ -1,7 +1,7 @@
 """The public tree of a hold'em subgame: the betting tree for all public cards.
 
 Where suits can be exchanged without a change of the first board and the ranges, one
-deal represents all equivalent ones, as in `mccfr_spiel.poker.cards`.
+deal represents all equivalent ones, as in `mccfr_spiel.poker.suits`.
 """
 
 from collections.abc import Sequence
@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.worlds.public_tree import (
-    DEAL,
-    FOLD,
-    PublicTree,
-    strengths_with,
-)
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import Betting, Node, Subgame, fits, said
+from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, FOLD, PublicTree
+from mccfr_spiel.poker.betting import Betting, Node, append_step
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS
+from mccfr_spiel.poker.subgames import Subgame, compatible
+from mccfr_spiel.poker.suits import canonical_deal, representatives
 
 
 def info_state_text(subgame: Subgame, hand: int, events: str) -> str:
@@ -25,7 +23,7 @@ def info_state_text(subgame: Subgame, hand: int, events: str) -> str:
     Args:
         subgame: the subgame.
         hand: the player's hand.
-        events: actions and public cards since the start, as `said` writes them.
+        events: actions and public cards since the start, as `append_step` writes them.
     """
     return f"{HAND_NAMES[hand]} {subgame.board_text}:{events}"
 
@@ -59,7 +57,7 @@ def _deals_after(subgame: Subgame, before: _Deals) -> _Deals:
     """The deals of the next street."""
     cards, above, chance = [], [], []
     for number, deal in enumerate(before.cards.tolist()):
-        exchanges = kept(subgame.exchanges, deal)[1]
+        exchanges = canonical_deal(subgame.exchanges, deal)[1]
         visible = {*subgame.board, *deal}
         hidden = len(DECK) - len(visible) - 4  # cards in no hand
         for card in {*range(len(DECK))} - visible:
@@ -192,8 +190,10 @@ class UnfoldedBetting:
 
     def orbits(self, node: int) -> np.ndarray:
         """See `PublicTree.orbits`."""
-        exchange, others = kept(self.subgame.exchanges, self._dealt(node))
-        return np.searchsorted(self.hands, stand_for(self.hands, exchange, others))
+        exchange, others = canonical_deal(self.subgame.exchanges, self._dealt(node))
+        return np.searchsorted(
+            self.hands, representatives(self.hands, exchange, others)
+        )
 
     def _dealt(self, node: int) -> Sequence[int]:
         """Cards dealt since the start."""
@@ -261,7 +261,7 @@ class UnfoldedBetting:
         events, at = "", 0
         for action in self._path(node):
             above = self.subgame.nodes[at]
-            events = said(events, above, action)
+            events = append_step(events, above, action)
             child = 0 if above.kind == DEAL else above.actions.index(action)
             at = above.children[child]
         return events
@@ -271,7 +271,7 @@ class UnfoldedBetting:
         subgame = self.subgame
         player = subgame.nodes[self.betting_node[node]].player
         own = int(self.hands[hand])
-        free = fits()[own] & ~np.isin(HANDS, self._dealt(node)).any(axis=1)
+        free = compatible()[own] & ~np.isin(HANDS, self._dealt(node)).any(axis=1)
         other = int(np.flatnonzero(free & (subgame.ranges[1 - player] > 0))[0])
         hands = [own, other] if player == 0 else [other, own]
         return [*hands, *self._path(node)]

@@ -23,16 +23,18 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.rules.game import load_again, replayed
+from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import (
     DEAL,
     DECISION,
     FOLD,
     SHOWDOWN,
     PublicTree,
-    strengths_with,
 )
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, said
+from mccfr_spiel.poker.betting import Betting, Node, append_step
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame
+from mccfr_spiel.poker.suits import canonical_deal, representatives
 
 from .holdem_public_tree import UnfoldedBetting, info_state_text, payoffs_at
 
@@ -178,7 +180,7 @@ class HoldemState(pyspiel.State):
             self.hands += (action,)
             return
         node = self.subgame.nodes[self.node]
-        self.words = said(self.words, node, action)
+        self.words = append_step(self.words, node, action)
         if node.kind == DEAL:
             self.board += (action,)
             self.node = node.children[0]
@@ -233,8 +235,8 @@ class HoldemObserver:
         subgame, hand, words = state.subgame, state.hands[player], state.words
         if len(subgame.exchanges) > 1:
             dealt = state.board[len(subgame.board) :]
-            exchange, others = kept(subgame.exchanges, dealt)
-            hand = int(stand_for(hand, exchange, others))
+            exchange, others = canonical_deal(subgame.exchanges, dealt)
+            hand = int(representatives(hand, exchange, others))
             words = _DEALT.sub(
                 lambda match: f"/ {DECK[exchange[DECK.index(match[1])]]}:", words
             )

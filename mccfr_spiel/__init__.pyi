@@ -66,34 +66,32 @@ from .arenas.tree.tree_files import (
     load_tree,
     save_tree,
 )
-from .common.checkpoint import CheckpointError
-from .common.folders import CompileCacheWarning
-from .common.limits import (
+from .common.budget import (
     MemoryBudgetError,
     TreeFullError,
 )
+from .common.cache_folder import CompileCacheWarning
+from .common.checkpoint import CheckpointError
 from .evaluation import (
     learned_response,
     metrics,
     sampled_returns,
     theory,
 )
-from .evaluation.choosing import recommend
 from .evaluation.exact import (
     expected_returns,
     exploitability,
     nash_conv,
 )
+from .evaluation.recommending import recommend
 from .experiments.comparing import compare
-from .exploring.drawing import draw_tree
+from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
 from .offline.linear_program import solve_lp
 from .policies import online_bot
+from .policies.bots import bot
 from .policies.online_bot import OnlineOutcomeSamplingBot
-from .policies.policy import (
-    SequencePolicy,
-    bot,
-)
+from .policies.policy import SequencePolicy
 from .solving import (
     cluster,
     drop_in,

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import (
-    Contents,
-)
-from mccfr_spiel.common.folders import (
     CheckpointError,
+    Contents,
+    DamagedError,
 )
+from mccfr_spiel.common.csv_files import read_table
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards=9,imp_info=True,"
@@ -101,8 +100,8 @@ def test_forged_checkpoint_is_refused_or_gives_probabilities():
 def test_damaged_row_is_reported_with_line_number(tmp_path):
     path = tmp_path / "results.csv"
     path.write_text("a,b\n1,2\n3\n")
-    with pytest.raises(folders.DamagedError, match="line 3 has 1 fields, expected 2"):
-        folders.read_table(path)
+    with pytest.raises(DamagedError, match="line 3 has 1 fields, expected 2"):
+        read_table(path)
 
 
 def complex_gradient(tree, policy, player, rng):

@@ -24,11 +24,11 @@ from open_spiel.python.algorithms import exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.folders import (
-    CheckpointError,
-)
-from mccfr_spiel.common.limits import (
+from mccfr_spiel.common.budget import (
     TreeFullError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
 )
 from mccfr_spiel.experiments import read_settings
 from mccfr_spiel.experiments.run_solvers import check

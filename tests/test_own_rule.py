@@ -12,7 +12,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.common.folders import (
+from mccfr_spiel.common.checkpoint import (
     CheckpointError,
 )
 from mccfr_spiel.evaluation import check_rule
@@ -79,7 +79,7 @@ def test_own_rule_equals_textbook(rule, estimator, alternating, monkeypatch):
 def test_loading_requires_the_same_function(tmp_path):
     path = tmp_path / "solver"
     Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE)).save(path)
-    with pytest.raises(CheckpointError, match=r"hedge, and no file holds a function"):
+    with pytest.raises(CheckpointError, match=r"hedge, but functions are not saved"):
         Solver.load(path)
     with pytest.raises(
         CheckpointError, match=r"hedge, not test_own_rule:hedge_with_numpy"
@@ -318,7 +318,7 @@ def test_invalid_weights_are_refused():
     for weight in (-1.0, math.nan, "2"):
         own = ms.algorithms.own_averaging(late(weight))  # type: ignore[arg-type]
         solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
-        with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* is not a number in"):
+        with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* must be a number in"):
             solver.iterate(1)
     with pytest.raises(ValueError, match=r"must have the arguments t\. It has 2"):
         ms.algorithms.own_averaging(lambda t, power: t**power)  # type: ignore[arg-type]

@@ -321,7 +321,7 @@ def test_one_module_reads_tables():
         for node in ast.walk(module.source)
         if isinstance(node, ast.Attribute) and node.attr in ("DictReader", "reader")
     }
-    assert readers == {f"{PACKAGE}.common.folders"}
+    assert readers == {f"{PACKAGE}.common.csv_files"}
 
 
 def test_the_top_of_the_package_has_few_modules():

@@ -15,9 +15,10 @@ from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import Names
-from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each, policy_of
+from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.policies.adapter import is_one_for_each, policy_of
+from mccfr_spiel.policies.frozen_table import FrozenTable
+from mccfr_spiel.policies.policy import SequencePolicy
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """Bytes that reading a policy takes for each: numpy's vectors, and Python's objects."""
@@ -29,7 +30,7 @@ passes, and one to spare."""
 
 def is_arena(value: Any) -> bool:
     """Whether a value is the table of an arena, not that of a policy from a file."""
-    return isinstance(value, InfosetTable) and not isinstance(value, Names)
+    return isinstance(value, InfosetTable) and not isinstance(value, FrozenTable)
 
 
 def full_pass(table: Any, threads: int | None = 1) -> FullPass:

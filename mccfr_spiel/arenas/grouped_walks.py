@@ -159,6 +159,6 @@ class GroupedWalks:
         # Zeros, which take memory when they are first written to.
         groups = new_record(Groups, (), G=NUM_GROUPS, C=room, **sizes)
         what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
-        is_small = size - budget.held(what) <= budget.limit // _SMALL
-        (budget.measured if is_small else budget.hold)(what, size)
+        is_small = size - budget.held[what] <= budget.limit // _SMALL
+        (budget.record if is_small else budget.hold)(what, size)
         return groups

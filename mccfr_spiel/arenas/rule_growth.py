@@ -17,9 +17,9 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
 )
 from mccfr_spiel.arenas.rules.rule_records import BROKEN, Path
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
-from mccfr_spiel.common import limits
+from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
@@ -96,8 +96,8 @@ class RuleGrowth(NoGrowth):
         if used < min(_SMALL_SHARE * most, _SMALL_STORE):
             return
         limit = tree.budget.in_words()
-        if (on_machine := used + limits.free_memory()) < most:
-            most, limit = on_machine, f"the {limits.in_words(on_machine)} that are free"
+        if (on_machine := used + free_memory()) < most:
+            most, limit = on_machine, f"the {in_words(on_machine)} that are free"
         tree.update()
         rates, probes = store.least_rates(), PROBES_OF_INFOSETS
         if self._sizes.surely_exceed(most, tables, walk, probes, rates):

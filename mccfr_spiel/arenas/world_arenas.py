@@ -13,8 +13,17 @@ from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
-from mccfr_spiel.arenas.worlds.passes import GRADIENTS, LAYOUTS, make_world_iterate
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.arenas.worlds.world_passes import (
+    GRADIENTS,
+    LAYOUTS,
+    make_world_iterate,
+)
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 
@@ -59,13 +68,13 @@ class WorldArena(ArenaWithoutNodes):
         self,
         source: pyspiel.Game,
         rules: BoundRules,
-        found: finding.Found,
+        found: finding.SearchResult,
         budget: Budget,
         *,
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Takes over what `known_worlds` found by the rules; see ArenaTable."""
+        """Takes over what `cached_worlds` found by the rules; see ArenaTable."""
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -80,7 +89,7 @@ class WorldArena(ArenaWithoutNodes):
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each of the infosets, by the history noted for it."""
         how = self.rules, self.budget, self.finder
-        known = finding.known_worlds(*how, with_histories=True)
+        known = finding.cached_worlds(*how, with_histories=True)
         for infoset in infosets:
             length, *moves = known.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
@@ -141,7 +150,7 @@ def find_arena(
         GameError: the game's rules contradict themselves or what they declare.
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
-    found = finding.known_worlds(rules, budget, find)
+    found = finding.cached_worlds(rules, budget, find)
     kind: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
         kind = WorldArena if found.start_pass is None else RemadeWorldArena

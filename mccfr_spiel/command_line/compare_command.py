@@ -12,14 +12,18 @@ from mccfr_spiel.command_line.experiment_command import executor_of
 from mccfr_spiel.command_line.program_flags import FLAGS, import_given
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import Method, make_method, name_of
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.importing import import_object
+from mccfr_spiel.experiments.run_files import (
+    FORMATS,
+)
 from mccfr_spiel.experiments.setting_names import SETTINGS
 from mccfr_spiel.experiments.setting_tables import Setting
-from mccfr_spiel.solving.running import Metric
+from mccfr_spiel.solving.history import (
+    Metric,
+)
 
 TABLE = "comparison.csv"
 

@@ -13,7 +13,12 @@ from mccfr_spiel.command_line.program_flags import import_given
 from mccfr_spiel.command_line.terminal import show
 from mccfr_spiel.experiments.importing import import_object
 from mccfr_spiel.experiments.setting_tables import Setting
-from mccfr_spiel.exploring.opening import explore, export
+from mccfr_spiel.exploring.exporting import (
+    export,
+)
+from mccfr_spiel.exploring.opening import (
+    explore,
+)
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.solving.reading import load_policy
 

@@ -15,10 +15,14 @@ from mccfr_spiel.arenas.needs import EVALUATION, Needs, needs_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.command_line.program_flags import import_given
 from mccfr_spiel.command_line.terminal import show
-from mccfr_spiel.common import limits
+from mccfr_spiel.common.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.common.display import brief, one_line
-from mccfr_spiel.common.folders import load_string
+from mccfr_spiel.common.forecasts import NODE_BYTES, Forecast
+from mccfr_spiel.common.memory import in_words
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.experiments.load_strings import (
+    load_string,
+)
 from mccfr_spiel.experiments.setting_tables import Setting
 from mccfr_spiel.offline import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_forms import sequence_form
@@ -59,7 +63,7 @@ class TreeSize(NamedTuple):
     """
 
     is_counted: bool
-    forecast: limits.Forecast
+    forecast: Forecast
     seconds: float
     fits: bool
     is_whole: bool
@@ -107,16 +111,16 @@ def _size(tree: GameTree) -> TreeSize:
     forecast = tree.forecast(_NO_LIMIT)  # without a limit, all histories are followed
     limit = _MAX_COUNTED * (10 if tree.rules is not None else 1)
     nodes = statistics.fmean(forecast.nodes)
-    fits = nodes * limits.NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
+    fits = nodes * NODE_BYTES < tree.budget.limit and nodes < tree.max_nodes
     began = time.perf_counter()
     num_expanded = limit if nodes < 3 * limit else _NUM_SAMPLED
     try:
         tree.expand_all(most=num_expanded)
         seconds = time.perf_counter() - began
         solver = Solver(tree, CFR_PLUS)
-    except limits.TreeFullError as error:
+    except TreeFullError as error:
         seconds = time.perf_counter() - began
-        fits &= not isinstance(error, limits.MemoryBudgetError)
+        fits &= not isinstance(error, MemoryBudgetError)
         seconds *= max(nodes, num_expanded) / num_expanded
         return TreeSize(False, forecast, seconds, fits, tree.is_complete)
     return TreeSize(True, forecast, seconds, True, True, solver.tree.budget.taken)
@@ -138,9 +142,9 @@ def _size_lines(size: TreeSize, tree: GameTree) -> Iterator[tuple[str, str]]:
         yield "", f"{tree.num_sequences:,} sequences"
         note = ", including compilation" if tree.rules is not None else ""
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
-    yield "memory", f"{limits.in_words(tree.budget.limit)} available"
+    yield "memory", f"{in_words(tree.budget.limit)} available"
     if size.is_counted:
-        yield "", f"{limits.in_words(size.taken)} for the tree and CFR+"
+        yield "", f"{in_words(size.taken)} for the tree and CFR+"
 
 
 # --- algorithms -----------------------------------------------------------------------

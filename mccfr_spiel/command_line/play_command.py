@@ -18,13 +18,22 @@ from mccfr_spiel.arenas.infosets.phrases import said_at
 from mccfr_spiel.command_line.program_flags import import_given
 from mccfr_spiel.command_line.terminal import show
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.folders import CheckpointError, load_string
-from mccfr_spiel.evaluation.plays import duplicate_returns
-from mccfr_spiel.evaluation.responses import local_best_response
+from mccfr_spiel.evaluation.duplicate_play import (
+    duplicate_returns,
+)
+from mccfr_spiel.evaluation.local_responses import (
+    local_best_response,
+)
 from mccfr_spiel.experiments.importing import import_object
+from mccfr_spiel.experiments.load_strings import (
+    load_string,
+)
 from mccfr_spiel.experiments.setting_tables import Setting
-from mccfr_spiel.exploring.answers import Hand
+from mccfr_spiel.exploring.played_game import PlayedGame
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.solver import Solver
@@ -176,7 +185,7 @@ def _games(
     """Plays one game after the other; yields the user's return of each."""
     while True:
         print("--- A new game.")
-        hand, shown = Hand(game, seat, policy.action_probabilities, generator), 0
+        hand, shown = PlayedGame(game, seat, policy.action_probabilities, generator), 0
         while True:
             for move in hand.log[shown:]:
                 if move["player"] not in (seat, pyspiel.PlayerId.CHANCE):

@@ -14,10 +14,12 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.experiments.importing import import_games
 from mccfr_spiel.experiments.lanctot_table import TABLE_1
 from mccfr_spiel.experiments.papers import EXPERIMENTS
+from mccfr_spiel.experiments.run_files import (
+    FORMATS,
+)
 from mccfr_spiel.experiments.setting_names import CHANGEABLE, SETTINGS
 from mccfr_spiel.experiments.setting_tables import Setting
 

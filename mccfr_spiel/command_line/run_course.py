@@ -17,17 +17,25 @@ from mccfr_spiel.command_line.terminal import (
     show,
     warn,
 )
-from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import Bar, brief, counted
-from mccfr_spiel.common.limits import in_words, resident
+from mccfr_spiel.common.memory import (
+    in_words,
+    resident,
+)
 from mccfr_spiel.evaluation import exact
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.errors import USER_ERRORS, message_of
 from mccfr_spiel.experiments.recording import Recording
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
+from mccfr_spiel.offline.linear_program import (
+    LinearProgramError,
+)
+from mccfr_spiel.offline.programs import (
+    write_program,
+)
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.solver import Solver
 
@@ -185,7 +193,7 @@ def _show_rows(
             return None  # an interrupted walk has not changed the learned state
         except LinearProgramError as error:
             # Write the program for other solvers.
-            path, game = folder / folders.PROGRAM, error.form.tree.game
+            path, game = folder / run_files.PROGRAM, error.form.tree.game
             write_program(error.program, path, game.get_type().short_name)
             raise ValueError(f"{error} The program is in {path}.") from error
         except OSError:

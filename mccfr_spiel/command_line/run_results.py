@@ -9,11 +9,14 @@ import pyspiel
 
 from mccfr_spiel.command_line.program_flags import FLAGS
 from mccfr_spiel.command_line.terminal import show
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.atomic_files import write_json
 from mccfr_spiel.common.display import brief, plus_minus
-from mccfr_spiel.evaluation import metrics, responses
+from mccfr_spiel.evaluation import metrics
+from mccfr_spiel.evaluation.play_reports import evaluated_by_play
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.recording import Recording
+from mccfr_spiel.experiments.run_files import PICTURES, SOLUTION
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 
@@ -31,7 +34,7 @@ def evaluate(recording: Recording, folder: pathlib.Path) -> None:
     settings, solver = recording.settings, recording.solver
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
-        folders.write_json(folder / folders.SOLUTION, summary)
+        write_json(folder / SOLUTION, summary)
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
@@ -53,7 +56,7 @@ def _evaluate_by_play(
     # `budget_of` reserved.
     budget = solver.tree.budget
     try:
-        result = responses.evaluated_by_play(
+        result = evaluated_by_play(
             solver.average_policy(),
             plays=FLAGS.evaluation_plays,
             seconds=FLAGS.evaluation_seconds,
@@ -64,7 +67,7 @@ def _evaluate_by_play(
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         raise ValueError(f"The policy could not be played: {error}") from error
-    folders.write_json(folder / folders.EVALUATION, result)
+    write_json(folder / run_files.EVALUATION, result)
     for player, estimates in enumerate(result["players"]):
         show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
@@ -82,11 +85,11 @@ def _evaluate_by_play(
 def draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the curve of the rows, or the estimates by play."""
     for ending in FLAGS.figure_format or ("png",):
-        picture = folder / folders.PICTURES[ending]
+        picture = folder / PICTURES[ending]
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)
             plotting.save_figure(figure, picture)
-        elif (folder / folders.EVALUATION).exists():
-            result = json.loads((folder / folders.EVALUATION).read_text())
+        elif (folder / run_files.EVALUATION).exists():
+            result = json.loads((folder / run_files.EVALUATION).read_text())
             plotting.save_estimates(result, picture, brief(settings.game))

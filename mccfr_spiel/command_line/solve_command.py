@@ -13,10 +13,14 @@ from mccfr_spiel.command_line.program_flags import CLUSTER, FLAGS, import_given
 from mccfr_spiel.command_line.run_course import record
 from mccfr_spiel.command_line.run_results import load_plotting
 from mccfr_spiel.command_line.terminal import Signals, show, warn
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.atomic_files import PARTS, write_json
+from mccfr_spiel.common.checkpoint import CHECKPOINT, PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.importing import import_games
 from mccfr_spiel.experiments.recording import Recording, read_rows
+from mccfr_spiel.experiments.run_files import ALL_FILES
 from mccfr_spiel.experiments.run_folders import (
     default_folder,
     open_folder,
@@ -26,11 +30,16 @@ from mccfr_spiel.experiments.run_solvers import check, load_solver, make_solver
 from mccfr_spiel.experiments.setting_names import SETTINGS, named_settings
 from mccfr_spiel.experiments.settings import Flags, Settings
 from mccfr_spiel.experiments.settings_files import description
-from mccfr_spiel.solving.running import COUNTERS
+from mccfr_spiel.solving.due_rows import (
+    COUNTERS,
+)
+from mccfr_spiel.solving.reading import BINARY_POLICY, POLICY, RESULTS, kept_policies
 from mccfr_spiel.solving.solver import Solver
 
 if TYPE_CHECKING:
-    from mccfr_spiel.solving.cluster import Cluster
+    from mccfr_spiel.solving.crews import (
+        Cluster,
+    )
 
 
 def solve(signals: Signals) -> int:
@@ -46,7 +55,7 @@ def solve(signals: Signals) -> int:
         raise ValueError("--resume and --overwrite exclude each other. Drop one.")
     given: Flags = {name: FLAGS[name].value for name in SETTINGS}
     folder = _folder_of(given)
-    files = folders.SETTINGS, folders.CHECKPOINT, folders.CHECKPOINT + folders.PREVIOUS
+    files = run_files.SETTINGS, CHECKPOINT, CHECKPOINT + PREVIOUS
     resumes = resume and any((folder / name).exists() for name in files)
     if resumes:
         present = {name: value for name, value in given.items() if FLAGS[name].present}
@@ -68,7 +77,7 @@ def solve(signals: Signals) -> int:
             try:
                 return record(recording, folder, signals)
             except (OSError, KeyboardInterrupt) as error:
-                if (folder / folders.CHECKPOINT).exists():
+                if (folder / CHECKPOINT).exists():
                     error.add_note(
                         f"The newest checkpoint in {folder} is intact. Use --resume to "
                         "continue from it."
@@ -91,8 +100,8 @@ def _held(folder: pathlib.Path) -> Iterator[None]:
     At the end it deletes the folder if the folder is empty because the run failed.
     """
     try:
-        with folders.held(folder):
-            for part in folder.glob("*" + folders.PARTS):
+        with locked_folder(folder):
+            for part in folder.glob("*" + PARTS):
                 part.unlink(missing_ok=True)
             yield
     finally:
@@ -144,14 +153,14 @@ def _recording(
     whole = ", including the whole tree for NashConv (not with --evaluate=sampled)"
     is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
     show(f"Preparing {brief(settings.game)}{whole * is_whole} ...")
-    rows, checkpoint = folder / folders.RESULTS, folder / folders.CHECKPOINT
+    rows, checkpoint = folder / RESULTS, folder / CHECKPOINT
     kept, solver = [], None
     if resumes:
         try:
             solver = load_solver(settings, checkpoint, cluster=cluster)
         except FileNotFoundError:
             show("There is no checkpoint yet. Restarting the run.")
-        except folders.DamagedError as error:
+        except DamagedError as error:
             raise ValueError(
                 f"{error} All checkpoints are damaged. Use --overwrite to restart the "
                 "run."
@@ -167,10 +176,10 @@ def _recording(
     else:
         solver = make_solver(settings, cluster=cluster)
         # The new run is possible, so delete the files of older runs.
-        old = [folder / name for name in folders.ALL_FILES]
-        for path in [*old, *folders.kept_policies(folder).values()]:
+        old = [folder / name for name in ALL_FILES]
+        for path in [*old, *kept_policies(folder).values()]:
             path.unlink(missing_ok=True)
-        folders.write_json(folder / folders.SETTINGS, content)
+        write_json(folder / run_files.SETTINGS, content)
         if isinstance(solver, Solver):
             solver.save(checkpoint)
     # Import matplotlib now: a later import would delay Ctrl-C, and would count as time
@@ -187,8 +196,8 @@ def _continue_files(
     solver: Solver,
 ) -> None:
     """Updates settings.json and deletes results that the resumed run will replace."""
-    folders.write_json(folder / folders.SETTINGS, content)
+    write_json(folder / run_files.SETTINGS, content)
     show(f"Resumed after {solver.num_iterations:,} iterations.")
     if getattr(solver, COUNTERS[settings.progress_column]) < settings.last:
-        for name in (folders.POLICY, folders.BINARY_POLICY, folders.EVALUATION):
+        for name in (POLICY, BINARY_POLICY, run_files.EVALUATION):
             (folder / name).unlink(missing_ok=True)

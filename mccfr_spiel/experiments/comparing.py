@@ -28,7 +28,9 @@ from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.sweeps import BAR, key, keyed, run_sweep
 from mccfr_spiel.experiments.tasks import FINISHED
 from mccfr_spiel.offline import OfflineMethod
-from mccfr_spiel.solving.running import Metric
+from mccfr_spiel.solving.history import (
+    Metric,
+)
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison

@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
+from mccfr_spiel.experiments.figure_styles import (
+    save_figure,
+)
+from mccfr_spiel.experiments.plotting import (
+    Line,
+    lines_figure,
+)
 from mccfr_spiel.experiments.runs import aligned
 
 BANDS = ("std", "range")

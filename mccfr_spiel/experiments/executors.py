@@ -25,8 +25,10 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from mccfr_spiel.common import folders
-from mccfr_spiel.common.limits import num_cores
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.experiments.tasks import (
     FINISHED,
     UNFINISHED,
@@ -209,7 +211,7 @@ def on_ray(
                 continue
             if rows is not None:
                 ending = FINISHED if outcome.error is None else UNFINISHED
-                folders.write_file(task.path(ending), rows)
+                write_file(task.path(ending), rows)
             yield outcome
     finally:
         if is_new:

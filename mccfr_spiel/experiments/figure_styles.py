@@ -19,7 +19,12 @@ from matplotlib.figure import Figure
 from matplotlib.style import context
 from matplotlib.transforms import ScaledTranslation
 
-from mccfr_spiel.common.folders import FORMATS, write_file
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
+from mccfr_spiel.experiments.run_files import (
+    FORMATS,
+)
 
 _WIDTH, _HEIGHT = 2.4, 2.1
 """Inches per panel in rows of three."""

@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mccfr_spiel import algorithms
-from mccfr_spiel.common.folders import write_file, write_rows
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
+from mccfr_spiel.common.csv_files import (
+    write_rows,
+)
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.papers import LANCTOT_2009

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import Table, read_table, write_rows
+from mccfr_spiel.common.csv_files import CsvTable, read_table, write_rows
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.sweeps import key, keyed
@@ -190,7 +190,7 @@ def _line(rows: list[dict[str, str]]) -> dict[str, Any]:
     seconds.
     """
     names = set(rows[0]) - {"panel", "curve", "family"}
-    columns = Table(_of_all_seeds(rows), sorted(names)).numbers()
+    columns = CsvTable(_of_all_seeds(rows), sorted(names)).numbers()
     if len(rows) == 1:
         return {"across": {"seconds": columns["seconds"]}, "up": np.zeros(0)}
     up, spread = columns["nash_conv"], columns["nash_conv_std"]
@@ -214,9 +214,15 @@ def save_experiment(
     Args:
         experiment: the experiment.
         summary: path from `summarize`.
-        formats: file formats, see `folders.FORMATS`.
+        formats: file formats, see `run_files.FORMATS`.
     """
-    from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
+    from mccfr_spiel.experiments.figure_styles import (
+        save_figure,
+    )
+    from mccfr_spiel.experiments.plotting import (
+        Line,
+        lines_figure,
+    )
 
     names = {"figure": True}
     if any(curve.family for panel in experiment.panels for curve in panel.curves):

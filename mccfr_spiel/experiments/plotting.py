@@ -19,7 +19,9 @@ from matplotlib.style import context
 
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import RESULTS, read_table
+from mccfr_spiel.common.csv_files import (
+    read_table,
+)
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.experiments.figure_styles import (
     STYLES,
@@ -29,6 +31,9 @@ from mccfr_spiel.experiments.figure_styles import (
     looks,
     panels,
     save_figure,
+)
+from mccfr_spiel.solving.reading import (
+    RESULTS,
 )
 
 _TITLE_WIDTH = 36

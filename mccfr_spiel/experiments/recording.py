@@ -14,11 +14,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.atomic_files import naming, write_file
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.csv_files import csv_text, read_table
 from mccfr_spiel.experiments.runs import COLUMNS, NO_METRICS, row_dues, rows
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced
+from mccfr_spiel.solving.due_rows import (
+    COUNTERS,
+    log_spaced,
+)
+from mccfr_spiel.solving.history import (
+    Metric,
+)
+from mccfr_spiel.solving.reading import policy_after
 from mccfr_spiel.solving.solver import Solver
 
 _COST = 20
@@ -64,8 +73,8 @@ class Recording:
         self._path, self._checkpoint = path, checkpoint
         self._metrics, self._every = metrics, checkpoint_every
         self._columns = (*COLUMNS, *metrics)
-        text = folders.csv_text(self._columns, kept, header=True)
-        folders.write_file(path, text.encode())
+        text = csv_text(self._columns, kept, header=True)
+        write_file(path, text.encode())
         self._file = path.open("ab", buffering=0)
         keep = settings.keep_policies
         dues = log_spaced(1, settings.last, keep) if keep is not None else ()
@@ -91,15 +100,15 @@ class Recording:
 
     def add(self, row: dict[str, Any]) -> None:
         """Writes a row, and the average policy if a policy is due."""
-        with folders.naming(self._path):
+        with naming(self._path):
             self._check_in_place()
-            rest = memoryview(folders.csv_text(self._columns, [row]).encode())
+            rest = memoryview(csv_text(self._columns, [row]).encode())
             while rest:  # a single write can be partial
                 rest = rest[self._file.write(rest) :]
         self._has_new_row = True
         before, self._progress = self._progress, row[self.settings.progress_column]
         if any(before < due <= self._progress for due in self._policy_dues):
-            path = self._path.with_name(folders.policy_after(row["iteration"]))
+            path = self._path.with_name(policy_after(row["iteration"]))
             self.solver.average_policy().save(path)
 
     def save_if_due(self) -> None:
@@ -129,7 +138,7 @@ class Recording:
 
     def sync(self) -> None:
         """Flushes the rows to disk, so that they survive a power cut."""
-        with folders.naming(self._path):
+        with naming(self._path):
             self._check_in_place()
             os.fsync(self._file.fileno())
 
@@ -169,16 +178,16 @@ def read_rows(
         ValueError: a row would be lost, because it is beyond the end of the run.
     """
     try:
-        stored = [_row(line, metrics) for line in folders.read_table(path).rows]
+        stored = [_row(line, metrics) for line in read_table(path).rows]
     except (ValueError, KeyError) as error:
-        raise folders.DamagedError(
+        raise DamagedError(
             f"{path} is damaged ({error}). Delete the file to continue without earlier "
             "rows, or restart the run."
         ) from error
     column, last = settings.progress_column, settings.last
     numbers = [row["iteration"] for row in stored]
     if any(after <= before for before, after in itertools.pairwise(numbers)):
-        raise folders.DamagedError(
+        raise DamagedError(
             f"{path} is damaged: iterations do not ascend. Delete the file to continue "
             "without earlier rows, or restart the run."
         )

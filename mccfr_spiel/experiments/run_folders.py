@@ -6,7 +6,8 @@ import pathlib
 import re
 import tempfile
 
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.folder_lock import LOCK
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.setting_names import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import Flags, Settings
@@ -53,7 +54,7 @@ def open_folder(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files = {path.name for path in folder.iterdir()} - {folders.LOCK}
+        files = {path.name for path in folder.iterdir()} - {LOCK}
         if files and not overwrite:
             raise ValueError(
                 f"{folder} is not empty, but lacks a run to resume. Use --overwrite, "
@@ -83,7 +84,7 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
         ValueError: a flag outside CHANGEABLE would change, or settings.json is
             damaged.
     """
-    path = folder / folders.SETTINGS
+    path = folder / run_files.SETTINGS
     if not path.exists():
         return flags
     try:

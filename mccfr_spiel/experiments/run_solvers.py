@@ -11,7 +11,8 @@ from mccfr_spiel.arenas.infosets.declarations import pot_of
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import limits
+from mccfr_spiel.common.budget import Budget, MaxMemory
+from mccfr_spiel.common.memory import free_memory, in_words, parse_bytes, resident
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.importing import import_object
 from mccfr_spiel.experiments.settings import Settings
@@ -19,7 +20,9 @@ from mccfr_spiel.offline import GameSolver, OfflineMethod, check_players
 from mccfr_spiel.solving.solver import Solver
 
 if TYPE_CHECKING:
-    from mccfr_spiel.solving.cluster import Cluster
+    from mccfr_spiel.solving.crews import (
+        Cluster,
+    )
 
 OWN_STRINGS: Abstraction = pyspiel.State.information_state_string
 """The abstraction that keeps a game's own strings."""
@@ -55,7 +58,7 @@ def check(settings: Settings, *, splits: bool = False) -> None:
             raise ValueError(f"bounds=True is not possible. {error}") from error
 
 
-def new_tree(settings: Settings, max_memory: limits.MaxMemory = None) -> GameTree:
+def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
     """Makes the tree of the settings' game, with no expanded nodes."""
     return GameTree(
         settings.game,
@@ -73,7 +76,7 @@ def abstraction_of(settings: Settings) -> Abstraction | None:
     return OWN_STRINGS if settings.allow_imperfect_recall else None
 
 
-def budget_of(settings: Settings) -> limits.Budget:
+def budget_of(settings: Settings) -> Budget:
     """The memory available to the run's tree and tables.
 
     `max_memory` limits the whole process, so the memory in use is subtracted. Without
@@ -83,19 +86,19 @@ def budget_of(settings: Settings) -> limits.Budget:
         ValueError: the process already uses more than `max_memory`.
     """
     if settings.max_memory is None:
-        limit, note = limits.free_memory() // 2, ", of the memory that was free"
+        limit, note = free_memory() // 2, ", of the memory that was free"
     else:
-        whole, used = limits.parse_bytes(settings.max_memory), limits.resident()
+        whole, used = parse_bytes(settings.max_memory), resident()
         limit = whole - used
-        note = f", of the {limits.in_words(whole)} that the process may take"
+        note = f", of the {in_words(whole)} that the process may take"
         if limit < _LEAST_MEMORY:
             raise ValueError(
                 f"max_memory={settings.max_memory} is too small: the program itself "
-                f"uses {limits.in_words(used)}."
+                f"uses {in_words(used)}."
             )
     if settings.evaluate != "exact":
         limit = limit * 3 // 4
-    return limits.Budget(max(limit, 1), note=note)
+    return Budget(max(limit, 1), note=note)
 
 
 def make_solver(

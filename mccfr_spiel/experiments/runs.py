@@ -24,7 +24,8 @@ from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.run_solvers import make_solver
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
+from mccfr_spiel.solving.due_rows import COUNTERS, log_spaced, reached
+from mccfr_spiel.solving.history import Metric, row_of
 from mccfr_spiel.solving.solver import Solver
 
 COLUMNS: tuple[str, ...] = (

@@ -10,9 +10,11 @@ from typing import Any
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.experiments.algorithm_names import METHODS, make_method, written
 from mccfr_spiel.experiments.algorithm_parts import PARTS
+from mccfr_spiel.experiments.load_strings import (
+    load_string,
+)
 from mccfr_spiel.experiments.setting_tables import Setting
 from mccfr_spiel.experiments.settings import FIELDS, Flags, Settings, with_horizon
 

@@ -49,7 +49,7 @@ class Setting(NamedTuple):
             return refusals.flag(value, name)
         if isinstance(value, bool) or (self.kind is str and not isinstance(value, str)):
             expected = "string" if self.kind is str else "number"
-            raise ValueError(f"{name}={value!r} is not a {expected}.")
+            raise ValueError(f"{name}={value!r} must be a {expected}.")
         if self.kind is int:
             return refusals.integer(value, name, self.least)
         if self.kind is float:

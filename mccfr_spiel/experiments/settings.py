@@ -12,9 +12,9 @@ from typing import Any
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.arenas.request import STORES
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
-from mccfr_spiel.common import limits
-from mccfr_spiel.common.folders import load_string
+from mccfr_spiel.common.memory import parse_bytes
 from mccfr_spiel.experiments.algorithm_names import Method, checked
+from mccfr_spiel.experiments.load_strings import load_string
 from mccfr_spiel.experiments.setting_conflicts import contradictions
 from mccfr_spiel.experiments.setting_tables import fields_of
 
@@ -248,7 +248,7 @@ class Settings:
             method = SCHEDULES[method](with_horizon(vars(self))["horizon"])
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
-            limits.parse_bytes(self.max_memory)
+            parse_bytes(self.max_memory)
         for message in contradictions(self):
             raise ValueError(message)
 

@@ -20,7 +20,11 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mccfr_spiel.common import folders, refusals
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.atomic_files import write_json
+from mccfr_spiel.common.csv_files import read_table
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.executors import Executor
 from mccfr_spiel.experiments.run_solvers import check
 from mccfr_spiel.experiments.runs import NO_METRICS
@@ -28,7 +32,9 @@ from mccfr_spiel.experiments.setting_names import flags_of
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.settings_files import refuse_code, settings_from
 from mccfr_spiel.experiments.tasks import FINISHED, Outcome, SweepTask
-from mccfr_spiel.solving.running import Metric
+from mccfr_spiel.solving.history import (
+    Metric,
+)
 
 BAR = "{percentage:5.1f} % |{bar}| {elapsed} elapsed, {remaining} remaining"
 """The progress bar of a sweep, as a format of tqdm."""
@@ -100,8 +106,8 @@ def run_sweep(
         _check_run(name, run)
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(folders.held(folder))
-        _write_table(folder / folders.SETTINGS, settings)
+        stack.enter_context(locked_folder(folder))
+        _write_table(folder / run_files.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
         if trees is None:
             trees = stack.enter_context(_temporary_folder())
@@ -164,7 +170,7 @@ def _check_rows_have(
     """Raises ValueError if finished rows lack a metric, because the solver no longer
     exists."""
     for path in (folder / (name + FINISHED) for name in keys):
-        columns = folders.read_table(path).columns
+        columns = read_table(path).columns
         for label in metrics:
             if columns and label not in columns:
                 raise ValueError(
@@ -203,4 +209,4 @@ def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:
                 f"{path.parent} holds a sweep with other settings of {name}. Use a "
                 "different output folder, or delete the sweep."
             )
-    folders.write_json(path, table)
+    write_json(path, table)

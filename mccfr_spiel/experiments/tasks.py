@@ -12,7 +12,7 @@ import pathlib
 import traceback
 from typing import Any, NamedTuple
 
-from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.experiments.errors import USER_ERRORS, message_of
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.recording import Recording, read_rows
@@ -20,7 +20,9 @@ from mccfr_spiel.experiments.run_solvers import load_solver, make_solver
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.trees import shared_tree
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.running import Metric
+from mccfr_spiel.solving.history import (
+    Metric,
+)
 
 FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
 """The endings of a task's files, which follow its key."""
@@ -118,7 +120,7 @@ def _make_or_load(task: SweepTask) -> tuple[GameSolver, list[dict[str, Any]]]:
     if settings.is_resumable:
         # If the checkpoint is damaged, or rows before the checkpoint are missing, the
         # task restarts. Equal settings give equal rows.
-        with contextlib.suppress(FileNotFoundError, folders.DamagedError):
+        with contextlib.suppress(FileNotFoundError, DamagedError):
             solver = load_solver(settings, task.path(CHECKPOINT), tree)
             path, labels = task.path(UNFINISHED), dict(task.metrics)
             kept, is_missing = read_rows(path, settings, solver, labels)

@@ -10,12 +10,14 @@ import warnings
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree, save_tree
-from mccfr_spiel.common import folders
 from mccfr_spiel.common.arrays import MAX_INDEX
-from mccfr_spiel.common.folders import (
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+)
+from mccfr_spiel.common.checkpoint import (
     CheckpointError,
 )
-from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.common.folder_lock import locked_folder
 
 
 @functools.lru_cache(maxsize=8)
@@ -46,7 +48,7 @@ def shared_tree(
     name = re.sub(r"\W", "_", source.get_type().short_name)[:64] + f"-{digest}"
     path = folder / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with folders.held(folder, f"{name}.lock", seconds=-1):
+    with locked_folder(folder, f"{name}.lock", seconds=-1):
         if path.exists():
             with contextlib.suppress(CheckpointError):  # replaced below
                 return load_tree(path, source, max_memory=max_memory)

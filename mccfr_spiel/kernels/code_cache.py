@@ -30,11 +30,13 @@ from numba.core import compiler, serialize
 from numba.core import config as numba_config
 from numba.core.caching import FunctionCache
 
-from mccfr_spiel.common.folders import (
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
+from mccfr_spiel.common.cache_folder import (
     CompileCacheWarning,
     make_private,
     user_cache_folder,
-    write_file,
 )
 
 _DAY, _MONTH = 24 * 3600, 30 * 24 * 3600

@@ -12,6 +12,8 @@ max(x, 0).
 | match_kept | regret matching with skipped actions | Brown, Sandholm 2019 (Pluribus) |
 """
 
+from typing import Any
+
 import numpy as np
 
 from mccfr_spiel.kernels.discounts import AHEAD, NEGATIVE, POSITIVE, faded
@@ -55,9 +57,8 @@ def value_of(
     return min(value, best) if capped else value
 
 
-@pasted
-def play_positive(
-    policy: np.ndarray, sums: np.ndarray, start: int, stop: int, total: float
+def plain_play_positive(
+    policy: Any, sums: Any, start: int, stop: int, total: float
 ) -> None:
     """Sets a policy in proportion to positive sums (Hart, Mas-Colell 2000).
 
@@ -76,6 +77,9 @@ def play_positive(
             policy[s] = max(sums[s], 0.0) / total
         else:
             policy[s] = 1.0 / (stop - start)
+
+
+play_positive = pasted(plain_play_positive)
 
 
 @inlined

@@ -46,8 +46,8 @@ def test_each_case_gets_the_arena_of_its_row(game, algorithm, store, arena):
 
 
 def test_worlds_whose_lists_do_not_fit_are_made_again(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._SHARE_LISTED", 0.0)
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._kept", {})
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._LISTED_SHARE", 0.0)
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._cache", {})
     arena = choose_arena(WORLDS, EVALUATION, "worlds")
     assert type(arena) is RemadeWorldArena
 

@@ -16,12 +16,14 @@ from open_spiel.python.games import kuhn_poker
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import run_course
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common import folders
-from mccfr_spiel.common.folders import DamagedError, kept_policies, read_table
-from mccfr_spiel.experiments import Settings, recording, sweeps
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.csv_files import read_table
+from mccfr_spiel.common.folder_lock import locked_folder
+from mccfr_spiel.experiments import Settings, recording, run_files, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.recording import Recording
 from mccfr_spiel.experiments.runs import COLUMNS
+from mccfr_spiel.solving.reading import kept_policies
 from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
@@ -262,7 +264,7 @@ def test_refused_run_overwrites_nothing(finished):
 
 def test_folder_has_one_run_at_a_time(finished, capsys):
     before = files_in(finished)
-    with folders.held(finished):
+    with locked_folder(finished):
         for how in ("--resume", "--overwrite"):
             assert solve(finished, how) == 1
             assert "Another process is running in" in capsys.readouterr().err
@@ -427,7 +429,7 @@ def test_resuming_never_runs_code_of_the_folder(setting, tmp_path, capsys, monke
     assert main([*run, "--iterations=50"]) == 0
     (tmp_path / "run" / "evil.py").write_text(EVIL)
     (tmp_path / "other.py").write_text(EVIL)
-    path = tmp_path / "run" / folders.SETTINGS
+    path = tmp_path / "run" / run_files.SETTINGS
     settings = json.loads(path.read_text())
 
     def write(code):
@@ -448,7 +450,7 @@ def test_resuming_never_runs_code_of_the_folder(setting, tmp_path, capsys, monke
 
 
 def test_resuming_detects_swapped_and_lost_rows(finished, capsys):
-    path = finished / folders.RESULTS
+    path = finished / run_files.RESULTS
     header, *lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([header, lines[1], lines[0], *lines[2:]]))
     assert solve(finished, "--resume", "--iterations=700") == 1

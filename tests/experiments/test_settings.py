@@ -129,7 +129,7 @@ def test_equality_ignores_settings_without_effect_on_rows():
     assert one == one._replace(**more)
     assert flags_of(one._replace(**more)).items() >= more.items()
     assert one != one._replace(seed=1.0) == one._replace(seed=1)
-    with pytest.raises(ValueError, match="seed='1' is not an integer"):
+    with pytest.raises(ValueError, match="seed='1' must be an integer"):
         Settings(seed="1")  # pyright: ignore
     with pytest.raises(ValueError, match=r"a horizon.*ms\.hs_dcfr\(1000\)"):
         Settings(algorithm="hs_dcfr", until_nodes_touched=99)  # pyright: ignore
@@ -146,20 +146,20 @@ def test_equality_ignores_settings_without_effect_on_rows():
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
-        ({"sampling": "none"}, "sampling='none' is none of full, chance"),
+        ({"sampling": "none"}, "sampling='none' must be one of full, chance"),
         (
             {"itertions": 3},
             r"itertions=3\. Did you mean iterations\? Expected game",
         ),
-        ({"iterations": 0}, "iterations=0 is not an integer >= 1"),
-        ({"game": 3}, "game=3 is not a string"),
+        ({"iterations": 0}, "iterations=0 must be an integer >= 1"),
+        ({"game": 3}, "game=3 must be a string"),
         ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt counts iterations"),
         (
             {"until_nash_conv": 1.0, "evaluate": "none"},
             "evaluate=none does not compute NashConv",
         ),
         ({"until_pot_percent": 1.0}, "kuhn_poker has no pot at the start"),
-        ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
+        ({"evaluate": "exactly"}, "evaluate='exactly' must be one of exact, sampled"),
         (
             {"evaluate": "sampled", "bounds": True},
             "bounds needs the.*=sampled.*Use evaluate=exact",
@@ -183,9 +183,9 @@ def test_impossible_settings_are_refused_early(flags, words):
         ("{", "is not JSON"),
         ("[1]", 'lacks the "settings"'),
         ('{"settings": {"itertions": 3}}', "Unknown setting itertions=3"),
-        ('{"settings": {"iterations": "3"}}', "iterations='3' is not an int"),
-        ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
-        ('{"settings": {"batch": 0.5}}', "batch=0.5 is not an integer"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3' must be an int"),
+        ('{"settings": {"iterations": true}}', "iterations=True must be a number"),
+        ('{"settings": {"batch": 0.5}}', "batch=0.5 must be an integer"),
     ],
 )
 def test_damaged_settings_file_is_refused(text, words, tmp_path):

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import mccfr_spiel
-from mccfr_spiel.common.folders import CompileCacheWarning
+from mccfr_spiel.common.cache_folder import (
+    CompileCacheWarning,
+)
 from mccfr_spiel.kernels import code_cache
 from mccfr_spiel.kernels.compile_time import seconds_compiled, working_clock
 from mccfr_spiel.kernels.jit import config, jit, uncached
@@ -140,7 +142,7 @@ def test_full_disk_warns_once_and_cached_code_is_used(base, monkeypatch):
         raise OSError(28, "No space left on device")
 
     jit(double)(3)
-    monkeypatch.setattr("mccfr_spiel.common.folders.os.replace", full)
+    monkeypatch.setattr("mccfr_spiel.common.atomic_files.os.replace", full)
     function = jit(double)
     with pytest.warns(CompileCacheWarning, match="No space left") as caught:
         assert function(1.5) == 3.0

@@ -99,7 +99,8 @@ class SourceOfWalk:
             tree, Algorithm(sampling, regret_matching(), alternating=False)
         )
         self.solver.state.tables.policy[:] = vector_of(tree, policy)
-        self.solver.kernel = source_of(self.solver.kernel)
+        slices = self.solver.slices
+        slices.kernel = source_of(slices.kernel)
         self.tree, self.player = tree, player
         # One more player, to whom nothing belongs, puts off the update.
         nothing = np.zeros((len(tree.utilities), 1))

@@ -88,12 +88,14 @@ def test_invalid_policies_are_refused():
         for change in (1e-3, -1e-3, np.nan, np.inf):
             wrong = vector.copy()
             wrong[first] += change
-            with pytest.raises(ValueError, match="no distribution over the") as error:
+            with pytest.raises(
+                ValueError, match="expected a distribution over the"
+            ) as error:
                 ms.nash_conv(tree, wrong)
             assert repr(tree.info_state(infoset)) in str(error.value)
         wrong = vector.copy()
         wrong[first : first + 2] = -0.5, 1.5
-        with pytest.raises(ValueError, match="no distribution over the"):
+        with pytest.raises(ValueError, match="expected a distribution over the"):
             ms.nash_conv(tree, wrong)
         almost = vector.copy()
         almost[first] += 0.95e-6

@@ -168,12 +168,12 @@ def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
         return status
 
     monkeypatch.setattr(teams, "run", interrupted)
-    cut._slice = 100
+    cut.slices.size = 100
     while cut.num_iterations < 3:
         try:
             cut.iterate(1)
         except KeyboardInterrupt:
-            cut._slice = 10**6
+            cut.slices.size = 10**6
     alone.iterate(2)
     assert pauses
     assert bits(cut) == bits(alone)

@@ -372,7 +372,7 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
 
 def test_what_cannot_work_is_refused_in_words():
     for make, words in (
-        (lambda: full(prune="regrets"), "prune='regrets' is not True or False, nor \""),
+        (lambda: full(prune="regrets"), "prune='regrets' must be True or False, or \""),
         (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),
         (lambda: ms.OUTCOME._replace(prune="regret"), "sample nothing"),
         (lambda: full(prune="regret")._replace(prune_below=-1.0), "requires external"),

@@ -31,9 +31,13 @@ from mccfr_spiel.arenas.rules.rule_records import (
 )
 from mccfr_spiel.arenas.rules.rule_store import RuleStore, resize
 from mccfr_spiel.arenas.rules.state_checks import check_returns
-from mccfr_spiel.common import limits
 from mccfr_spiel.common.arrays import NODE, TERMINAL, grown_size, reserve
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+    budget_full,
+    too_many_nodes,
+)
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import (
@@ -264,7 +268,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         try:
             if status == STACK_FULL:
                 if len(nodes) == max_nodes:
-                    raise limits.too_many_nodes(name, max_nodes)
+                    raise too_many_nodes(name, max_nodes)
                 size = grown_size(len(nodes), int(counts[_NODES]) + max_children)
                 own.hold(WHOLE, NODE.itemsize * min(size, max_nodes))
                 resize(nodes, min(size, max_nodes))
@@ -272,7 +276,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
             store.grow()
         except MemoryBudgetError as error:
             met = f"{counts[_NODES]:,} nodes and {store.sizes()[0]:,} infosets"
-            raise limits.budget_full(f"{met} of {name}", budget) from error
+            raise budget_full(f"{met} of {name}", budget) from error
         chances = with_room(chances, counts.item(_CHANCES), max_children)
         outcomes = with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
@@ -296,5 +300,5 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     if declared.is_openspiels:  # warns if the declared range is wrong
         for returns in expansion.utilities.tolist():
             declared = check_returns(declared, returns)
-    budget.measured(WHOLE, expansion.nbytes)
+    budget.record(WHOLE, expansion.nbytes)
     return expansion

@@ -34,7 +34,10 @@ from mccfr_spiel.arenas.rules.rule_records import (
 )
 from mccfr_spiel.arenas.rules.state_checks import check_returns, limits_of
 from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.switches import Sampled
@@ -102,7 +105,7 @@ class RuleStore:
             np.array(limits_of(self.declared)),
             *rules.faced,
         )
-        budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
+        budget.per_infoset, budget.per_sequence = BYTES_PER_INFOSET, BYTES_PER_SEQUENCE
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
         num_values = self._longest_key + _FEW
         self._take(np.array([room, num_sequences, num_values]))
@@ -323,7 +326,7 @@ class RuleStore:
         depth, max_children = self.longest + 2, sizes.max_children
         if is_counted:
             size = 8 * depth * (sizes.state + max_children + players + 4)
-            self._budget.hold(PATH, self._budget.held(PATH) + size)
+            self._budget.hold(PATH, self._budget.held[PATH] + size)
         lengths = {"n": sizes.state, "A": max_children, "K": len(sizes.key)}
         path = new_record(Path, (), spare=SPARE, D=depth, P=players, **lengths)
         path.states[0] = self.rules.start()

@@ -13,7 +13,9 @@ from mccfr_spiel.common.arrays import (
     TERMINAL,
     reserve,
 )
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
 """The budget's name for chance distributions and vectors of returns, and the bytes that

@@ -24,7 +24,8 @@ from mccfr_spiel.arenas.rules.state_checks import (
 from mccfr_spiel.arenas.tree.nodes import UNCOUNTED
 from mccfr_spiel.arenas.tree.size_forecast import refuse_larger_tree
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.common.limits import TreeFullError, resident, too_many_nodes
+from mccfr_spiel.common.budget import TreeFullError, too_many_nodes
+from mccfr_spiel.common.memory import resident
 
 _FIRST_CHILD = operator.itemgetter(0)
 _CHECKED = 1024
@@ -82,8 +83,8 @@ def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
         if not is_forecast:
             is_forecast = True
             refuse_larger_tree(tree, most)
-        counted = budget.taken - budget.held(UNCOUNTED) - taken
-        budget.measured(UNCOUNTED, max(resident() - process - counted, 0))
+        counted = budget.taken - budget.held[UNCOUNTED] - taken
+        budget.record(UNCOUNTED, max(resident() - process - counted, 0))
         if budget.left < 0 or budget.taken - taken > most_memory:
             raise nodes.full(", with the states on the way,")
         return min(most, nodes.count + _CHECKED)

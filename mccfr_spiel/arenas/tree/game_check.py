@@ -32,7 +32,8 @@ from mccfr_spiel.arenas.rules.state_checks import (
     tell_history,
 )
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
-from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
+from mccfr_spiel.arenas.worlds.finding import why_no_worlds
+from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 

@@ -47,10 +47,11 @@ from mccfr_spiel.arenas.tree.twin_choice import (
     compiled_rules,
     estimate_of,
 )
-from mccfr_spiel.common import limits, refusals
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import MAX_INDEX
+from mccfr_spiel.common.budget import MaxMemory, TreeFullError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory, TreeFullError
+from mccfr_spiel.common.forecasts import Forecast
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -177,7 +178,7 @@ class GameTree(TreeTable):
         """Raises ValueError if a history is far longer than the game declares."""
         check_length(self.game, len(state.history()), brief(self.source))
 
-    def forecast(self, most: float | None = None) -> limits.Forecast:
+    def forecast(self, most: float | None = None) -> Forecast:
         """Estimates the size of the whole tree from random histories in half a second.
 
         Args:
@@ -350,7 +351,7 @@ class GameTree(TreeTable):
         self.met.list_actions()
         self.node_store.forget()
         self._derived.forget()
-        self.budget.measured(UNCOUNTED, 0)
+        self.budget.record(UNCOUNTED, 0)
 
     @steps
     def give_back(self) -> None:

@@ -19,8 +19,8 @@ from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.rules.rule_faults import no_recall
 from mccfr_spiel.arenas.tree.met_names import MetNames
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
+from mccfr_spiel.common.budget import Budget, budget_full
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, budget_full
 
 _pack = struct.Struct("<Qiiii").pack_into
 
@@ -51,7 +51,7 @@ def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
         count: how many numbers it has.
         size: the bytes of each, wherever it is copied to.
     """
-    budget.hold(what, budget.held(what) + _BYTES_OF_LIST + size * count)
+    budget.hold(what, budget.held[what] + _BYTES_OF_LIST + size * count)
 
 
 def refuse_children(game: object, count: int) -> ValueError:
@@ -97,7 +97,8 @@ class Infosets:
         """
         self._game, self._budget = game, budget
         self._may_forget = may_forget
-        budget.set_rates(_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE)
+        budget.per_infoset = _BYTES_PER_INFOSET
+        budget.per_sequence = _BYTES_PER_SEQUENCE
         # The next four are NumPy's, or a tree's on disk, after `take_over`.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
@@ -194,8 +195,7 @@ class Infosets:
             raise refuse_children(self._game, count)
         infoset, num_sequences = len(self.parents), len(self.actions)
         budget = self._budget
-        size = budget.per_infoset + budget.per_sequence * count
-        size += bytes_of_string(info_state)
+        size = budget.bytes_of_rows(1, count) + bytes_of_string(info_state)
         if size > budget.left:
             met = f"{infoset:,} infosets of {brief(self._game)}, their strings"
             raise budget_full(f"{met}, tables and the nodes between them", budget)
@@ -235,9 +235,10 @@ class Infosets:
         Raises:
             MemoryBudgetError: they do not fit.
         """
-        size = sum(map(bytes_of_string, strings))
-        self._budget.meet(len(strings), len(actions), size)
-        self._budget.meet(-len(strings), -len(actions), -size)  # `add` takes them
+        size = self._budget.bytes_of_rows(len(strings), len(actions))
+        size += sum(map(bytes_of_string, strings))
+        # Only a check before any is added: `add` takes the bytes.
+        self._budget.require(size, f"{len(strings):,} infosets take")
         for string, record in zip(strings, records.tolist(), strict=True):
             place, start, parent, count, player = record
             legal = actions[start : start + count].tolist()
@@ -267,10 +268,11 @@ class Infosets:
         strings = sum(bytes_of_string(self.names.info_state(n)) for n in numbers)
         num_actions = len(self.actions) - num_sequences
         self._drop(num_infosets, num_sequences)
-        self._budget.meet(-len(numbers), -num_actions, -strings)
+        size = strings + self._budget.bytes_of_rows(len(numbers), num_actions)
+        self._budget.take(-size)
         if not num_infosets:
             self._action_lists = {}
-            self._budget.measured(_ACTIONS, 0)
+            self._budget.record(_ACTIONS, 0)
             self._set_records(np.zeros(_FEW, INFOSET))
 
     def _drop(self, num_infosets: int, num_sequences: int) -> None:

@@ -27,9 +27,12 @@ from mccfr_spiel.arenas.tree.met_infosets import Infosets
 from mccfr_spiel.arenas.tree.met_names import MetNames
 from mccfr_spiel.arenas.tree.nodes import Nodes
 from mccfr_spiel.arenas.tree.tree_description import TreeDescription, describe
-from mccfr_spiel.common import display, limits
+from mccfr_spiel.common import display
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    make_budget,
+)
 from mccfr_spiel.common.display import counted, never_raises, title
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import plans, traversal
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import TreeArrays
@@ -72,7 +75,7 @@ class TreeTable(InfosetTable):
         """Creates a tree with one unexpanded node, see `GameTree`."""
         super().__init__(source, turn_based(source), abstraction)
         self.max_nodes = max_nodes
-        self.budget = limits.make_budget(max_memory)
+        self.budget = make_budget(max_memory)
         self._new_state = new_state or self.game.new_initial_state
         self.may_use_twin = abstraction is None and new_state is None
         self.rules = rules_of(self.game) if self.may_use_twin else None

@@ -23,7 +23,7 @@ from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import forecast
+from mccfr_spiel.common.forecasts import forecast
 
 Use = Literal["any", "expanding", "walking"]
 """What compiled rules are used for. "any": the caller has no other way than compiled

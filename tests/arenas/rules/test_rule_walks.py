@@ -17,10 +17,15 @@ from mccfr_spiel.arenas.rules import compiled
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.plain_rules import check_sizes
 from mccfr_spiel.arenas.rules.rule_expansion import expand_rules
-from mccfr_spiel.common.checkpoint import Contents
-from mccfr_spiel.common.folders import CheckpointError
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
-from mccfr_spiel.policies.names import Names
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+    Contents,
+)
+from mccfr_spiel.policies.frozen_table import FrozenTable
 from tests.arenas.rules.mistaken import (
     EXPANDED,
     MISTAKEN,
@@ -220,7 +225,7 @@ def test_policies_are_saved_without_listing_their_strings(
             other = ms.SequencePolicy.load(tmp_path / "policy")
         else:
             other = pickle.loads(pickle.dumps(policy))
-    assert isinstance(other.tree, Names)
+    assert isinstance(other.tree, FrozenTable)
     # The loaded policy looks up OpenSpiel's states by their strings.
     met = set()
     stack = [policy.turn_based_game.new_initial_state()]

@@ -7,7 +7,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree import twin_choice
-from mccfr_spiel.evaluation.responses import evaluated_by_play
+from mccfr_spiel.evaluation.play_reports import evaluated_by_play
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments.executors import in_this_process
 from mccfr_spiel.experiments.run_solvers import load_solver
