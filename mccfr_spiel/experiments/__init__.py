@@ -2,8 +2,9 @@
 
 | subject | modules |
 |---|---|
-| a run as a value | settings, setting_names, settings_files, setting_tables |
+| a run as a value | settings, setting_conflicts, setting_names, settings_files |
 | algorithms, imports | algorithm_names, algorithm_parts, importing |
+| tables of settings | setting_tables |
 | runs and their files | run_solvers, runs, recording, run_folders |
 | many runs, workers | sweeps, tasks, executors, comparing |
 | figures (extra `plot`) | plotting, figure_styles, comparison_table |

@@ -1,10 +1,13 @@
 """Tables of settings, from which flags, help texts and checks of values are made.
 
 A `Setting` is one row. The settings of an algorithm's parts and the flags of commands
-are listed as rows. `Settings` is a dataclass, whose fields carry their rows as
-metadata:
+are listed as rows. `Settings` is a dataclass, where the metadata of a field describe
+it:
 
-    iterations: int = option(int, 1000, "Number of iterations.", least=1)
+    iterations: int = field(
+        default=1000,
+        metadata={"kind": int, "help": "Number of iterations.", "least": 1},
+    )
 """
 
 import dataclasses
@@ -46,7 +49,7 @@ class Setting(NamedTuple):
             return refusals.flag(value, name)
         if isinstance(value, bool) or (self.kind is str and not isinstance(value, str)):
             expected = "string" if self.kind is str else "number"
-            raise ValueError(f"{name}={value!r} is not a {expected}.")
+            raise ValueError(f"{name}={value!r} must be a {expected}.")
         if self.kind is int:
             return refusals.integer(value, name, self.least)
         if self.kind is float:
@@ -63,33 +66,9 @@ def table_of(settings: Iterable[Setting]) -> dict[str, Setting]:
     return {setting.name: setting for setting in settings}
 
 
-def option(
-    kind: Any,
-    default: Any,
-    text: str,
-    *,
-    least: int | None = None,
-    choices: Collection[str] = (),
-    compare: bool = True,
-) -> Any:
-    """A dataclass field that is a setting.
-
-    Args:
-        kind, default, least, choices: see `Setting`.
-        text: description.
-        compare: whether the field counts when two values are compared.
-    """
-    setting = Setting("", kind, default, text, least, choices)
-    return dataclasses.field(
-        default=default,
-        compare=compare,
-        metadata={"help": setting.help, "setting": setting},
-    )
-
-
-def options_of(fields: Any) -> dict[str, Setting]:
+def fields_of(settings: Any) -> dict[str, Setting]:
     """Returns the settings that are fields of a dataclass, by name."""
     return table_of(
-        field.metadata["setting"]._replace(name=field.name)
-        for field in dataclasses.fields(fields)
+        Setting(field.name, default=field.default, **field.metadata)
+        for field in dataclasses.fields(settings)
     )

@@ -5,26 +5,18 @@
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.arenas.request import STORES
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
 from mccfr_spiel.common.memory import parse_bytes
-from mccfr_spiel.experiments.algorithm_names import (
-    Method,
-    checked,
-)
-from mccfr_spiel.experiments.load_strings import (
-    load_string,
-)
-from mccfr_spiel.experiments.setting_tables import (
-    option,
-    options_of,
-)
-from mccfr_spiel.offline import OfflineMethod
+from mccfr_spiel.experiments.algorithm_names import Method, checked
+from mccfr_spiel.experiments.load_strings import load_string
+from mccfr_spiel.experiments.setting_conflicts import contradictions
+from mccfr_spiel.experiments.setting_tables import fields_of
 
 EVALUATIONS = ("exact", "sampled", "none")
 """The values of `Settings.evaluate`."""
@@ -50,146 +42,200 @@ class Settings:
             contradict each other.
     """
 
-    game: str = option(
-        str, "leduc_poker", "Game, as a string that pyspiel.load_game accepts."
+    game: str = field(
+        default="leduc_poker",
+        metadata={
+            "kind": str,
+            "help": "Game, as a string that pyspiel.load_game accepts.",
+        },
     )
-    algorithm: Method = option(object, EXTERNAL_SAMPLING, "Algorithm.")  # noqa: RUF009
-    seed: int = option(int, 0, "Seed of all random draws.")
-    iterations: int = option(
-        int,
-        20_000_000,
-        "Number of iterations. Each iteration updates every player once.",
-        least=1,
+    algorithm: Method = field(
+        default=EXTERNAL_SAMPLING,
+        metadata={
+            "kind": object,
+            "help": "Algorithm.",
+        },
     )
-    until_nodes_touched: int | None = option(
-        int,
-        None,
-        "Stop after the first iteration that brings the number of nodes touched to at "
-        "least this number. It replaces --iterations, and rows are spaced by nodes "
-        "touched.",
-        least=1,
+    seed: int = field(
+        default=0,
+        metadata={
+            "kind": int,
+            "help": "Seed of all random draws.",
+        },
     )
-    until_nash_conv: float | None = option(
-        float,
-        None,
-        "Stop at the first row whose NashConv is at most this number.",
-        least=0,
+    iterations: int = field(
+        default=20_000_000,
+        metadata={
+            "kind": int,
+            "help": "Number of iterations. Each iteration updates every player once.",
+            "least": 1,
+        },
     )
-    until_pot_percent: float | None = option(
-        float,
-        None,
-        "Stop at the first row whose exploitability is at most this percentage of the "
-        "pot. Only for subgames of poker.",
-        least=0,
+    until_nodes_touched: int | None = field(
+        default=None,
+        metadata={
+            "kind": int,
+            "help": "Stop after the first iteration that brings the number of nodes "
+            "touched to at least this number. It replaces --iterations, and rows are "
+            "spaced by nodes touched.",
+            "least": 1,
+        },
     )
-    print_freq: int | None = option(
-        int,
-        None,
-        "Iterations between two rows, or nodes touched with --until_nodes_touched "
-        "(default: logarithmic spacing).",
-        least=1,
+    until_nash_conv: float | None = field(
+        default=None,
+        metadata={
+            "kind": float,
+            "help": "Stop at the first row whose NashConv is at most this number.",
+            "least": 0,
+        },
     )
-    rows_per_decade: int = option(
-        int,
-        5,
-        "Number of logarithmically spaced rows from 10 to 100 iterations, from 100 to "
-        "1000, and so on, without --print_freq.",
-        least=1,
+    until_pot_percent: float | None = field(
+        default=None,
+        metadata={
+            "kind": float,
+            "help": "Stop at the first row whose exploitability is at most this "
+            "percentage of the pot. Only for subgames of poker.",
+            "least": 0,
+        },
     )
-    rows_from: int = option(
-        int,
-        1,
-        "First iteration (or number of nodes touched) with a row, without "
-        "--print_freq.",
-        least=1,
+    print_freq: int | None = field(
+        default=None,
+        metadata={
+            "kind": int,
+            "help": "Iterations between two rows, or nodes touched with "
+            "--until_nodes_touched (default: logarithmic spacing).",
+            "least": 1,
+        },
     )
-    keep_policies: int | None = option(
-        int,
-        None,
-        "Number of average policies to keep from 10 to 100 iterations, from 100 to "
-        "1000, and so on, as policy_after_10.bin etc.; 1 keeps those after powers of "
-        "ten (default: only the last policy). They are the steps of the slider of "
-        "mccfr-spiel explore.",
-        least=1,
+    rows_per_decade: int = field(
+        default=5,
+        metadata={
+            "kind": int,
+            "help": "Number of logarithmically spaced rows from 10 to 100 iterations, "
+            "from 100 to 1000, and so on, without --print_freq.",
+            "least": 1,
+        },
+    )
+    rows_from: int = field(
+        default=1,
+        metadata={
+            "kind": int,
+            "help": "First iteration (or number of nodes touched) with a row, without "
+            "--print_freq.",
+            "least": 1,
+        },
+    )
+    keep_policies: int | None = field(
+        default=None,
         compare=False,
+        metadata={
+            "kind": int,
+            "help": "Number of average policies to keep from 10 to 100 iterations, "
+            "from 100 to 1000, and so on, as policy_after_10.bin etc.; 1 keeps those "
+            "after powers of ten (default: only the last policy). They are the steps "
+            "of the slider of mccfr-spiel explore.",
+            "least": 1,
+        },
     )
-    evaluate: str = option(
-        str,
-        "exact",
-        "How the policy is evaluated. exact: by NashConv in each row, which needs the "
-        "whole tree or the worlds of the game. sampled: by playing at the end of the "
-        "run, which estimates the values and a lower bound on the gain of a best "
-        "response (evaluation.json). none: not at all.",
-        choices=EVALUATIONS,
+    evaluate: str = field(
+        default="exact",
+        metadata={
+            "kind": str,
+            "help": "How the policy is evaluated. exact: by NashConv in each row, "
+            "which needs the whole tree or the worlds of the game. sampled: by playing "
+            "at the end of the run, which estimates the values and a lower bound on "
+            "the gain of a best response (evaluation.json). none: not at all.",
+            "choices": EVALUATIONS,
+        },
     )
-    evaluate_last: bool = option(
-        bool,
-        False,
-        "Add the NashConv of the current policy, the last iterate, to each row and to "
-        "the figure.",
+    evaluate_last: bool = field(
+        default=False,
+        metadata={
+            "kind": bool,
+            "help": "Add the NashConv of the current policy, the last iterate, to each "
+            "row and to the figure.",
+        },
     )
-    bounds: bool = option(
-        bool,
-        False,
-        "Add the theoretical bound on NashConv to results.csv and to the figure. For "
-        "sampling algorithms it holds with probability 0.95.",
+    bounds: bool = field(
+        default=False,
+        metadata={
+            "kind": bool,
+            "help": "Add the theoretical bound on NashConv to results.csv and to the "
+            "figure. For sampling algorithms it holds with probability 0.95.",
+        },
     )
-    max_nodes: int = option(
-        int,
-        DEFAULT_MAX_NODES,
-        "Maximum number of tree nodes in memory.",
-        least=1,
+    max_nodes: int = field(
+        default=DEFAULT_MAX_NODES,
+        metadata={
+            "kind": int,
+            "help": "Maximum number of tree nodes in memory.",
+            "least": 1,
+        },
     )
-    max_memory: int | str | None = option(
-        int | str,
-        None,
-        "Maximum memory of the program, in bytes or with a unit, such as 4GiB "
-        "(default: half of the free memory). A game whose whole tree cannot fit is "
-        "refused at once. When the memory is full, a sampling run writes its files and "
-        "ends. It can be resumed with more memory.",
+    max_memory: int | str | None = field(
+        default=None,
         compare=False,
+        metadata={
+            "kind": int | str,
+            "help": "Maximum memory of the program, in bytes or with a unit, such as "
+            "4GiB (default: half of the free memory). A game whose whole tree cannot "
+            "fit is refused at once. When the memory is full, a sampling run writes "
+            "its files and ends. It can be resumed with more memory.",
+        },
     )
-    twin: bool | None = option(
-        bool,
-        None,
-        "Use the compiled twin of an OpenSpiel game. A twin expands the whole tree and "
-        "plays faster, with the same results (default: where it saves time).",
+    twin: bool | None = field(
+        default=None,
         compare=False,
+        metadata={
+            "kind": bool,
+            "help": "Use the compiled twin of an OpenSpiel game. A twin expands the "
+            "whole tree and plays faster, with the same results (default: where it "
+            "saves time).",
+        },
     )
-    store: str = option(
-        str,
-        "auto",
-        "Which nodes the solver stores. tree: the nodes that walks visit. none: no "
-        "nodes; sampling algorithms walk over compiled rules, and full-width "
-        "algorithms traverse all histories. worlds: no nodes; full-width algorithms "
-        "pass over the worlds that the game declares. auto: the whole tree if it fits "
-        "in memory, otherwise none or worlds where the game allows that.",
-        choices=STORES,
+    store: str = field(
+        default="auto",
+        metadata={
+            "kind": str,
+            "help": "Which nodes the solver stores. tree: the nodes that walks visit. "
+            "none: no nodes; sampling algorithms walk over compiled rules, and "
+            "full-width algorithms traverse all histories. worlds: no nodes; "
+            "full-width algorithms pass over the worlds that the game declares. auto: "
+            "the whole tree if it fits in memory, otherwise none or worlds where the "
+            "game allows that.",
+            "choices": STORES,
+        },
     )
-    allow_imperfect_recall: bool = option(
-        bool,
-        False,
-        "Solve a game whose information-state strings forget earlier moves or "
-        "observations, such as those of hold'em. No convergence theorem applies and "
-        "NashConv cannot be computed, so --evaluate must be sampled or none.",
+    allow_imperfect_recall: bool = field(
+        default=False,
+        metadata={
+            "kind": bool,
+            "help": "Solve a game whose information-state strings forget earlier moves "
+            "or observations, such as those of hold'em. No convergence theorem applies "
+            "and NashConv cannot be computed, so --evaluate must be sampled or none.",
+        },
     )
-    abstraction: str | None = option(
-        str,
-        None,
-        "Abstraction MODULE:FUNCTION, a function (state, player) -> string that "
-        "replaces the information-state strings. Players may then forget, so the "
-        "limits of --allow_imperfect_recall apply.",
+    abstraction: str | None = field(
+        default=None,
+        metadata={
+            "kind": str,
+            "help": "Abstraction MODULE:FUNCTION, a function (state, player) -> string "
+            "that replaces the information-state strings. Players may then forget, so "
+            "the limits of --allow_imperfect_recall apply.",
+        },
     )
-    threads: int | None = option(
-        int,
-        None,
-        "Maximum number of threads for full-width passes and large batches (default: "
-        "one per core). Small games use fewer threads. The workers of an experiment or "
-        "a comparison share the cores. On a Ray cluster, each worker of a single run "
-        "uses this many threads (default 1). Results do not depend on the number of "
-        "threads.",
-        least=1,
+    threads: int | None = field(
+        default=None,
         compare=False,
+        metadata={
+            "kind": int,
+            "help": "Maximum number of threads for full-width passes and large batches "
+            "(default: one per core). Small games use fewer threads. The workers of an "
+            "experiment or a comparison share the cores. On a Ray cluster, each worker "
+            "of a single run uses this many threads (default 1). Results do not depend "
+            "on the number of threads.",
+            "least": 1,
+        },
     )
 
     def __post_init__(self) -> None:
@@ -203,91 +249,13 @@ class Settings:
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
-        for message in self._contradictions():
+        for message in contradictions(self):
             raise ValueError(message)
 
     @property
     def forgets(self) -> bool:
         """Whether players may forget their moves or observations."""
         return self.allow_imperfect_recall or self.abstraction is not None
-
-    def _contradictions(self) -> Iterator[str]:
-        """Yields a message for each contradiction between settings."""
-        method, is_exact = self.algorithm, self.evaluate == "exact"
-        for name in ("until_nash_conv", "until_pot_percent"):
-            if (target := getattr(self, name)) is not None and not is_exact:
-                yield (
-                    f"{name}={target} needs NashConv, but evaluate={self.evaluate} "
-                    "does not compute NashConv. Drop one."
-                )
-        sampling = getattr(method, "sampling", EXTERNAL_SAMPLING.sampling)
-        if self.store == "none" and is_exact and sampling.is_sampled:
-            yield (
-                "store=none keeps no tree, but evaluate=exact needs the tree. Use "
-                "evaluate=sampled, or drop store=none."
-            )
-        if self.forgets:
-            yield from self._contradictions_of_recall()
-        users = {"bounds": self.bounds, "evaluate_last": self.evaluate_last}
-        if isinstance(method, OfflineMethod):
-            users[method.name] = True
-        for user, is_given in users.items():
-            if is_given and not is_exact:
-                yield (
-                    f"{user} needs the whole tree, but evaluate={self.evaluate} does "
-                    "not expand the tree. Use evaluate=exact."
-                )
-        if isinstance(method, OfflineMethod):
-            yield from self._contradictions_of_offline(method)
-
-    def _contradictions_of_recall(self) -> Iterator[str]:
-        """Yields a message for each setting that imperfect recall excludes."""
-        given = f"abstraction={self.abstraction}"
-        if self.allow_imperfect_recall:
-            own = "allow_imperfect_recall=True"
-            if self.abstraction is not None:
-                yield (
-                    f"{own} keeps the game's own strings, but {given} replaces them. "
-                    "Drop one."
-                )
-            given = own
-        elif ":" not in str(self.abstraction):
-            yield (
-                f"{given} is not of the form MODULE:FUNCTION, such as "
-                "my_buckets:by_strength."
-            )
-        if self.evaluate == "exact":
-            yield (
-                f"{given} is given, but evaluate=exact needs a best response, which no "
-                "simple algorithm finds for players who forget. Use evaluate=sampled "
-                "or evaluate=none."
-            )
-        if self.twin or self.store == "none":
-            other = "twin=True" if self.twin else "store=none"
-            yield (
-                f"{other} is given, but compiled rules do not support players who "
-                f"forget. Drop {other} or {given}."
-            )
-
-    def _contradictions_of_offline(self, method: OfflineMethod) -> Iterator[str]:
-        """Yields a message for each setting that an offline method does not support."""
-        if (nodes := self.until_nodes_touched) is not None:
-            yield (
-                f"until_nodes_touched={nodes} is given, but {method.name} counts "
-                "iterations. Use iterations instead."
-            )
-        if self.evaluate_last:
-            yield (
-                f"{method.name} has only one policy, which it evaluates anyway. Drop "
-                "evaluate_last=True."
-            )
-        if self.keep_policies is not None and not method.is_iterative:
-            yield (
-                f"{method.name} has no intermediate policies. Drop "
-                f"keep_policies={self.keep_policies}."
-            )
-        if self.bounds and not method.is_iterative:
-            yield f"{method.name} has no convergence bound. Drop bounds=True."
 
     def _replace(self, **changes: Any) -> "Settings":
         """Returns a copy with other values of some fields, like a NamedTuple."""
@@ -336,7 +304,7 @@ class Settings:
         return isinstance(self.algorithm, Algorithm)
 
 
-FIELDS = options_of(Settings)
+FIELDS = fields_of(Settings)
 """The fields of `Settings`: name -> setting."""
 
 Flags = Mapping[str, Any]

@@ -115,7 +115,7 @@ def test_metric_labels_must_differ_from_table_columns():
 def test_wrong_arguments_are_refused():
     for game, algorithm in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls"),
                             (None, "cfr"), ("kuhn_poker", None)):  # fmt: skip
-        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls|^None is n"):
+        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls|^None "):
             compare(game, algorithm)
     matrix = pyspiel.create_matrix_game([[1.0]], [[-1.0]])
     for game in (matrix, small_games.uneven_deal()):
@@ -125,7 +125,7 @@ def test_wrong_arguments_are_refused():
         compare("kuhn_poker", "lp")
     wrong = [("nodes", value) for value in (0, float("nan"), None, "1e3", 3j, 2**70)]
     for name, value in [*wrong, ("executor", 3), ("imports", 3)]:
-        with pytest.raises(ValueError, match=f"{name}={value!r} is no"):
+        with pytest.raises(ValueError, match=f"{name}={value!r} (is no|must be)"):
             compare("kuhn_poker", "cfr", **{name: value})  # pyright: ignore
 
 
