@@ -58,8 +58,7 @@ class OwnPart(Part):
                 f"{self.key}={name} must have the arguments {', '.join(arguments)}. "
                 f"It has {count}."
             )
-        # The digest is stored, because a process that receives the function as bytecode
-        # cannot read the source.
+        # Processes that receive the function as bytecode cannot read the source.
         self.fill(**{self.key: function}, digest=digest_of(function))
 
     def __repr__(self) -> str:
@@ -142,7 +141,7 @@ class OwnRule(OwnPart, Minimizer):
                     f"missing, pass own_rule({name}, parameters=(...,)). On the "
                     "command line, pass such an object as --minimizer=MODULE:NAME."
                 ) from error
-            except Exception:  # the update will raise it again, with its infoset
+            except Exception:  # left to the updates
                 return
 
     def __str__(self) -> str:
@@ -237,7 +236,7 @@ def own_rule(
     compiled: bool = True,
     everywhere: bool = False,
 ) -> OwnRule:
-    """Creates a rule from your own function of one infoset.
+    """Creates a rule from a function of one infoset.
 
         def update(policy, memory, gradient, parameters, t):
             value = np.dot(policy, gradient)
@@ -280,7 +279,7 @@ def own_rule(
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:
-    """Creates an estimator from your own function, to be used as a sampling.
+    """Creates an estimator from a function. It replaces the sampling.
 
         def estimate(tree, policy, player, rng):
             gradient = np.zeros(tree.num_sequences)
@@ -310,7 +309,7 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 
 
 def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
-    """Creates an average from your own function: iteration t has weight `weight(t)`.
+    """Creates an average in which iteration t has weight `weight(t)`.
 
         average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))

@@ -235,7 +235,7 @@ class MagneticMirrorDescent(EntropyMinimizer):
 
     `b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha))`
 
-    The last iterate converges, so evaluate the current policy, too. With a constant
+    The last iterate converges, so look at the current policy, too. With a constant
     temperature, the limit is the equilibrium of the game in which each decision costs
     alpha times the divergence from the uniform policy. (OpenSpiel's `mmd_dilated`
     regularizes by the entropy and converges to another policy.) With a decreasing

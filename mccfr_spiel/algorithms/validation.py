@@ -51,7 +51,7 @@ def algorithm_of(given: Any) -> Algorithm:
 def check_algorithm(algorithm: Any) -> None:
     """Checks that a value is an Algorithm whose parts fit together.
 
-    The parts have validated their own fields before.
+    The fields of the parts are valid already.
 
     Raises:
         ValueError: a part has the wrong type, or a combination is not possible.

@@ -167,8 +167,8 @@ def make_apply(
         infosets, gradient = tree.infosets, tables.gradient
         if pays:
             pay_met(infosets, tables, met, first, stop)
-        # Bottom-up: all infosets below this one have already added their values to its
-        # gradient. `gradient[start:end]` is zero after the pass.
+        # Bottom-up, so that `gradient[start:end]` contains the values of all infosets
+        # below. It is zero after the pass.
         for visit in range(stop - 1, first - 1, -1):
             infoset = np.int64(met[visit])
             start = np.int64(infosets[infoset]["first_sequence"])
@@ -178,15 +178,15 @@ def make_apply(
                 pay_debt(tables, infoset, walk.settled[visit], start, end)
             if not met_once:
                 tables.is_met[infoset] = 0
-            # In the top, an entry of `home` marks the root of a block. The block has
-            # already updated the root and left the value in its first sequence.
+            # A nonnegative entry marks the root of a block. The block has updated the
+            # root, and the value is in the first sequence of the root.
             if in_top and home[start] >= 0:
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
             value = move(task, tables, walk.clock, infoset, parent, start, end)
-            # Odd entries mark roots. Their parents belong to the top, which other
-            # blocks write to as well, so the value stays in the block.
+            # Odd entries mark roots. The parent belongs to the top, where threads of
+            # other blocks would interfere, so the value stays in the block.
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value

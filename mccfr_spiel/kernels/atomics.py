@@ -100,7 +100,7 @@ _yield: Any = types.ExternalFunction(_YIELD, types.int32())
 
 @overload(give_way, jit_options=PASTED)
 def _compiled_give_way():
-    if not _is_known:  # waiting threads then use up their time slices
+    if not _is_known:  # waiting threads are busy until the scheduler stops them
         return lambda: None
 
     def call():

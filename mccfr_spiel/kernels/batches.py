@@ -82,8 +82,7 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     has_walked = num_walks > 0 and touched > 0
     if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not has_walked:
         return np.int64(0)
-    # Only numbers that do not depend on threads may decide, so that results do not
-    # depend on them either.
+    # The criterion must not depend on threads, because the results must not.
     mean = touched / num_walks
     groups = min(np.int64(mean * batch / low), NUM_GROUPS, batch)
     if groups < 2 or mean > high:

@@ -57,8 +57,8 @@ def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
         `[B + 1]` the first item of each block, and N.
     """
     count, total = len(above), int(work[-1]) if len(work) else 0
-    # After the cumulative sum, jumps[k] counts the items from k on whose parent is
-    # before k: the number of roots that a cut at k would add.
+    # jumps[k] becomes the number of roots that a cut at k would add: items from k on
+    # with a parent before k.
     jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
     jumps[1:] -= above >= 0
     jumps = np.cumsum(jumps)
@@ -84,8 +84,7 @@ def mark_kinds(
         ends: boundaries of the blocks, as in `Blocks`.
         kinds: `[I]` output; zeros at first.
     """
-    # Bottom-up: when an infoset is reached, all infosets right below it have set its
-    # kind to IN_TOP if they are in the top or in another block.
+    # Bottom-up: children in the top or in another block put the parent into the top.
     for block in range(len(ends) - 2, -1, -1):
         for infoset in range(ends[block + 1] - 1, ends[block] - 1, -1):
             above = owner[infosets[infoset]["parent"]]
@@ -131,8 +130,8 @@ def find_blocks(
         player_ends: `[P + 1]` output; the blocks of player p are
             `player_ends[p] .. player_ends[p + 1] - 1`.
     """
-    # Infosets come top-down, so the block of the parent is known. `room` is the work
-    # that still fits into the last block of the player.
+    # Top-down, so that the block of the parent is known. `room` is the remaining work
+    # of the last block.
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):

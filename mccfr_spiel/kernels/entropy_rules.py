@@ -82,8 +82,7 @@ def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = parameters[0] / tables.weight[infoset]
-    # exp(memory) is a normalized policy, so its log sum exp is 0 before the step and
-    # `total` after it.
+    # The log sum exp of a log policy is 0. The step increases it to `total`.
     for s in range(start, stop):
         memory[s] += scale * gradient[s]
         gradient[s] = 0.0
@@ -200,7 +199,7 @@ def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
         below: `[S]` scratch, zeros at first.
         weight: `[I]` output.
     """
-    # When an infoset is reached, all infosets below it have added their weights.
+    # Bottom-up, so that `below` is complete when it is read.
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]
         most = 0.0

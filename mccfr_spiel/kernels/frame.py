@@ -87,7 +87,7 @@ def new_record(
         count, *others = map(size_of, entry.shape.strip("[]").split(","))
         if entry.is_optional and name not in needed:
             count = 0
-        # The spare rows stay in memory, because the slice refers to the whole array.
+        # A slice keeps the whole array alive, including the spare rows.
         array = np.zeros((count + spare, *others), entry.dtype)
         arrays.append(array[:count] if spare else array)
     return kind(*arrays)

@@ -109,7 +109,7 @@ def jit(
         # numba's runtime (NRT) counts references.
         options["_nrt"] = not views_only
     dispatcher = _dispatcher(function, options)
-    # Files are read now, because they may be edited before the first call.
+    # Read files now: an edit before the first call must not change the digest.
     sources = [package_digest(), stamp_of(function), *users_stamps()]
     if None not in sources:
         folder, *others = map(str, sources)

@@ -229,11 +229,11 @@ def _update_of(called: Any) -> Any:
         total = 0.0
         for k in range(stop - start):
             tables.gradient[start + k] = 0.0
-            # NaN makes the test below fail.
+            # NaN fails the following test.
             total += policy[k] if policy[k] >= 0.0 else np.nan
         if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
             tables.memory[FAULT] = infoset + 1.0
-            # Walks may still draw from this policy, so it must be valid.
+            # The policy must be valid for draws until the loop ends.
             for k in range(stop - start):
                 memory[k], policy[k] = policy[k], 1.0 / (stop - start)
             return 0.0

@@ -45,7 +45,7 @@ def value_of(
             outweighs them, and the policy would become uniform. In exact arithmetic the
             limit has no effect.
     """
-    # The weighted mean of G cannot exceed its maximum, except by rounding.
+    # A weighted mean exceeds the maximum by rounding only.
     value, best = 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
@@ -158,7 +158,7 @@ def add_regrets(
     total = 0.0
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
-            # The order of the additions decides the last bits of all results.
+            # The two branches add in different orders, so rounding differs.
             rate = positive if memory[s] > 0.0 else negative
             if discounted:
                 regret = faded(memory[s], rate) + (gradient[s] - value)
@@ -177,7 +177,7 @@ def add_regrets(
 @inlined
 def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     """Draws initial regrets from [0, parameters[0]) and sets the policy accordingly."""
-    # Then the place may be unknown, and no draw is needed.
+    # Without a draw, the place may be unknown.
     if parameters[0] == 0.0:
         return
     policy, memory = tables.policy, tables.memory

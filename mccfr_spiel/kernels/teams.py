@@ -109,7 +109,7 @@ def _run_in_team(
     keep: object,
 ) -> int:
     helpers: list[concurrent.futures.Future[None]] = []
-    # The desk must be closed in all cases, or the helpers would wait forever.
+    # The desk is closed in all cases. Helpers wait until then.
     try:
         with contextlib.suppress(RuntimeError):  # too few threads are fine
             for _ in range(num_threads - 1):
@@ -123,7 +123,7 @@ def _run_in_team(
     finally:
         desk[CLOSED] = 1
     for helper in helpers:
-        helper.cancel()  # helpers that have not started would find no work
+        helper.cancel()  # no work is left for helpers that have not started
     if has_failed:
         _end(helpers)
         for helper in helpers:
@@ -139,7 +139,7 @@ def _help(
     try:
         work(*arguments, desk, False)
     except BaseException:
-        desk[FAILED] = 1  # or the leader would wait for this ticket forever
+        desk[FAILED] = 1  # prevents that the leader waits for this ticket
         raise
     finally:
         del keep

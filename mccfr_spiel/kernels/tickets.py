@@ -45,7 +45,7 @@ def new_desk(num_notes: int = 0) -> np.ndarray:
 @inlined
 def add_one(desk: np.ndarray, place: int) -> Any:
     """Increments an entry of a desk atomically; returns the old value."""
-    # Repeats if another thread has changed the entry between the two steps.
+    # Repeats if a different thread changes the entry between the two steps.
     while True:
         count = load(desk, place)
         if replace(desk, place, count, count + 1):
@@ -74,8 +74,8 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
     All earlier tickets must be finished.
     """
     opened = load(desk, OPENED)
-    # No ticket is open now, so no thread reads FIRST. The atomic step afterwards makes
-    # the new value visible to every thread that sees the tickets.
+    # No ticket is open, so no thread reads FIRST. The atomic step makes the new value
+    # visible to all threads that see the tickets.
     desk[FIRST] = first - opened
     replace(desk, OPENED, opened, opened + end - first)
 
