@@ -47,10 +47,10 @@ class OwnPart(Part):
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        given, arguments = getattr(self, self.key), self.arguments
-        function = getattr(given, "py_func", given)
+        value, arguments = getattr(self, self.key), self.arguments
+        function = getattr(value, "py_func", value)
         if not isinstance(function, types.FunctionType):
-            raise ValueError(f"{self.key}={given!r} must be a function.")
+            raise ValueError(f"{self.key}={value!r} must be a function.")
         count = function.__code__.co_argcount
         if count != len(arguments):
             name = f"{function.__module__}.{function.__qualname__}"
@@ -110,8 +110,7 @@ class OwnRule(OwnPart, Minimizer):
 
     def __post_init__(self) -> None:
         numbers = tuple(
-            refusals.number(number, "parameters", -1e300, 1e300)
-            for number in self.numbers
+            refusals.number(n, "parameters", -1e300, 1e300) for n in self.numbers
         )
         super().__post_init__()
         self.fill(numbers=numbers)
@@ -145,7 +144,7 @@ class OwnRule(OwnPart, Minimizer):
                 return
 
     def __str__(self) -> str:
-        numbers = ", ".join(f"{number:g}" for number in self.numbers)
+        numbers = ", ".join(f"{n:g}" for n in self.numbers)
         name = self.function.__name__
         return f"{name} ({numbers})" if numbers else name
 

@@ -295,8 +295,8 @@ def mmd(
 
 
 RULES: dict[str, type[Minimizer]] = {
-    kind.rule: kind
-    for kind in [*globals().values()]
-    if isinstance(kind, type) and "rule" in vars(kind)
+    rule_class.rule: rule_class
+    for rule_class in [*globals().values()]
+    if isinstance(rule_class, type) and "rule" in vars(rule_class)
 }
 """The rules by name, in the order of definition."""

@@ -46,8 +46,10 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     It is the weight of the iteration. With growing batches it is also multiplied by the
     number of walks, because the gradient has one term per walk.
     """
-    given = np.int64(task.job[layout.BATCH])
-    return weight * walks_at(given, iteration)[1] if given == GROWING else weight
+    batch_size = np.int64(task.job[layout.BATCH])
+    return (
+        weight * walks_at(batch_size, iteration)[1] if batch_size == GROWING else weight
+    )
 
 
 @pasted

@@ -86,8 +86,8 @@ def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
     `parameters` are the weight of the prediction, alpha and the offset.
     """
     alpha, offset = parameters[1], parameters[2]
-    now = kept(alpha, offset, iteration - 1)
-    return now, now, kept(alpha, offset, iteration)
+    current = kept(alpha, offset, iteration - 1)
+    return current, current, kept(alpha, offset, iteration)
 
 
 @inlined

@@ -112,8 +112,8 @@ def jit(
     # Read files now: an edit before the first call must not change the digest.
     sources = [package_digest(), stamp_of(function), *users_stamps()]
     if None not in sources:
-        folder, *others = map(str, sources)
-        dispatcher.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
+        folder, *digests = map(str, sources)
+        dispatcher.keep(CodeCache(function, f"code-{folder}", " ".join(digests)))
     return dispatcher
 
 
@@ -159,12 +159,12 @@ def uncached(function: Callable[..., Any]) -> Any:
 def _dispatcher(
     function: Callable[..., Any],
     options: dict[str, Any],
-    kind: type[_Dispatcher] = _Dispatcher,
+    dispatcher_class: type[_Dispatcher] = _Dispatcher,
 ) -> _Dispatcher:
     """Makes a dispatcher of one of the classes above, as `numba.njit` makes its own."""
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
-    return kind(function, {}, options, pipeline)
+    return dispatcher_class(function, {}, options, pipeline)
 
 
 def why_not(error: NumbaError, function: Callable[..., Any]) -> str:

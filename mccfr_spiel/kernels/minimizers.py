@@ -100,14 +100,14 @@ def make_start(rule: Rule) -> Any:
     """Makes `start_tables(task, infosets, tables, known)` for new infosets.
 
     Policies start uniform and all other entries at 0, unless the rule has another
-    `start`. `known` `[1]` is the number of infosets that are initialized.
+    `start`. `num_started` `[1]` is the number of infosets that are initialized.
     """
     start_infoset = rule.start
 
     @inlined
-    def start_tables(task, infosets, tables, known):
+    def start_tables(task, infosets, tables, num_started):
         seed, parameters = task.job[SEED], task.parameters
-        for infoset in range(known[0], len(infosets)):
+        for infoset in range(num_started[0], len(infosets)):
             record = infosets[infoset]
             start = record["first_sequence"]
             stop = start + record["num_actions"]
@@ -116,7 +116,7 @@ def make_start(rule: Rule) -> Any:
                 tables.policy[s] = 1.0 / (stop - start)
             place = record["place"]
             start_infoset(tables, infoset, start, stop, parameters, place, seed)
-        known[0] = len(infosets)
+        num_started[0] = len(infosets)
 
     return start_tables
 
@@ -160,24 +160,24 @@ def compiled_alone(function: Callable[..., float]) -> Any:
     Raises:
         ValueError: numba cannot compile it, or it does not return a number.
     """
-    made = jit(function)
+    compiled = jit(function)
     if IS_COMPILED:
         array = types.float64[::1]
         try:
-            made.compile((array, array, array, array, types.int64))
+            compiled.compile((array, array, array, array, types.int64))
         except NumbaError as error:
             raise ValueError(
                 f"numba cannot compile {function.__module__}:{function.__qualname__}: "
                 f"{why_not(error, function)}. Use only features that numba.njit "
                 "supports, or pass compiled=False to own_rule, which is far slower."
             ) from error
-        returned = made.nopython_signatures[-1].return_type
+        returned = compiled.nopython_signatures[-1].return_type
         if not isinstance(returned, types.Number | types.Boolean | types.Optional):
             raise ValueError(
                 f"{function.__module__}:{function.__qualname__} must return a number, "
                 f"not {returned}. Is a return statement missing?"
             )
-    return made
+    return compiled
 
 
 def for_rule(
@@ -190,15 +190,15 @@ def for_rule(
     """
 
     @functools.wraps(make)
-    def made(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
+    def make_named(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
         if name in RULES:
             return make(RULES[name], *args, **kwargs)
         rule, function = _OWN[name]
         with made_with(function):
             return make(rule, *args, **kwargs)
 
-    kept: Any = functools.cache(made)
-    return kept
+    cached: Any = functools.cache(make_named)
+    return cached
 
 
 @for_rule
@@ -207,8 +207,8 @@ def make_start_tables(rule: Rule) -> Any:
     start_tables = make_start(rule)
 
     @jit
-    def start(task, infosets, tables, known):
-        start_tables(task, infosets, tables, known)
+    def start(task, infosets, tables, num_started):
+        start_tables(task, infosets, tables, num_started)
 
     return start
 

@@ -38,26 +38,36 @@ UPWARD, DOWNWARD = range(2)
 
 @pasted
 def go_up(
-    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
+    process: Any,
+    work: Any,
+    blocks: layout.Blocks,
+    desk: np.ndarray,
+    first: int,
+    end: int,
 ) -> None:
     """Processes the pieces `first .. end - 1` bottom-up, then the top."""
     # The note is written before the tickets open, so every thread that claims one
     # reads the right direction.
     desk[WAY] = UPWARD
-    share(do, what, desk, first, end)
+    share(process, work, desk, first, end)
     if len(blocks.top) > 0:
-        do(what, desk, np.int64(THE_TOP))
+        process(work, desk, np.int64(THE_TOP))
 
 
 @pasted
 def go_down(
-    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
+    process: Any,
+    work: Any,
+    blocks: layout.Blocks,
+    desk: np.ndarray,
+    first: int,
+    end: int,
 ) -> None:
     """Processes the top, then the pieces `first .. end - 1` top-down."""
     desk[WAY] = DOWNWARD
     if len(blocks.top) > 0:
-        do(what, desk, np.int64(THE_TOP))
-    share(do, what, desk, first, end)
+        process(work, desk, np.int64(THE_TOP))
+    share(process, work, desk, first, end)
 
 
 @inlined

@@ -215,11 +215,11 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     total = 0.0
     for s in range(start, stop):
         # The prediction enters the policy only, not the memory.
-        now = gradient[s] - value
+        instant = gradient[s] - value
         gradient[s] = 0.0
-        regret = max(faded(memory[s], rates[POSITIVE]) + now, 0.0)
+        regret = max(faded(memory[s], rates[POSITIVE]) + instant, 0.0)
         memory[s] = regret
-        ahead = max(faded(regret, rates[AHEAD]) + prediction * now, 0.0)
+        ahead = max(faded(regret, rates[AHEAD]) + prediction * instant, 0.0)
         policy[s] = ahead
         total += ahead
     play_positive(policy, policy, start, stop, total)

@@ -75,8 +75,8 @@ def made_with(function: Callable[..., Any]) -> Iterator[None]:
     function uses go unnoticed.
     """
     stamp = stamp_of(function) if function.__closure__ is None else None
-    place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
-    _users_stamps.append(None if stamp is None else f"{stamp} {place}")
+    location = f"{function.__qualname__} {function.__code__.co_firstlineno}"
+    _users_stamps.append(None if stamp is None else f"{stamp} {location}")
     try:
         yield
     finally:

@@ -61,9 +61,9 @@ def in_parts(
             as NumPy does.
     """
     count, waited = min(num_threads, size), []
-    *others, last = itertools.pairwise(size * k // count for k in range(count + 1))
-    with signals_deferred() if others else contextlib.nullcontext():
-        for part in others:
+    *first_parts, last = itertools.pairwise(size * k // count for k in range(count + 1))
+    with signals_deferred() if first_parts else contextlib.nullcontext():
+        for part in first_parts:
             try:
                 waited.append(submit(count, task, part).result)
             except RuntimeError:  # no more threads: the caller does this part
