@@ -122,7 +122,7 @@ def writes_two_actions(policy, memory, gradient, parameters, t):
 
 
 @pytest.mark.parametrize(
-    ("function", "parameters", "words"),
+    ("function", "parameters", "message"),
     [
         (
             hedge,
@@ -252,7 +252,7 @@ def not_for_numba(policy, memory, gradient, parameters, t):
 
 
 @pytest.mark.parametrize(
-    ("function", "textbook", "words"),
+    ("function", "textbook", "message"),
     [
         (wrong_sum, None, r"wrong_sum with 1 actions, update 1 leaves the policy"),
         (wrong_gradient, None, "changes the gradient or the parameters"),
@@ -436,7 +436,7 @@ def returning(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda g, p: g[:-1], "shape"),
         (lambda g, p: "no array", "not a gradient"),

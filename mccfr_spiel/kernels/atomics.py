@@ -59,6 +59,10 @@ def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return cgutils.gep(builder, data, at)
 
 
+# Sequentially consistent operations: a thread that reads a value also sees all earlier
+# writes of the thread that stored the value.
+
+
 def _emit_load(_: Any, desk: Any, entry: Any) -> Any:
     def generate(context: Any, builder: Any, *call: Any) -> Any:
         return builder.load_atomic(_pointer(context, builder, *call), "seq_cst", 8)
@@ -73,6 +77,7 @@ def _emit_replace(_: Any, desk: Any, entry: Any, old: Any, new: Any) -> Any:
             context.cast(builder, arguments[k], signature.args[k], types.int64)
             for k in (2, 3)
         ]
+        # The instruction returns the old value and whether the exchange took place.
         pair = builder.cmpxchg(at, *numbers, "seq_cst", "seq_cst")
         return builder.extract_value(pair, 1)
 

@@ -108,6 +108,7 @@ class CodeCache(FunctionCache):
     def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
         """Returns the file for a signature, named by all inputs of the compiler."""
         cells = serialize.dumps(_cells(self._py_func))
+        # Versions of libraries, settings, closure, signature and processor.
         parts = (
             *(numba.__version__, llvmlite.__version__, np.__version__, sys.version),
             *(getattr(numba_config, name, None) for name in _OPTIONS),

@@ -73,6 +73,8 @@ def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
 
     `parameters` are alpha, beta, the change of each until the horizon, and the horizon.
     """
+    # Brown and Sandholm discount after iteration k. Here that happens just before the
+    # regrets of iteration k + 1 are added.
     horizon = parameters[4]
     alpha = scheduled(parameters[0], parameters[2], horizon, iteration)
     beta = scheduled(parameters[1], parameters[3], horizon, iteration)
@@ -116,6 +118,8 @@ def rates_since(tables: Tables, clock: np.ndarray, infoset: int) -> Rates:
 
     It also records that the infoset is met now.
     """
+    # All factors are at most 1, so the sums decrease and the differences are at most 0,
+    # as `exp_down` requires.
     positive = exp_down(clock[LOG_POSITIVE] - tables.log_positive[infoset])
     negative = exp_down(clock[LOG_NEGATIVE] - tables.log_negative[infoset])
     tables.log_positive[infoset] = clock[LOG_POSITIVE]

@@ -127,6 +127,7 @@ def play_ahead(
     for s in range(start, stop):
         policy[s] = math.exp(factor * ahead[s] - largest - rest)
         ahead[s] = 0.0
+    # The same formula as for `gradient`: the increase of the log sum exp.
     ahead[parent] += (largest + rest - log_sum) / scale
 
 

@@ -151,6 +151,7 @@ class Layout:
             )
             return record_class(*(_view(frame, slot, entry) for slot, entry in slots))
 
+        # Classes are constants at compile time: each gets an intrinsic.
         @overload(views, jit_options=PASTED)
         def compiled_views(frame, record_class):
             make = _view_maker(
@@ -162,6 +163,7 @@ class Layout:
 
 
 def _check_array(array: np.ndarray, entry: Entry, name: str) -> None:
+    # Views are built in C order from an address and a shape, without strides.
     is_plain = array.flags.c_contiguous and array.flags.aligned
     fits = (array.dtype, array.ndim) == (entry.dtype, entry.num_dimensions)
     if not (is_plain and fits):
@@ -189,6 +191,7 @@ def _view_maker(record_class: type, first_slot: int) -> Any:
             for entry in entries
         ]
 
+        # LLVM drops all fields that the caller does not use.
         def generate(context, builder, signature, arguments):
             numbers = context.make_array(frame)(context, builder, arguments[0]).data
             values = [

@@ -101,7 +101,9 @@ def jit(
     if function is None:
         return functools.partial(jit, nogil=nogil, views_only=views_only)
     if config.DISABLE_JIT:
+        # Hashes in randomness.py rely on overflow.
         return np.errstate(over="ignore")(function)
+    # With NumPy's error model a division by 0 raises no exception.
     options: dict[str, Any] = {"error_model": "numpy"}
     if nogil:
         options["nogil"] = True

@@ -44,6 +44,7 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
         return iteration**gamma
     if iteration == 1:
         return 1.0
+    # Multiplying all later weights has the same effect as discounting the average.
     gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
     return before * (iteration / (iteration - 1)) ** gamma
 

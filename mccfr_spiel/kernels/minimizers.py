@@ -140,12 +140,14 @@ _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
 @inlined
 def counting(parameters: np.ndarray, iteration: int) -> Rates:
     """Returns rates from which an update can compute the iteration."""
+    # The clock of walks adds log(exp(-1)) = -1 per iteration.
     return 1.0, math.exp(-1.0), float(iteration)
 
 
 @functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
     """Returns the name by which kernels know a user's function."""
+    # Raises a readable error here instead of inside the compilation of a loop.
     if compiled:
         compiled_alone(function)
     called: Any = inlined(function) if compiled else _calling(function)
@@ -248,6 +250,7 @@ def _calling(function: Callable[..., float]) -> Any:
         return function
 
     def call(policy, memory, gradient, parameters, t):
+        # Acquires Python's lock for the call.
         with objmode(value="float64"):
             value = float(function(policy, memory, gradient, parameters, t))
         return value  # noqa: RET504  objmode only returns named variables

@@ -170,6 +170,7 @@ def add_regrets(
             if regret > 0.0:
                 total += regret
         gradient[s] = 0.0
+    # If no sum is positive, the policy is uniform, also for skipped actions.
     play_positive(policy, memory, start, stop, total)
     return value
 
@@ -181,6 +182,7 @@ def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     if parameters[0] == 0.0:
         return
     policy, memory = tables.policy, tables.memory
+    # Walks use iterations from 1 on, so iteration 0 is a separate stream.
     stream = stream_key(seed, 0, 0, 1)
     total = 0.0
     for s in range(start, stop):

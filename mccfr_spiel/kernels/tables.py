@@ -185,6 +185,9 @@ BLOCK_PART: its continuation inside a block, or a walk in a group of walks over 
 """
 
 
+# Names of constants in the shapes below refer to this module, see `new_record`.
+
+
 class Task(NamedTuple):
     """The numbers that define the work of a call.
 
@@ -405,6 +408,7 @@ views = LAYOUT.viewer()
 def tree_in(frame, job):
     """Returns the tree in a frame, without unused capacity at the end of its arrays."""
     tree = views(frame, TreeArrays)
+    # Numba adds uint64 and int64 as float64, so entries of the job are converted.
     return TreeArrays(
         nodes=tree.nodes[: np.int64(job[NUM_NODES])],
         infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],

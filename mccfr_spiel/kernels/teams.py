@@ -68,6 +68,7 @@ def in_parts(
                 waited.append(submit(count, task, part).result)
             except RuntimeError:  # no more threads: the caller does this part
                 waited.append(functools.partial(task, part))
+        # Runs in this thread while the pool runs the other parts.
         task(last)
         for result in waited:
             result()
@@ -122,8 +123,10 @@ def _run_in_team(
         raise
     finally:
         desk[CLOSED] = 1
+    # Helpers that are running return at the next attempt to claim a ticket.
     for helper in helpers:
         helper.cancel()  # no work is left for helpers that have not started
+    # Exceptions propagate only when all helpers have ended.
     if has_failed:
         _end(helpers)
         for helper in helpers:

@@ -30,7 +30,7 @@ _BYTES_OF_HAND = 32
 """What a hand in a list takes."""
 
 LEAST_BLOCK = 2**21
-"""The least sequences of a block on average; see kernels/passes.py."""
+"""The least sequences of a block on average; see kernels/blocks.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Multiples of it are places (see kernels/randomness.py), all of them different."""

@@ -111,7 +111,7 @@ class Leaves(NamedTuple):
 def sum_of(plan, steps, begin, length):
     """The sum of a plan over the steps of an edge."""
     total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
-    while k < stop:  # unsigned, see `kernels.passes.add_rows`
+    while k < stop:  # unsigned, see `kernels.plans.add_rows`
         total += plan[np.uint64(steps[k])]
         k += np.uint64(1)
     return total
@@ -255,7 +255,7 @@ class Hands(NamedTuple):
     for each board), T how many hands they have together, D how many cards there are.
     Ends are such that group g has the entries `ends[g] .. ends[g + 1] - 1`; the groups
     that pay player p in block b are those of the piece p B + b. Blocks are those of
-    kernels/passes.py.
+    kernels/blocks.py.
 
     An entry's steps are its first own sequence, how far those of two infosets are
     apart, and where its row begins in `places`. It pays for all hands, the weaker ones,
