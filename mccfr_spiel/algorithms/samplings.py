@@ -6,9 +6,9 @@
 | CHANCE | chance | Zinkevich et al. 2007 |
 | OPPONENT | the other players | Farina, Kroer, Sandholm 2020 |
 | EXTERNAL | chance and the other players | Lanctot, Waugh, Zinkevich, Bowling 2009 |
-| OUTCOME | all, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
-| BALANCED_OUTCOME | all, by the balanced strategy | Farina, Kroer, Sandholm 2020 |
-| AVERAGE_STRATEGY | all, by the average strategy | Gibson et al. 2012 |
+| OUTCOME | chance and all players, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| BALANCED_OUTCOME | as OUTCOME, balanced | Farina, Kroer, Sandholm 2020 |
+| AVERAGE_STRATEGY | as EXTERNAL, and subsets of actions | Gibson et al. 2012 |
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ All debts of an update must be paid with the old policies. A walk that runs alon
 stored the average at each parent sequence in `Walk.settled`, so each infoset can pay
 right before its policy moves. Otherwise all infosets of the list pay first.
 
-visits.py has the update for players who forget.
+visits.py has the update for players with imperfect recall.
 """
 
 from typing import Any
@@ -147,8 +147,8 @@ def make_apply(
             the parent's entry of the average instead would wait for the parent's
             payment at each level of the tree.
         skips: whether walks skip actions of very negative regret.
-        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is that of a `Log`;
-            otherwise it is None.
+        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is `Cut.home`,
+            otherwise None.
     """
     update, discounts = rule.update, rule.discounts
     in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
