@@ -2,11 +2,11 @@
 
 | constant | sampled | paper |
 |---|---|---|
-| FULL | nothing | Zinkevich, Johanson, Bowling, Piccione 2007 |
+| FULL | nothing | Zinkevich et al. 2007 |
 | CHANCE | chance | Zinkevich et al. 2007 |
 | OPPONENT | the other players | Farina, Kroer, Sandholm 2020 |
-| EXTERNAL | chance and the other players | Lanctot, Waugh, Zinkevich, Bowling 2009 |
-| OUTCOME | chance and all players, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| EXTERNAL | chance and the other players | Lanctot et al. 2009 |
+| OUTCOME | chance and all players, epsilon 0.6 | Lanctot et al. 2009 |
 | BALANCED_OUTCOME | as OUTCOME, balanced | Farina, Kroer, Sandholm 2020 |
 | AVERAGE_STRATEGY | as EXTERNAL, and subsets of actions | Gibson et al. 2012 |
 """
