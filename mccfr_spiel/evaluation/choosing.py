@@ -22,7 +22,7 @@ from mccfr_spiel.common.display import title
 from mccfr_spiel.common.folders import read_table
 from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.kernels.minimizers import compiled_alone
+from mccfr_spiel.kernels.own_rules import compiled_alone
 
 HORIZON = 1000
 """Of the schedules in the league. Beyond it their parameters stay."""

@@ -15,6 +15,7 @@
 | shared_walks.py, logs.py | batches of walks shared by threads or processes |
 | minimizers.py | the table of local rules |
 | regret_rules.py, entropy_rules.py | the local rules |
+| own_rules.py | rules from users' functions |
 | discounts.py | discounts of regrets |
 | passes.py, plans.py | the loop without sampling; realization plans |
 | blocks.py | blocks of infosets for threads |

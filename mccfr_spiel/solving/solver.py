@@ -34,7 +34,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.lazy_average import normalize, settle_average
-from mccfr_spiel.kernels.minimizers import FAULT
+from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy

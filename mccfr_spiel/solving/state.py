@@ -33,7 +33,8 @@ from mccfr_spiel.kernels.batches import GROWING
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.lazy_average import normalize
-from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
+from mccfr_spiel.kernels.minimizers import make_start_tables, name_of_own
+from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.estimating import EstimatorEngine
 from mccfr_spiel.solving.locking import Locks, with_locks
