@@ -30,12 +30,12 @@ AHEAD: factor of memories above 0 in the next iteration.
 """
 
 _NEAR_0 = -1e-3
-"""Smallest argument of the series for exp: the next term, x ** 5 / 120, is below half a
+"""Above this argument the omitted term of the series, x ** 5 / 120, is below half a
 rounding error.
 """
 
 _LEAST = -708.0
-"""Smallest argument for which exp is a normal double with all digits."""
+"""Above this argument exp is a normal double with all digits."""
 
 
 @inlined

@@ -10,8 +10,8 @@ arrays, `views` rebuilds the record in compiled code, and `new_record` allocates
 | TreeArrays | nodes, infosets, chance, utilities | expansion of the tree |
 | Tables | policy, memory, gradient, average, ... | updates; walks add to the gradient |
 | Walk | stack and scratch of a walk, cursor, clock | walks; updates |
-| Passes | leaves of a complete tree, by sequence | the solver, once |
-| Blocks | blocks of infosets, by which threads share work | the solver, once |
+| Passes | leaves of a complete tree, by sequence | the tree, once |
+| Blocks | blocks of infosets, by which threads share work | the tree, once |
 
 Letters in shapes: `N` nodes, `I` infosets, `S` sequences of all players, `L` leaves,
 `P` players, `C` chance outcomes, `H` height of the stack, `B` blocks, `T` infosets and
