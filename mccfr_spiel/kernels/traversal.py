@@ -1,4 +1,4 @@
-"""Depth-first traversals of a complete tree, whose memory does not depend on its size.
+"""Depth-first traversals of a complete tree, without memory per node.
 
 `leaves_walk` lists the leaves for passes (`tables.Passes`). `reaches_walk` adds up the
 reach probabilities of infosets.
@@ -45,10 +45,10 @@ def _make_walk(of_leaves: bool) -> Any:
             stack_sequences[0, player] = player
         top = 1
         # Each pass pops a node, works on it, and pushes its children, the first on top.
-        # `prob` is the probability of chance up to the node, and `mine` the sequence of
-        # each player there. `mine` is copied element by element: for assignments
-        # of rows numba compiles an error message about shapes, which takes 1 s. The
-        # loop ends when the stack is empty, or returns False if it overflows.
+        # `prob` is the probability of chance up to the node, `sequences` the sequence of
+        # each player there. It is copied element by element: for assignments of rows
+        # numba compiles an error message about shapes, which takes 1 s. The loop ends
+        # when the stack is empty, or returns False if it overflows.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
