@@ -46,9 +46,9 @@ def _make_walk(of_leaves: bool) -> Any:
         top = 1
         # Each pass pops a node, works on it, and pushes its children, the first on top.
         # `prob` is the probability of chance up to the node, and `sequences` has the
-        # sequence of each player there. It is copied element by element: for assignments of rows
-        # numba compiles an error message about shapes, which takes 1 s. The loop ends
-        # when the stack is empty, or returns False if it overflows.
+        # sequence of each player there. It is copied element by element: for
+        # assignments of rows numba compiles an error message about shapes, which takes
+        # 1 s. The loop ends when the stack is empty, or returns False if it overflows.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
