@@ -124,7 +124,7 @@ def writes_two_actions(policy, memory, gradient, parameters, t):
 
 
 @pytest.mark.parametrize(
-    ("function", "parameters", "words"),
+    ("function", "parameters", "message"),
     [
         (
             hedge,
@@ -140,9 +140,9 @@ def writes_two_actions(policy, memory, gradient, parameters, t):
     ],
 )
 def test_rule_with_index_out_of_bounds_is_refused_at_creation(
-    function, parameters, words
+    function, parameters, message
 ):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         algorithms.own_rule(function, parameters)
     algorithms.own_rule(function, parameters, compiled=False)  # checks indices itself
 
@@ -196,11 +196,11 @@ FAILURES = [
 ]
 
 
-def fails_for_good(solver, words):
+def fails_for_good(solver, message):
     """Checks that a solver is unusable after its rule has failed in iteration 3."""
     solver.iterate(2)
     before = copy.copy(solver)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         solver.iterate(100)
     for call in (
         lambda: solver.iterate(1),
@@ -256,7 +256,7 @@ def not_for_numba(policy, memory, gradient, parameters, t):
 
 
 @pytest.mark.parametrize(
-    ("function", "textbook", "words"),
+    ("function", "textbook", "message"),
     [
         (wrong_sum, None, r"wrong_sum with 1 actions, update 1 leaves the policy"),
         (wrong_gradient, None, "changes the gradient or the parameters"),
@@ -268,18 +268,18 @@ def not_for_numba(policy, memory, gradient, parameters, t):
         ),
     ],
 )
-def test_check_rule_locates_errors(function, textbook, words):
-    with pytest.raises(ValueError, match=f"(?s){words}"):
+def test_check_rule_locates_errors(function, textbook, message):
+    with pytest.raises(ValueError, match=f"(?s){message}"):
         check_rule(algorithms.own_rule(function, (0.7,)), textbook)
 
 
 @pytest.mark.compiled
 def test_rule_that_numba_cannot_compile_is_refused():
     rule = algorithms.own_rule(not_for_numba)
-    words = r"numba cannot compile .*not_for_numba: .*test_own_rule.* compiled=False"
-    with pytest.raises(ValueError, match=words):
+    message = r"numba cannot compile .*not_for_numba: .*test_own_rule.* compiled=False"
+    with pytest.raises(ValueError, match=message):
         check_rule(rule)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
     nothing: Any = [lambda policy, memory, gradient, p, t: None]
     with pytest.raises(ValueError, match="must return a number, not none"):
@@ -407,28 +407,28 @@ def with_our_draws(seed):
 )
 def test_estimator_of_full_gradient_equals_passes(game, alternating, rule):
     parts = rule, ms.LINEAR, alternating
-    mine = Solver(game, ms.Algorithm(ms.own_estimator(whole), *parts))
-    ours = Solver(game, ms.Algorithm(ms.FULL, *parts))
-    mine.iterate(20)
-    ours.iterate(20)
+    estimated = Solver(game, ms.Algorithm(ms.own_estimator(whole), *parts))
+    expected = Solver(game, ms.Algorithm(ms.FULL, *parts))
+    estimated.iterate(20)
+    expected.iterate(20)
     np.testing.assert_allclose(
-        mine.average_vector(), ours.average_vector(), rtol=0, atol=1e-12
+        estimated.average_vector(), expected.average_vector(), rtol=0, atol=1e-12
     )
     np.testing.assert_allclose(
-        mine.current_vector(), ours.current_vector(), rtol=0, atol=1e-12
+        estimated.current_vector(), expected.current_vector(), rtol=0, atol=1e-12
     )
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
 def test_estimator_with_package_draws_equals_outcome_sampling(game):
     estimator = ms.own_estimator(with_our_draws(5))
-    mine = Solver(game, ms.Algorithm(estimator, ms.regret_matching()), seed=5)
-    ours = Solver(GameTree(game).expand_all(), ms.OUTCOME_SAMPLING, seed=5)
-    mine.iterate(200)
-    ours.iterate(200)
-    assert mine.nodes_touched == ours.nodes_touched
+    estimated = Solver(game, ms.Algorithm(estimator, ms.regret_matching()), seed=5)
+    expected = Solver(GameTree(game).expand_all(), ms.OUTCOME_SAMPLING, seed=5)
+    estimated.iterate(200)
+    expected.iterate(200)
+    assert estimated.nodes_touched == expected.nodes_touched
     np.testing.assert_allclose(
-        mine.average_vector(), ours.average_vector(), rtol=0, atol=1e-12
+        estimated.average_vector(), expected.average_vector(), rtol=0, atol=1e-12
     )
 
 
@@ -440,7 +440,7 @@ def returning(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda g, p: g[:-1], "shape"),
         (lambda g, p: "no array", "expected a gradient"),
@@ -448,11 +448,11 @@ def returning(change):
         (lambda g, p: g + (np.arange(len(g)) == 1 - p), "of another player"),
     ],
 )
-def test_invalid_gradient_is_refused_and_changes_nothing(change, words):
+def test_invalid_gradient_is_refused_and_changes_nothing(change, message):
     solver = Solver("kuhn_poker", ms.Algorithm(returning(change), ms.ftrl(1.0)))
     before = solver.current_vector()
     for _ in range(2):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             solver.iterate(1)
     np.testing.assert_array_equal(solver.current_vector(), before)
     assert (solver.num_iterations, solver.nodes_touched) == (0, 0)

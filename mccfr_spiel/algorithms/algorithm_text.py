@@ -14,7 +14,7 @@ _CALLS: dict[str, Any] = {
     **{k: v for k, v in vars(samplings).items() if isinstance(v, Sampling)},
     **{k: v for k, v in vars(averages).items() if isinstance(v, Averaging)},
     **rules.RULES,
-    **{kind.__name__: kind for kind in rules.RULES.values()},
+    **{rule_class.__name__: rule_class for rule_class in rules.RULES.values()},
     **{cls.__name__: cls for cls in (Algorithm, Averaging, Sampling)},
     **{
         make.__name__: make

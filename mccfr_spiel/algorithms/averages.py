@@ -70,8 +70,8 @@ def most_iterations(averaging: Averaging) -> int:
     The result is at most 2 ** 62.
     """
     # 1 + 2 ** gamma + ... + T ** gamma <= T ** (gamma + 1)
-    most = averaging.gamma + max(averaging.change, 0.0)
-    bits = math.log2(MOST_WEIGHT) / (most + 1)
+    largest = averaging.gamma + max(averaging.change, 0.0)
+    bits = math.log2(MOST_WEIGHT) / (largest + 1)
     return int(2.0 ** min(bits, 62.0))
 
 

@@ -32,7 +32,7 @@ class Minimizer(Part):
         ranges: minimum and maximum of numeric fields.
         tables: names of the optional tables of `kernels.tables.Tables` that the rule
             needs.
-        allows_abstraction: whether the rule supports players who forget.
+        allows_abstraction: whether the rule supports players with imperfect recall.
         keeps_regrets: whether the memory of the rule holds cumulative regrets.
     """
 

@@ -50,10 +50,10 @@ class OwnPart(Part):
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        given, arguments = getattr(self, self.key), self.arguments
-        function = getattr(given, "py_func", given)
+        value, arguments = getattr(self, self.key), self.arguments
+        function = getattr(value, "py_func", value)
         if not isinstance(function, types.FunctionType):
-            raise ValueError(f"{self.key}={given!r} must be a function.")
+            raise ValueError(f"{self.key}={value!r} must be a function.")
         count = function.__code__.co_argcount
         if count != len(arguments):
             name = f"{function.__module__}.{function.__qualname__}"
@@ -61,8 +61,7 @@ class OwnPart(Part):
                 f"{self.key}={name} must have the arguments {', '.join(arguments)}. "
                 f"It has {count}."
             )
-        # The digest is stored, because a process that receives the function as bytecode
-        # cannot read the source.
+        # Processes that receive the function as bytecode cannot read the source.
         self.fill(**{self.key: function}, digest=digest_of(function))
 
     def __repr__(self) -> str:
@@ -114,8 +113,7 @@ class OwnRule(OwnPart, Minimizer):
 
     def __post_init__(self) -> None:
         numbers = tuple(
-            refusals.number(number, "parameters", -1e300, 1e300)
-            for number in self.numbers
+            refusals.number(n, "parameters", -1e300, 1e300) for n in self.numbers
         )
         super().__post_init__()
         self.fill(numbers=numbers)
@@ -145,11 +143,11 @@ class OwnRule(OwnPart, Minimizer):
                     f"missing, pass own_rule({name}, parameters=(...,)). On the "
                     "command line, pass such an object as --minimizer=MODULE:NAME."
                 ) from error
-            except Exception:  # the update will raise it again, with its infoset
+            except Exception:  # left to the updates
                 return
 
     def __str__(self) -> str:
-        numbers = ", ".join(f"{number:g}" for number in self.numbers)
+        numbers = ", ".join(f"{n:g}" for n in self.numbers)
         name = self.function.__name__
         return f"{name} ({numbers})" if numbers else name
 
@@ -240,7 +238,7 @@ def own_rule(
     compiled: bool = True,
     everywhere: bool = False,
 ) -> OwnRule:
-    """Creates a rule from your own function of one infoset.
+    """Creates a rule from a function of one infoset.
 
         def update(policy, memory, gradient, parameters, t):
             value = np.dot(policy, gradient)
@@ -283,7 +281,7 @@ def own_rule(
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:
-    """Creates an estimator from your own function, to be used as a sampling.
+    """Creates an estimator from a function. It replaces the sampling.
 
         def estimate(tree, policy, player, rng):
             gradient = np.zeros(tree.num_sequences)
@@ -313,7 +311,7 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 
 
 def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
-    """Creates an average from your own function: iteration t has weight `weight(t)`.
+    """Creates an average in which iteration t has weight `weight(t)`.
 
         average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))

@@ -235,7 +235,7 @@ class MagneticMirrorDescent(EntropyMinimizer):
 
     `b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha))`
 
-    The last iterate converges, so evaluate the current policy, too. With a constant
+    The last iterate converges, so look at the current policy, too. With a constant
     temperature, the limit is the equilibrium of the game in which each decision costs
     alpha times the divergence from the uniform policy. (OpenSpiel's `mmd_dilated`
     regularizes by the entropy and converges to another policy.) With a decreasing
@@ -295,8 +295,8 @@ def mmd(
 
 
 RULES: dict[str, type[Minimizer]] = {
-    kind.rule: kind
-    for kind in [*globals().values()]
-    if isinstance(kind, type) and "rule" in vars(kind)
+    rule_class.rule: rule_class
+    for rule_class in [*globals().values()]
+    if isinstance(rule_class, type) and "rule" in vars(rule_class)
 }
 """The rules by name, in the order of definition."""

@@ -2,13 +2,13 @@
 
 | constant | sampled | paper |
 |---|---|---|
-| FULL | nothing | Zinkevich, Johanson, Bowling, Piccione 2007 |
+| FULL | nothing | Zinkevich et al. 2007 |
 | CHANCE | chance | Zinkevich et al. 2007 |
 | OPPONENT | the other players | Farina, Kroer, Sandholm 2020 |
-| EXTERNAL | chance and the other players | Lanctot, Waugh, Zinkevich, Bowling 2009 |
-| OUTCOME | all, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
-| BALANCED_OUTCOME | all, by the balanced strategy | Farina, Kroer, Sandholm 2020 |
-| AVERAGE_STRATEGY | all, by the average strategy | Gibson et al. 2012 |
+| EXTERNAL | chance and the other players | Lanctot et al. 2009 |
+| OUTCOME | chance and all players, epsilon 0.6 | Lanctot et al. 2009 |
+| BALANCED_OUTCOME | as OUTCOME, balanced | Farina, Kroer, Sandholm 2020 |
+| AVERAGE_STRATEGY | as EXTERNAL, and subsets of actions | Gibson et al. 2012 |
 """
 
 from dataclasses import dataclass
@@ -85,8 +85,8 @@ class Sampling(Part):
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
                 self.fill(prune=_BY_REGRET)
                 continue
-            others = f', nor "{_BY_REGRET}"' if name == "prune" else ""
-            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", others)})
+            alternatives = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", alternatives)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
                 f"Sampling: player={self.player!r} must be one of "

@@ -51,7 +51,7 @@ def algorithm_of(given: Any) -> Algorithm:
 def check_algorithm(algorithm: Any) -> None:
     """Checks that a value is an Algorithm whose parts fit together.
 
-    The parts have validated their own fields before.
+    The fields of the parts are valid already.
 
     Raises:
         ValueError: a part has the wrong type, or a combination is not possible.
@@ -62,14 +62,19 @@ def check_algorithm(algorithm: Any) -> None:
             f"{', '.join(f'ms.{name}' for name in named_constants())} "
             "(ms is mccfr_spiel)."
         )
-    kinds = {"sampling": Sampling, "minimizer": Minimizer, "averaging": Averaging}
-    for name, kind in kinds.items():
+    part_classes = {
+        "sampling": Sampling,
+        "minimizer": Minimizer,
+        "averaging": Averaging,
+    }
+    for name, part_class in part_classes.items():
         part = getattr(algorithm, name)
-        if not isinstance(part, kind):
+        if not isinstance(part, part_class):
             maker = own_parts.OWN_KINDS[name].maker
-            how = f" Call it, or wrap your own function: {maker}(...)."
+            hint = f" Call it, or wrap your own function: {maker}(...)."
+            expected = part_class.__name__
             raise ValueError(
-                f"{name}={part!r} must be a {kind.__name__}.{how * callable(part)}"
+                f"{name}={part!r} must be a {expected}.{hint * callable(part)}"
             )
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):

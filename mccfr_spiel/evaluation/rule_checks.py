@@ -7,7 +7,9 @@ import numpy as np
 
 from mccfr_spiel.algorithms import OwnRule
 from mccfr_spiel.common import refusals
-from mccfr_spiel.kernels.minimizers import compiled_alone
+from mccfr_spiel.kernels.own_rules import (
+    compiled_alone,
+)
 
 Textbook = Callable[
     [list[float], list[float], list[float], tuple[float, ...], int],

@@ -9,12 +9,13 @@
 | sampling.py, randomness.py | draws, each a function of seed and place |
 | stored.py | stored trees as the source of a walk's nodes |
 | baselines.py | control variates for walks |
-| visits.py | walks and updates of players who forget |
+| visits.py | walks and updates of players with imperfect recall |
 | apply.py, lazy_average.py | updates after walks; the average policy |
 | batches.py | numbers of walks per iteration |
 | shared_walks.py, logs.py | batches of walks shared by threads or processes |
 | minimizers.py | the table of local rules |
 | regret_rules.py, entropy_rules.py | the local rules |
+| own_rules.py | rules from users' functions |
 | discounts.py | discounts of regrets |
 | passes.py, plans.py | the loop without sampling; realization plans |
 | blocks.py | blocks of infosets for threads |

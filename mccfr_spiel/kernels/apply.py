@@ -9,7 +9,7 @@ All debts of an update must be paid with the old policies. A walk that runs alon
 stored the average at each parent sequence in `Walk.settled`, so each infoset can pay
 right before its policy moves. Otherwise all infosets of the list pay first.
 
-visits.py has the update for players who forget.
+visits.py has the update for players with imperfect recall.
 """
 
 from typing import Any
@@ -46,8 +46,10 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     It is the weight of the iteration. With growing batches it is also multiplied by the
     number of walks, because the gradient has one term per walk.
     """
-    given = np.int64(task.job[layout.BATCH])
-    return weight * walks_at(given, iteration)[1] if given == GROWING else weight
+    batch_size = np.int64(task.job[layout.BATCH])
+    return (
+        weight * walks_at(batch_size, iteration)[1] if batch_size == GROWING else weight
+    )
 
 
 @pasted
@@ -145,8 +147,8 @@ def make_apply(
             the parent's entry of the average instead would wait for the parent's
             payment at each level of the tree.
         skips: whether walks skip actions of very negative regret.
-        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is that of a `Log`;
-            otherwise it is None.
+        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is `Cut.home`,
+            otherwise None.
     """
     update, discounts = rule.update, rule.discounts
     in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
@@ -167,8 +169,8 @@ def make_apply(
         infosets, gradient = tree.infosets, tables.gradient
         if pays:
             pay_met(infosets, tables, met, first, stop)
-        # Bottom-up: all infosets below this one have already added their values to its
-        # gradient. `gradient[start:end]` is zero after the pass.
+        # Bottom-up, so that `gradient[start:end]` contains the values of all infosets
+        # below. It is zero after the pass.
         for visit in range(stop - 1, first - 1, -1):
             infoset = np.int64(met[visit])
             start = np.int64(infosets[infoset]["first_sequence"])
@@ -178,15 +180,15 @@ def make_apply(
                 pay_debt(tables, infoset, walk.settled[visit], start, end)
             if not met_once:
                 tables.is_met[infoset] = 0
-            # In the top, an entry of `home` marks the root of a block. The block has
-            # already updated the root and left the value in its first sequence.
+            # A nonnegative entry marks the root of a block. The block has updated the
+            # root, and the value is in the first sequence of the root.
             if in_top and home[start] >= 0:
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
             value = move(task, tables, walk.clock, infoset, parent, start, end)
-            # Odd entries mark roots. Their parents belong to the top, which other
-            # blocks write to as well, so the value stays in the block.
+            # Odd entries mark roots. The parent belongs to the top, where threads of
+            # other blocks would interfere, so the value stays in the block.
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value

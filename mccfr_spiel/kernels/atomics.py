@@ -29,20 +29,20 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def load(desk: np.ndarray, place: int) -> int:
+def load(desk: np.ndarray, entry: int) -> int:
     """Reads an integer atomically."""
-    return int(desk[place])
+    return int(desk[entry])
 
 
-def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
+def replace(desk: np.ndarray, entry: int, old: int, new: int) -> bool:
     """Replaces an integer by `new` if it still is `old`; returns whether it was.
 
     A thread that reads the new value also sees everything written before.
     """
     with _LOCK:
-        if desk[place] != old:
+        if desk[entry] != old:
             return False
-        desk[place] = new
+        desk[entry] = new
         return True
 
 
@@ -53,30 +53,35 @@ def give_way() -> None:
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emits the address of an entry of a desk, the first two arguments."""
-    desk, place = signature.args[:2]
+    desk, entry = signature.args[:2]
     data = context.make_array(desk)(context, builder, arguments[0]).data
-    at = context.cast(builder, arguments[1], place, types.intp)
+    at = context.cast(builder, arguments[1], entry, types.intp)
     return cgutils.gep(builder, data, at)
 
 
-def _emit_load(_: Any, desk: Any, place: Any) -> Any:
+# Sequentially consistent operations: a thread that reads a value also sees all earlier
+# writes of the thread that stored the value.
+
+
+def _emit_load(_: Any, desk: Any, entry: Any) -> Any:
     def generate(context: Any, builder: Any, *call: Any) -> Any:
         return builder.load_atomic(_pointer(context, builder, *call), "seq_cst", 8)
 
-    return types.int64(desk, place), generate
+    return types.int64(desk, entry), generate
 
 
-def _emit_replace(_: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
+def _emit_replace(_: Any, desk: Any, entry: Any, old: Any, new: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at = _pointer(context, builder, signature, arguments)
         numbers = [
             context.cast(builder, arguments[k], signature.args[k], types.int64)
             for k in (2, 3)
         ]
+        # The instruction returns the old value and whether the exchange took place.
         pair = builder.cmpxchg(at, *numbers, "seq_cst", "seq_cst")
         return builder.extract_value(pair, 1)
 
-    return types.boolean(desk, place, old, new), generate
+    return types.boolean(desk, entry, old, new), generate
 
 
 _load: Any = intrinsic(_emit_load)
@@ -84,13 +89,13 @@ _replace: Any = intrinsic(_emit_replace)
 
 
 @overload(load, jit_options=PASTED)
-def _compiled_load(desk, place):
-    return lambda desk, place: _load(desk, place)
+def _compiled_load(desk, entry):
+    return lambda desk, entry: _load(desk, entry)
 
 
 @overload(replace, jit_options=PASTED)
-def _compiled_replace(desk, place, old, new):
-    return lambda desk, place, old, new: _replace(desk, place, old, new)
+def _compiled_replace(desk, entry, old, new):
+    return lambda desk, entry, old, new: _replace(desk, entry, old, new)
 
 
 _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
@@ -100,7 +105,7 @@ _yield: Any = types.ExternalFunction(_YIELD, types.int32())
 
 @overload(give_way, jit_options=PASTED)
 def _compiled_give_way():
-    if not _is_known:  # waiting threads then use up their time slices
+    if not _is_known:  # waiting threads are busy until the scheduler stops them
         return lambda: None
 
     def call():

@@ -26,18 +26,18 @@ which costs almost no accuracy (docs/scaling.md).
 """
 
 
-def plain_walks_at(given: int, iteration: int) -> tuple[int, int]:
+def plain_walks_at(batch_size: int, iteration: int) -> tuple[int, int]:
     """Returns the number of walks per player before an iteration, and in it.
 
     Draws depend on the index of a walk among all walks of the run, counted from 1. So
     no two walks share a stream, and a batch of one has the index of its iteration.
 
     Args:
-        given: walks per player and iteration, or GROWING.
+        batch_size: walks per player and iteration, or GROWING.
         iteration: index of the iteration, from 1 on.
     """
-    if given != GROWING:
-        return (iteration - 1) * given, given
+    if batch_size != GROWING:
+        return (iteration - 1) * batch_size, batch_size
     # Each pass counts the walks of the iterations `first, ...` with equal batches. The
     # loop ends at the batch of `iteration`.
     walks, first, batch = 0, 1, 1
@@ -75,15 +75,14 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
 
     It depends on the mean length of all walks so far, never on the number of threads.
     """
-    given, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
-    (before, batch), (low, high) = walks_at(given, iteration), NODES_OF_GROUP
+    batch_size, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
+    (before, batch), (low, high) = walks_at(batch_size, iteration), NODES_OF_GROUP
     num_walks = num_players * before + walk.cursor[layout.PLAYER] * batch
     touched = walk.cursor[layout.NODES_TOUCHED]
     has_walked = num_walks > 0 and touched > 0
     if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not has_walked:
         return np.int64(0)
-    # Only numbers that do not depend on threads may decide, so that results do not
-    # depend on them either.
+    # The criterion must not depend on threads, because the results must not.
     mean = touched / num_walks
     groups = min(np.int64(mean * batch / low), NUM_GROUPS, batch)
     if groups < 2 or mean > high:

@@ -41,7 +41,7 @@ _WINDOW = 0.25
 """Maximum distance of a cut from its ideal position, in mean block lengths."""
 
 
-def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
+def find_cuts(above: np.ndarray, work: np.ndarray, max_blocks: int) -> np.ndarray:
     """Cuts a list of items, such as infosets, into blocks.
 
     The first blocks have three times the work of the last ones, so that all threads
@@ -51,21 +51,23 @@ def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
     Args:
         above: `[N]` index of each item's parent, an earlier item; -1 for none.
         work: `[N]` cumulative work of the items.
-        most: maximum number of blocks.
+        max_blocks: maximum number of blocks.
 
     Returns:
         `[B + 1]` the first item of each block, and N.
     """
     count, total = len(above), int(work[-1]) if len(work) else 0
-    # After the cumulative sum, jumps[k] counts the items from k on whose parent is
-    # before k: the number of roots that a cut at k would add.
+    # jumps[k] becomes the number of roots that a cut at k would add: items from k on
+    # with a parent before k.
     jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
     jumps[1:] -= above >= 0
     jumps = np.cumsum(jumps)
     cuts = {0, count}
-    for k in range(1, most):
-        goal = (1.5 - 0.5 * k / most) * k / most
-        window = total * np.array((goal - _WINDOW / most, goal + _WINDOW / most))
+    for k in range(1, max_blocks):
+        goal = (1.5 - 0.5 * k / max_blocks) * k / max_blocks
+        window = total * np.array(
+            (goal - _WINDOW / max_blocks, goal + _WINDOW / max_blocks)
+        )
         first, last = np.searchsorted(work, window)
         if first < last:
             cuts.add(int(first + np.argmin(jumps[first:last])))
@@ -84,8 +86,7 @@ def mark_kinds(
         ends: boundaries of the blocks, as in `Blocks`.
         kinds: `[I]` output; zeros at first.
     """
-    # Bottom-up: when an infoset is reached, all infosets right below it have set its
-    # kind to IN_TOP if they are in the top or in another block.
+    # Bottom-up: children in the top or in another block put the parent into the top.
     for block in range(len(ends) - 2, -1, -1):
         for infoset in range(ends[block + 1] - 1, ends[block] - 1, -1):
             above = owner[infosets[infoset]["parent"]]
@@ -103,7 +104,7 @@ def find_blocks(
     members: np.ndarray,
     member_ends: np.ndarray,
     work: np.ndarray,
-    most: int,
+    max_work: int,
     owner: np.ndarray,
     block_of: np.ndarray,
     is_root: np.ndarray,
@@ -123,7 +124,7 @@ def find_blocks(
         members: as in `Passes`.
         member_ends: as in `Passes`.
         work: `[I]` work of an infoset and all infosets below it.
-        most: maximum work of a subtree that is not cut.
+        max_work: maximum work of a subtree that is not cut.
         owner: `[S]` infoset of each sequence, -1 for empty sequences.
         block_of: `[I]` int32 output, the block of each infoset, -1 for the top.
         is_root: `[I]` bool output, true where the subtree of a block begins; false at
@@ -131,8 +132,8 @@ def find_blocks(
         player_ends: `[P + 1]` output; the blocks of player p are
             `player_ends[p] .. player_ends[p + 1] - 1`.
     """
-    # Infosets come top-down, so the block of the parent is known. `room` is the work
-    # that still fits into the last block of the player.
+    # Top-down, so that the block of the parent is known. `room` is the remaining work
+    # of the last block.
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):
@@ -142,12 +143,12 @@ def find_blocks(
             above = owner[infosets[infoset]["parent"]]
             if above >= 0 and block_of[above] >= 0:
                 block_of[infoset] = block_of[above]
-            elif work[infoset] > most:
+            elif work[infoset] > max_work:
                 block_of[infoset] = -1
             else:
                 if work[infoset] > room:
                     num_blocks += 1
-                    room = most
+                    room = max_work
                 room -= work[infoset]
                 block_of[infoset] = num_blocks - 1
                 is_root[infoset] = True

@@ -57,7 +57,7 @@ class CodeCache(FunctionCache):
     """The cached versions of one function, each in a file."""
 
     def __init__(self, function: Callable[..., Any], folder: str, made_of: str) -> None:
-        """Stores the names only; numba's own constructor would create a folder.
+        """Stores the names only. Numba's constructor would create a folder.
 
         Args:
             function: the Python function.
@@ -103,12 +103,14 @@ class CodeCache(FunctionCache):
             content = serialize.dumps(data._reduce())
             write_file(path, _digest(content) + content)
         except Exception as error:
-            if not path.is_file():  # on Windows another process may have it open
+            # On Windows, replacing fails while the file is open elsewhere.
+            if not path.is_file():
                 _give_up(self._base, error)
 
     def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
         """Returns the file for a signature, named by all inputs of the compiler."""
         cells = serialize.dumps(_cells(self._py_func))
+        # Versions of libraries, settings, closure, signature and processor.
         parts = (
             *(numba.__version__, llvmlite.__version__, np.__version__, sys.version),
             *(getattr(numba_config, name, None) for name in _OPTIONS),
@@ -190,8 +192,8 @@ def _remove_old(base: pathlib.Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:
                 path.unlink()
-                # Only after deleting a file: an empty folder may be one that another
-                # process has just created. Fails while the folder has files.
+                # Empty folders are removed only here, after a deletion, because other
+                # processes create empty folders. Fails unless the folder is empty.
                 path.parent.rmdir()
 
 

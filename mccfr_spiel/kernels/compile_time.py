@@ -29,7 +29,7 @@ def timed() -> Iterator[None]:
     The garbage collector is off meanwhile, which saves a seventh of the time, because
     numba creates millions of objects of which few are garbage.
     """
-    if _compiling.began is not None:
+    if _compiling.began is not None:  # nested: the outer block measures
         yield
         return
     _compiling.began = time.perf_counter()

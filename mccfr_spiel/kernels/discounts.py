@@ -30,12 +30,12 @@ AHEAD: factor of memories above 0 in the next iteration.
 """
 
 _NEAR_0 = -1e-3
-"""Smallest argument of the series for exp: the next term, x ** 5 / 120, is below half a
+"""Above this argument the omitted term of the series, x ** 5 / 120, is below half a
 rounding error.
 """
 
 _LEAST = -708.0
-"""Smallest argument for which exp is a normal double with all digits."""
+"""Above this argument exp is a normal double with all digits."""
 
 
 @inlined
@@ -73,6 +73,8 @@ def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
 
     `parameters` are alpha, beta, the change of each until the horizon, and the horizon.
     """
+    # Brown and Sandholm discount after iteration k. Here that happens just before the
+    # regrets of iteration k + 1 are added.
     horizon = parameters[4]
     alpha = scheduled(parameters[0], parameters[2], horizon, iteration)
     beta = scheduled(parameters[1], parameters[3], horizon, iteration)
@@ -86,8 +88,8 @@ def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
     `parameters` are the weight of the prediction, alpha and the offset.
     """
     alpha, offset = parameters[1], parameters[2]
-    now = kept(alpha, offset, iteration - 1)
-    return now, now, kept(alpha, offset, iteration)
+    current = kept(alpha, offset, iteration - 1)
+    return current, current, kept(alpha, offset, iteration)
 
 
 @inlined
@@ -116,6 +118,8 @@ def rates_since(tables: Tables, clock: np.ndarray, infoset: int) -> Rates:
 
     It also records that the infoset is met now.
     """
+    # All factors are at most 1, so the sums decrease and the differences are at most 0,
+    # as `exp_down` requires.
     positive = exp_down(clock[LOG_POSITIVE] - tables.log_positive[infoset])
     negative = exp_down(clock[LOG_NEGATIVE] - tables.log_negative[infoset])
     tables.log_positive[infoset] = clock[LOG_POSITIVE]

@@ -42,7 +42,7 @@ class _Draft(_Library):
         pass
 
     def _finalize_final_module(self) -> None:
-        # Numba would also hand the module to the execution engine.
+        # Numba also passes the module to the execution engine; a draft does not run.
         self._finalize_dynamic_globals()
         self._finalized = True
 

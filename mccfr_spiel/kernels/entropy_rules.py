@@ -31,13 +31,13 @@ def log_sum_exp(
         the rest away.
     """
     # Subtracting the maximum prevents overflow.
-    most = scale * vector[start]
+    largest = scale * vector[start]
     for s in range(start + 1, stop):
-        most = max(most, scale * vector[s])
+        largest = max(largest, scale * vector[s])
     total = 0.0
     for s in range(start, stop):
-        total += math.exp(scale * vector[s] - most)
-    return most, math.log(total)
+        total += math.exp(scale * vector[s] - largest)
+    return largest, math.log(total)
 
 
 @inlined
@@ -53,20 +53,20 @@ def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     # The conjugate of the dilated entropy decomposes into local log sum exps.
     scale = parameters[0] / tables.weight[infoset]
-    before, more = log_sum_exp(memory, start, stop, scale)
-    before += more
+    before, correction = log_sum_exp(memory, start, stop, scale)
+    before += correction
     for s in range(start, stop):
         memory[s] += gradient[s]
         gradient[s] = 0.0
-    most, rest = log_sum_exp(memory, start, stop, scale)
-    after = most + rest
+    largest, rest = log_sum_exp(memory, start, stop, scale)
+    after = largest + rest
     if len(tables.ahead) > 0:
         for s in range(start, stop):
             tables.ahead[s] += memory[s]
         play_ahead(tables, parent, start, stop, scale, scale, after)
     else:
         for s in range(start, stop):
-            policy[s] = math.exp(scale * memory[s] - most - rest)
+            policy[s] = math.exp(scale * memory[s] - largest - rest)
     return (after - before) / scale
 
 
@@ -82,15 +82,14 @@ def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = parameters[0] / tables.weight[infoset]
-    # exp(memory) is a normalized policy, so its log sum exp is 0 before the step and
-    # `total` after it.
+    # The log sum exp of a log policy is 0. The step increases it to `total`.
     for s in range(start, stop):
         memory[s] += scale * gradient[s]
         gradient[s] = 0.0
-    most, rest = log_sum_exp(memory, start, stop, 1.0)
-    total = most + rest
+    largest, rest = log_sum_exp(memory, start, stop, 1.0)
+    total = largest + rest
     for s in range(start, stop):
-        memory[s] = memory[s] - most - rest
+        memory[s] = memory[s] - largest - rest
     if len(tables.ahead) > 0:
         for s in range(start, stop):
             tables.ahead[s] = memory[s] + scale * tables.ahead[s]
@@ -109,7 +108,7 @@ def play_ahead(
     stop: int,
     factor: float,
     scale: float,
-    now: float,
+    log_sum: float,
 ) -> None:
     """Plays softmax(factor * ahead), and passes up the value of the prediction.
 
@@ -121,14 +120,15 @@ def play_ahead(
         stop: end of the sequences.
         factor: factor of `ahead`.
         scale: scale of the infoset.
-        now: log sum exp of the memory before the predicted step.
+        log_sum: log sum exp of the memory before the predicted step.
     """
     policy, ahead = tables.policy, tables.ahead
-    most, rest = log_sum_exp(ahead, start, stop, factor)
+    largest, rest = log_sum_exp(ahead, start, stop, factor)
     for s in range(start, stop):
-        policy[s] = math.exp(factor * ahead[s] - most - rest)
+        policy[s] = math.exp(factor * ahead[s] - largest - rest)
         ahead[s] = 0.0
-    ahead[parent] += (most + rest - now) / scale
+    # The same formula as for `gradient`: the increase of the log sum exp.
+    ahead[parent] += (largest + rest - log_sum) / scale
 
 
 @inlined
@@ -180,10 +180,10 @@ def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
     for s in range(start, stop):
         memory[s] = (memory[s] + magnet + scale * gradient[s]) / (1.0 + pull)
         gradient[s] = 0.0
-    most, rest = log_sum_exp(memory, start, stop, 1.0)
-    total = most + rest
+    largest, rest = log_sum_exp(memory, start, stop, 1.0)
+    total = largest + rest
     for s in range(start, stop):
-        memory[s] = memory[s] - most - rest
+        memory[s] = memory[s] - largest - rest
         policy[s] = math.exp(memory[s])
     return (1.0 + pull) * total / scale
 
@@ -200,11 +200,11 @@ def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
         below: `[S]` scratch, zeros at first.
         weight: `[I]` output.
     """
-    # When an infoset is reached, all infosets below it have added their weights.
+    # Bottom-up, so that `below` is complete when it is read.
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]
-        most = 0.0
+        largest = 0.0
         for s in range(start, start + infosets[infoset]["num_actions"]):
-            most = max(most, below[s])
-        weight[infoset] = 2.0 + 2.0 * most
+            largest = max(largest, below[s])
+        weight[infoset] = 2.0 + 2.0 * largest
         below[infosets[infoset]["parent"]] += weight[infoset]

@@ -64,7 +64,7 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
     go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
-    # Leaves without any decision of a player before them belong to no block.
+    # Leaves right after empty sequences belong to no block.
     _read_leaves(work, 0, num_players)
     go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
@@ -84,15 +84,15 @@ def evaluate_piece(work, desk, piece):
             if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == IN_TOP):
                 fill_plan_at(work.infosets, work.policy, work.plan, infoset)
         return
-    # Leaves are read forward, in memory order. That includes leaves right after
-    # sequences of the top, because their infosets have numbers in this range.
+    # Leaves are read forward, in memory order, including leaves right after sequences
+    # of infosets in the top.
     if not is_top and begin < end:
         last = work.infosets[end - 1]
         stop = last["first_sequence"] + last["num_actions"]
         _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
     for visit in range(end - 1, begin - 1, -1):
         infoset = np.int64(blocks.top[visit]) if is_top else visit
-        if infoset < 0:  # a root that its block has processed
+        if infoset < 0:  # a root, complete
             start = work.infosets[~infoset]["first_sequence"]
             parent = work.infosets[~infoset]["parent"]
             work.got[parent] += work.got[start]
@@ -121,12 +121,13 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
     got, highest, chosen, s = 0.0, -np.inf, start, start
     while s < stop:
         got += work.policy[s] * work.got[s]
+        # Ties go to the first sequence, so the choice is unique.
         if work.best[s] > highest:
             highest, chosen = work.best[s], s
         s += np.uint64(1)
     if len(work.choice) > 0:
         work.choice[infoset] = chosen
-    if is_root:  # the parent sequence belongs to the top, which adds this later
+    if is_root:  # the parent sequence belongs to the top
         work.got[start], work.best[start] = got, highest
     else:
         parent = np.uint64(work.infosets[infoset]["parent"])

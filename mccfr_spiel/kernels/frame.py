@@ -56,41 +56,41 @@ class Entry(NamedTuple):
 
 
 @functools.cache
-def entries_of(kind: type) -> dict[str, Entry]:
+def entries_of(record_class: type) -> dict[str, Entry]:
     """Returns the entries of a record class by field name, in order."""
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = typing.get_type_hints(record_class, include_extras=True)
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
 
 def new_record(
-    kind: type, needed: Collection[str] = (), *, spare: int = 0, **sizes: int
+    record_class: type, needed: Collection[str] = (), *, spare: int = 0, **sizes: int
 ) -> Any:
     """Allocates a record of zeros, with the shapes of its entries.
 
     Args:
-        kind: the record class.
+        record_class: the record class.
         needed: names of the optional arrays to allocate. Others are empty.
         spare: number of additional rows of zeros in memory behind each array.
         sizes: values of the letters in shapes. Names of constants refer to the module
             that defines the class.
     """
-    values = {**vars(sys.modules[kind.__module__]), **sizes}
+    values = {**vars(sys.modules[record_class.__module__]), **sizes}
 
     def size_of(part: str) -> int:
-        product, _, more = part.partition("+")
+        product, _, addend = part.partition("+")
         return math.prod(int(values.get(k, k)) for k in product.split()) + int(
-            more or 0
+            addend or 0
         )
 
     arrays = []
-    for name, entry in entries_of(kind).items():
-        count, *others = map(size_of, entry.shape.strip("[]").split(","))
+    for name, entry in entries_of(record_class).items():
+        count, *trailing = map(size_of, entry.shape.strip("[]").split(","))
         if entry.is_optional and name not in needed:
             count = 0
-        # The spare rows stay in memory, because the slice refers to the whole array.
-        array = np.zeros((count + spare, *others), entry.dtype)
+        # A slice keeps the whole array alive, including the spare rows.
+        array = np.zeros((count + spare, *trailing), entry.dtype)
         arrays.append(array[:count] if spare else array)
-    return kind(*arrays)
+    return record_class(*arrays)
 
 
 class Layout:
@@ -104,9 +104,9 @@ class Layout:
         self.kinds = kinds
         self._first_slots: dict[type, int] = {}
         slot = 0
-        for kind in kinds:
-            self._first_slots[kind] = slot
-            slot += len(entries_of(kind))
+        for record_class in kinds:
+            self._first_slots[record_class] = slot
+            slot += len(entries_of(record_class))
 
     def frame_of(self, *records: Any) -> np.ndarray:
         """Returns the frame `[3 K]`, int64, of the K arrays in the records.
@@ -122,17 +122,17 @@ class Layout:
                 or is not contiguous and aligned.
         """
         slots = []
-        for record, kind in zip(records, self.kinds, strict=False):
-            if type(record) is not kind:
+        for record, record_class in zip(records, self.kinds, strict=False):
+            if type(record) is not record_class:
                 raise TypeError(
-                    f"Expected a record of class {kind.__name__}, not "
+                    f"Expected a record of class {record_class.__name__}, not "
                     f"{type(record).__name__}. Pass the records in the order of the "
                     "layout."
                 )
             for (name, entry), array in zip(
-                entries_of(kind).items(), record, strict=True
+                entries_of(record_class).items(), record, strict=True
             ):
-                _check_array(array, entry, f"{kind.__name__}.{name}")
+                _check_array(array, entry, f"{record_class.__name__}.{name}")
                 # One-dimensional arrays get the unused number of columns 1.
                 slots.append((array.ctypes.data, *array.shape, 1)[:_WIDTH])
         return np.array(slots, np.int64).ravel()
@@ -145,19 +145,25 @@ class Layout:
         """
         first_slots = self._first_slots
 
-        def views(frame, kind):
-            slots = enumerate(entries_of(kind).values(), first_slots[kind])
-            return kind(*(_view(frame, slot, entry) for slot, entry in slots))
+        def views(frame, record_class):
+            slots = enumerate(
+                entries_of(record_class).values(), first_slots[record_class]
+            )
+            return record_class(*(_view(frame, slot, entry) for slot, entry in slots))
 
+        # Classes are constants at compile time: each gets an intrinsic.
         @overload(views, jit_options=PASTED)
-        def compiled_views(frame, kind):
-            make = _view_maker(kind.instance_class, first_slots[kind.instance_class])
-            return lambda frame, kind: make(frame)
+        def compiled_views(frame, record_class):
+            make = _view_maker(
+                record_class.instance_class, first_slots[record_class.instance_class]
+            )
+            return lambda frame, record_class: make(frame)
 
         return views
 
 
 def _check_array(array: np.ndarray, entry: Entry, name: str) -> None:
+    # Views are built in C order from an address and a shape, without strides.
     is_plain = array.flags.c_contiguous and array.flags.aligned
     fits = (array.dtype, array.ndim) == (entry.dtype, entry.num_dimensions)
     if not (is_plain and fits):
@@ -175,9 +181,9 @@ def _view(frame: np.ndarray, slot: int, entry: Entry) -> np.ndarray:
     return carray(pointer, tuple(shape[: entry.num_dimensions]), entry.dtype)
 
 
-def _view_maker(kind: type, first_slot: int) -> Any:
+def _view_maker(record_class: type, first_slot: int) -> Any:
     """Makes the intrinsic that returns a record of views, from slot `first_slot` on."""
-    entries = list(entries_of(kind).values())
+    entries = list(entries_of(record_class).values())
 
     def emit(context: Any, frame: Any) -> Any:
         arrays = [
@@ -185,6 +191,7 @@ def _view_maker(kind: type, first_slot: int) -> Any:
             for entry in entries
         ]
 
+        # LLVM drops all fields that the caller does not use.
         def generate(context, builder, signature, arguments):
             numbers = context.make_array(frame)(context, builder, arguments[0]).data
             values = [
@@ -193,7 +200,7 @@ def _view_maker(kind: type, first_slot: int) -> Any:
             ]
             return context.make_tuple(builder, signature.return_type, values)
 
-        record: Any = types.BaseTuple.from_types(arrays, kind)
+        record: Any = types.BaseTuple.from_types(arrays, record_class)
         return record(frame), generate
 
     return intrinsic(emit)

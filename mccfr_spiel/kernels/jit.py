@@ -101,7 +101,9 @@ def jit(
     if function is None:
         return functools.partial(jit, nogil=nogil, views_only=views_only)
     if config.DISABLE_JIT:
+        # Hashes in randomness.py rely on overflow.
         return np.errstate(over="ignore")(function)
+    # With NumPy's error model a division by 0 raises no exception.
     options: dict[str, Any] = {"error_model": "numpy"}
     if nogil:
         options["nogil"] = True
@@ -109,11 +111,11 @@ def jit(
         # numba's runtime (NRT) counts references.
         options["_nrt"] = not views_only
     dispatcher = _dispatcher(function, options)
-    # Files are read now, because they may be edited before the first call.
+    # Read files now: an edit before the first call must not change the digest.
     sources = [package_digest(), stamp_of(function), *users_stamps()]
     if None not in sources:
-        folder, *others = map(str, sources)
-        dispatcher.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
+        folder, *digests = map(str, sources)
+        dispatcher.keep(CodeCache(function, f"code-{folder}", " ".join(digests)))
     return dispatcher
 
 
@@ -159,12 +161,12 @@ def uncached(function: Callable[..., Any]) -> Any:
 def _dispatcher(
     function: Callable[..., Any],
     options: dict[str, Any],
-    kind: type[_Dispatcher] = _Dispatcher,
+    dispatcher_class: type[_Dispatcher] = _Dispatcher,
 ) -> _Dispatcher:
     """Makes a dispatcher of one of the classes above, as `numba.njit` makes its own."""
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
-    return kind(function, {}, options, pipeline)
+    return dispatcher_class(function, {}, options, pipeline)
 
 
 def why_not(error: NumbaError, function: Callable[..., Any]) -> str:

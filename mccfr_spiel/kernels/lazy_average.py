@@ -3,8 +3,8 @@
 The average policy is the policy of the weighted sum of all iterations' plans. Adding
 each plan eagerly would visit every sequence in every iteration. But as long as the
 policy of an infoset does not move, its sequences receive the policy times the increase
-at the parent sequence. So it suffices to add this product when a walk next meets the
-infoset, before its policy moves. The sums stay exact.
+at the parent sequence. So it suffices to add this product when a walk meets the infoset
+again, before the policy moves. The sums stay exact.
 
 `Tables.average[s]` is the sum at sequence s at the last payment of its infoset.
 `Tables.paid[i]` is the sum at the parent sequence of infoset i at that time. The
@@ -44,6 +44,7 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
         return iteration**gamma
     if iteration == 1:
         return 1.0
+    # Multiplying all later weights has the same effect as discounting the average.
     gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
     return before * (iteration / (iteration - 1)) ** gamma
 
@@ -61,8 +62,7 @@ def pay_debt(
         start: first sequence of the infoset.
         stop: end of its sequences.
     """
-    # The policy has not moved since the last payment, so one product pays for all
-    # iterations in between.
+    # The policy is constant between payments, so one product pays for all iterations.
     debt = settled - tables.paid[infoset]
     for s in range(start, stop):
         tables.average[s] += tables.policy[s] * debt
@@ -99,7 +99,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
         for s in range(start, stop):
             total += average[s]
             are_equal = are_equal and average[s] == average[start]
-        # x / (x + x + x) may differ from 1 / 3 in the last bit.
+        # By rounding, x / (x + x + x) can differ from 1 / 3.
         for s in range(start, stop):
             average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
 

@@ -18,25 +18,17 @@ costs other rules nothing. The functions share these arguments:
     rates: the rates of this iteration, such as discounts.
     place, seed: place of the infoset and seed of the solver, for random regrets.
 
-A user's function of one infoset (`algorithms.own_rule`) becomes one more row. The
-`update` of the row passes slices of the tables to the function. The row learns the
-iteration from the clock of discounted rules: with a factor of exp(-1) per iteration,
-the sum of all logarithms is minus the iteration, exactly.
+A user's function of one infoset becomes one more row, see own_rules.py.
 """
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
-import numpy as np
-from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
-from numba.core import types
-from numba.core.errors import NumbaError
-
 from mccfr_spiel.kernels import discounts, entropy_rules, regret_rules
-from mccfr_spiel.kernels.discounts import AHEAD, Rates
-from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, uncached, why_not
+from mccfr_spiel.kernels.discounts import Rates
+from mccfr_spiel.kernels.jit import inlined, jit
+from mccfr_spiel.kernels.own_rules import counting, make_update
 from mccfr_spiel.kernels.sources import made_with
 from mccfr_spiel.kernels.tables import SEED
 
@@ -100,14 +92,14 @@ def make_start(rule: Rule) -> Any:
     """Makes `start_tables(task, infosets, tables, known)` for new infosets.
 
     Policies start uniform and all other entries at 0, unless the rule has another
-    `start`. `known` `[1]` is the number of infosets that are initialized.
+    `start`. `num_started` `[1]` is the number of infosets that are initialized.
     """
     start_infoset = rule.start
 
     @inlined
-    def start_tables(task, infosets, tables, known):
+    def start_tables(task, infosets, tables, num_started):
         seed, parameters = task.job[SEED], task.parameters
-        for infoset in range(known[0], len(infosets)):
+        for infoset in range(num_started[0], len(infosets)):
             record = infosets[infoset]
             start = record["first_sequence"]
             stop = start + record["num_actions"]
@@ -116,68 +108,22 @@ def make_start(rule: Rule) -> Any:
                 tables.policy[s] = 1.0 / (stop - start)
             place = record["place"]
             start_infoset(tables, infoset, start, stop, parameters, place, seed)
-        known[0] = len(infosets)
+        num_started[0] = len(infosets)
 
     return start_tables
 
-
-FAULT = 0
-"""Index of the error flag of a user's function in `Tables.memory`.
-
-It belongs to an empty sequence, which no infoset uses. The flag is 0 without an error.
-It is i + 1 if the function wrote an invalid policy at infoset i, which is then stored
-in the memory of i. It is negative if the function raised an exception. Kernels never
-raise: they continue without updates, and Python raises later.
-"""
-
-_TOLERANCE = 1e-6
-"""Maximum distance of the sum of a policy from 1."""
 
 _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
 """Rules and functions of users, by the names that `name_of_own` gave."""
 
 
-@inlined
-def counting(parameters: np.ndarray, iteration: int) -> Rates:
-    """Returns rates from which an update can compute the iteration."""
-    return 1.0, math.exp(-1.0), float(iteration)
-
-
 @functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
     """Returns the name by which kernels know a user's function."""
-    if compiled:
-        compiled_alone(function)
-    called: Any = inlined(function) if compiled else _calling(function)
+    rule = Rule(make_update(function, compiled), rates=counting, discounts=True)
     name = f"own rule {len(_OWN)}"
-    _OWN[name] = Rule(_update_of(called), rates=counting, discounts=True), function
+    _OWN[name] = rule, function
     return name
-
-
-def compiled_alone(function: Callable[..., float]) -> Any:
-    """Compiles a user's function by itself.
-
-    Raises:
-        ValueError: numba cannot compile it, or it does not return a number.
-    """
-    made = jit(function)
-    if IS_COMPILED:
-        array = types.float64[::1]
-        try:
-            made.compile((array, array, array, array, types.int64))
-        except NumbaError as error:
-            raise ValueError(
-                f"numba cannot compile {function.__module__}:{function.__qualname__}: "
-                f"{why_not(error, function)}. Use only features that numba.njit "
-                "supports, or pass compiled=False to own_rule, which is far slower."
-            ) from error
-        returned = made.nopython_signatures[-1].return_type
-        if not isinstance(returned, types.Number | types.Boolean | types.Optional):
-            raise ValueError(
-                f"{function.__module__}:{function.__qualname__} must return a number, "
-                f"not {returned}. Is a return statement missing?"
-            )
-    return made
 
 
 def for_rule(
@@ -190,15 +136,15 @@ def for_rule(
     """
 
     @functools.wraps(make)
-    def made(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
+    def make_named(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
         if name in RULES:
             return make(RULES[name], *args, **kwargs)
         rule, function = _OWN[name]
         with made_with(function):
             return make(rule, *args, **kwargs)
 
-    kept: Any = functools.cache(made)
-    return kept
+    cached: Any = functools.cache(make_named)
+    return cached
 
 
 @for_rule
@@ -207,49 +153,7 @@ def make_start_tables(rule: Rule) -> Any:
     start_tables = make_start(rule)
 
     @jit
-    def start(task, infosets, tables, known):
-        start_tables(task, infosets, tables, known)
+    def start(task, infosets, tables, num_started):
+        start_tables(task, infosets, tables, num_started)
 
     return start
-
-
-def _update_of(called: Any) -> Any:
-    """Makes the `update` of a rule that passes slices of an infoset to a function."""
-
-    @inlined
-    def update(tables, infoset, parent, start, stop, parameters, rates):
-        if tables.memory[FAULT] != 0.0:
-            return 0.0
-        # `counting` gives the iteration to passes as rates[AHEAD]. In walks that rate
-        # is 1, and the clock has minus the iteration; in passes the clock is 0.
-        t = max(rates[AHEAD], -tables.log_negative[infoset])
-        gradient = tables.gradient[start:stop]
-        policy, memory = tables.policy[start:stop], tables.memory[start:stop]
-        value = called(policy, memory, gradient, parameters, np.int64(t))
-        total = 0.0
-        for k in range(stop - start):
-            tables.gradient[start + k] = 0.0
-            # NaN makes the test below fail.
-            total += policy[k] if policy[k] >= 0.0 else np.nan
-        if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
-            tables.memory[FAULT] = infoset + 1.0
-            # Walks may still draw from this policy, so it must be valid.
-            for k in range(stop - start):
-                memory[k], policy[k] = policy[k], 1.0 / (stop - start)
-            return 0.0
-        return value
-
-    return update
-
-
-def _calling(function: Callable[..., float]) -> Any:
-    """Makes a compiled function that calls a Python function."""
-    if not IS_COMPILED:
-        return function
-
-    def call(policy, memory, gradient, parameters, t):
-        with objmode(value="float64"):
-            value = float(function(policy, memory, gradient, parameters, t))
-        return value  # noqa: RET504  objmode only returns named variables
-
-    return uncached(call)

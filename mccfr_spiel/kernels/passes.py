@@ -38,26 +38,36 @@ UPWARD, DOWNWARD = range(2)
 
 @pasted
 def go_up(
-    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
+    process: Any,
+    work: Any,
+    blocks: layout.Blocks,
+    desk: np.ndarray,
+    first: int,
+    end: int,
 ) -> None:
     """Processes the pieces `first .. end - 1` bottom-up, then the top."""
     # The note is written before the tickets open, so every thread that claims one
     # reads the right direction.
     desk[WAY] = UPWARD
-    share(do, what, desk, first, end)
+    share(process, work, desk, first, end)
     if len(blocks.top) > 0:
-        do(what, desk, np.int64(THE_TOP))
+        process(work, desk, np.int64(THE_TOP))
 
 
 @pasted
 def go_down(
-    do: Any, what: Any, blocks: layout.Blocks, desk: np.ndarray, first: int, end: int
+    process: Any,
+    work: Any,
+    blocks: layout.Blocks,
+    desk: np.ndarray,
+    first: int,
+    end: int,
 ) -> None:
     """Processes the top, then the pieces `first .. end - 1` top-down."""
     desk[WAY] = DOWNWARD
     if len(blocks.top) > 0:
-        do(what, desk, np.int64(THE_TOP))
-    share(do, what, desk, first, end)
+        process(work, desk, np.int64(THE_TOP))
+    share(process, work, desk, first, end)
 
 
 @inlined
@@ -95,8 +105,8 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         if has_rows:
-            # `gradient` already has the values of infosets below. The prediction needs
-            # the payoffs of the leaves alone, added to its own values from below.
+            # `gradient` contains the values of infosets below, `ahead` the predicted
+            # ones. Both receive the same payoffs of leaves.
             for s in range(start, stop):
                 below = gradient[s]
                 gradient[s] = add_rows(passes, plan, s, passes.others.shape[1], below)
@@ -104,7 +114,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                     tables.ahead[s] += gradient[s] - below
         value = 0.0
         if len(tables.locked) > 0 and tables.locked[infoset] != 0:
-            # A locked policy does not move, but its value still counts above.
+            # A locked policy does not move, but the parent needs the value.
             for s in range(start, stop):
                 value += tables.policy[s] * gradient[s]
                 gradient[s] = 0.0
@@ -119,7 +129,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         passes, blocks = views(frame, Passes), views(frame, layout.Blocks)
         walk, infosets = views(frame, Walk), tree.infosets
         if piece == THE_TOP:
-            # The top of all updated players, with the roots of their blocks.
+            # Infosets in the top, and roots, of all updated players.
             order, is_cut = blocks.top, False
             begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
             end = blocks.top_ends[walk.marks[layout.WALKER] + 1]
@@ -128,11 +138,10 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
             begin, end = blocks.starts[piece], blocks.starts[piece + 1]
         if desk[WAY] == UPWARD:
             rates = rates_at(task.parameters, walk.cursor[layout.ITERATION])
-            # Bottom-up: the gradient of an infoset has the values of all infosets below
-            # it when its policy moves.
+            # Bottom-up, so that gradients contain the values of all infosets below.
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
-                if infoset < 0:  # a root that its block has processed
+                if infoset < 0:  # a root, complete
                     take_value(tree, tables, ~infoset, looks_ahead)
                     continue
                 kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
@@ -192,16 +201,16 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
         num_players = tree.utilities.shape[1]
         start_tables(task, tree.infosets, tables, walk.known)
 
-        # Each pass of this loop updates one player, or all players at once. Before and
-        # after it, `plan` holds the plans of the current policies, and the gradient is
-        # zero. The loop ends at the limits of the job.
+        # Each pass of this loop updates one player, or all players at once. Invariant:
+        # `plan` holds the plans of the current policies, and the gradient is zero. The
+        # loop ends at the limits of the job.
         while begin(task, tables, walk, num_players):
             first, end = cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1
             walk.marks[layout.TOUCHED] += deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            # A piece may be missing then. `teams.run` raises the thread's exception.
+            # Pieces may be missing. `teams.run` raises the exception of the thread.
             if load(desk, FAILED) != 0:
                 break
             end_update(task, tables, walk, num_players)
@@ -234,7 +243,7 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
 
     @inlined
     def count_nodes(frame, desk, tables, first, end):
-        """Returns the number of nodes; pieces read the rows, so it writes nothing."""
+        """Returns the number of nodes; pieces read the rows, so nothing is written."""
         if estimated:
             return 0
         return (end - first) * np.int64(views(frame, Task).job[layout.NUM_NODES])

@@ -81,7 +81,7 @@ def fill_plan(infosets, policy, plan):
 
     `plan` must be 1 at the empty sequences.
     """
-    # Infosets are in topological order, so parents come first.
+    # In topological order: parents have smaller numbers.
     for infoset in range(len(infosets)):
         fill_plan_at(infosets, policy, plan, infoset)
 

@@ -20,14 +20,14 @@ def prefetch(array, index):
 
 def _emit(context: Any, array: Any, index: Any) -> Any:
     integer = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
+    function_type = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
     to_read, to_be_kept, data = 0, 3, 1
 
     def generate(context, builder, signature, arguments):
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
         entry = builder.gep(view.data, [arguments[1]])
         function = cgutils.get_or_insert_function(
-            builder.module, kind, "llvm.prefetch.p0i8"
+            builder.module, function_type, "llvm.prefetch.p0i8"
         )
         hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
         builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])

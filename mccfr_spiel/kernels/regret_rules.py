@@ -47,7 +47,7 @@ def value_of(
             outweighs them, and the policy would become uniform. In exact arithmetic the
             limit has no effect.
     """
-    # The weighted mean of G cannot exceed its maximum, except by rounding.
+    # A weighted mean exceeds the maximum by rounding only.
     value, best = 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
@@ -162,7 +162,7 @@ def add_regrets(
     total = 0.0
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
-            # The order of the additions decides the last bits of all results.
+            # The two branches add in different orders, so rounding differs.
             rate = positive if memory[s] > 0.0 else negative
             if discounted:
                 regret = faded(memory[s], rate) + (gradient[s] - value)
@@ -174,6 +174,7 @@ def add_regrets(
             if regret > 0.0:
                 total += regret
         gradient[s] = 0.0
+    # If no sum is positive, the policy is uniform, also for skipped actions.
     play_positive(policy, memory, start, stop, total)
     return value
 
@@ -181,10 +182,11 @@ def add_regrets(
 @inlined
 def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     """Draws initial regrets from [0, parameters[0]) and sets the policy accordingly."""
-    # Then the place may be unknown, and no draw is needed.
+    # Without a draw, the place may be unknown.
     if parameters[0] == 0.0:
         return
     policy, memory = tables.policy, tables.memory
+    # Walks use iterations from 1 on, so iteration 0 is a separate stream.
     stream = stream_key(seed, 0, 0, 1)
     total = 0.0
     for s in range(start, stop):
@@ -219,11 +221,11 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     total = 0.0
     for s in range(start, stop):
         # The prediction enters the policy only, not the memory.
-        now = gradient[s] - value
+        instant = gradient[s] - value
         gradient[s] = 0.0
-        regret = max(faded(memory[s], rates[POSITIVE]) + now, 0.0)
+        regret = max(faded(memory[s], rates[POSITIVE]) + instant, 0.0)
         memory[s] = regret
-        ahead = max(faded(regret, rates[AHEAD]) + prediction * now, 0.0)
+        ahead = max(faded(regret, rates[AHEAD]) + prediction * instant, 0.0)
         policy[s] = ahead
         total += ahead
     play_positive(policy, policy, start, stop, total)

@@ -15,6 +15,8 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 def sources_digest(files: Iterable[pathlib.Path]) -> str:
     """Returns a short hexadecimal digest of the names and contents of source files."""
     digest = hashlib.blake2b(digest_size=12)
+    # Sorted, because file systems list files in any order. The length separates the
+    # content from the next name.
     for file in sorted(files):
         data = file.read_bytes()
         digest.update(f"{file.name}\0{len(data)}\0".encode())
@@ -75,8 +77,8 @@ def made_with(function: Callable[..., Any]) -> Iterator[None]:
     function uses go unnoticed.
     """
     stamp = stamp_of(function) if function.__closure__ is None else None
-    place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
-    _users_stamps.append(None if stamp is None else f"{stamp} {place}")
+    location = f"{function.__qualname__} {function.__code__.co_firstlineno}"
+    _users_stamps.append(None if stamp is None else f"{stamp} {location}")
     try:
         yield
     finally:

@@ -27,7 +27,7 @@ class Spot(NamedTuple):
         sequence: the updated player's last sequence before the node.
         weight: importance weight, the factor of all payoffs below the node.
         place: place of the history, see randomness.py.
-        debt: debt to the average of the infoset of `sequence`, see apply.py.
+        debt: debt to the average of the infoset of `sequence`, see lazy_average.py.
     """
 
     node: Any

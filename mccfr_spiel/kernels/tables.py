@@ -10,12 +10,12 @@ arrays, `views` rebuilds the record in compiled code, and `new_record` allocates
 | TreeArrays | nodes, infosets, chance, utilities | expansion of the tree |
 | Tables | policy, memory, gradient, average, ... | updates; walks add to the gradient |
 | Walk | stack and scratch of a walk, cursor, clock | walks; updates |
-| Passes | leaves of a complete tree, by sequence | the solver, once |
-| Blocks | blocks of infosets, by which threads share work | the solver, once |
+| Passes | leaves of a complete tree, by sequence | the tree, once |
+| Blocks | blocks of infosets, by which threads share work | the tree, once |
 
 Letters in shapes: `N` nodes, `I` infosets, `S` sequences of all players, `L` leaves,
 `P` players, `C` chance outcomes, `H` height of the stack, `B` blocks, `T` infosets and
-roots in the top, `V` slots of visits, `K` a length of the array's own.
+roots in the top, `V` slots of visits, `K` other lengths.
 """
 
 from collections.abc import Collection
@@ -39,12 +39,12 @@ NOTE = np.dtype(
 VISIT = np.dtype(
     [("weight", "<f8"), ("end", "<i8"), ("infoset", "<i4"), ("above", "<i4")]
 )
-"""A decision visited by a walk of players who forget; see visits.py.
+"""A decision visited by a walk of players with imperfect recall; see visits.py.
 
 weight: importance weight, the factor of all payoffs below.
 end: end of the slots of the visit.
 infoset: index of the infoset.
-above: slot through which the updated player came.
+above: slot through which the updated player came, or `visits.NOT_UPDATED`.
 """
 
 (
@@ -185,6 +185,9 @@ BLOCK_PART: its continuation inside a block, or a walk in a group of walks over 
 """
 
 
+# Names of constants in the shapes below refer to this module, see `new_record`.
+
+
 class Task(NamedTuple):
     """The numbers that define the work of a call.
 
@@ -281,7 +284,7 @@ class Walk(NamedTuple):
         place: place of the history, see randomness.py.
         debt: debt to the average of the infoset of `sequence`, see lazy_average.py.
         note: notes for baselines.
-        visit: visited decisions of players who forget.
+        visit: visited decisions of players with imperfect recall.
         gain: gradient over the slots of these visits, see visits.py.
         met: infosets met since the last update, ancestors first.
         settled: average at the parent sequence of each of these infosets.
@@ -389,7 +392,7 @@ def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> 
         height: capacity of the stack, and of the notes and visits.
         num_infosets: capacity of the list of infosets met.
         needed: names of optional arrays: `note` for baselines, `visit` and `gain` for
-            players who forget.
+            players with imperfect recall.
     """
     return new_record(Walk, needed, H=height, K=height, V=height, I=num_infosets)
 
@@ -405,6 +408,7 @@ views = LAYOUT.viewer()
 def tree_in(frame, job):
     """Returns the tree in a frame, without unused capacity at the end of its arrays."""
     tree = views(frame, TreeArrays)
+    # Numba adds uint64 and int64 as float64, so entries of the job are converted.
     return TreeArrays(
         nodes=tree.nodes[: np.int64(job[NUM_NODES])],
         infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],

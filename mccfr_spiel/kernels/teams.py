@@ -61,13 +61,14 @@ def in_parts(
             as NumPy does.
     """
     count, waited = min(num_threads, size), []
-    *others, last = itertools.pairwise(size * k // count for k in range(count + 1))
-    with signals_deferred() if others else contextlib.nullcontext():
-        for part in others:
+    *first_parts, last = itertools.pairwise(size * k // count for k in range(count + 1))
+    with signals_deferred() if first_parts else contextlib.nullcontext():
+        for part in first_parts:
             try:
                 waited.append(submit(count, task, part).result)
             except RuntimeError:  # no more threads: the caller does this part
                 waited.append(functools.partial(task, part))
+        # Runs in this thread while the pool runs the other parts.
         task(last)
         for result in waited:
             result()
@@ -109,7 +110,7 @@ def _run_in_team(
     keep: object,
 ) -> int:
     helpers: list[concurrent.futures.Future[None]] = []
-    # The desk must be closed in all cases, or the helpers would wait forever.
+    # The desk is closed in all cases. Helpers wait until then.
     try:
         with contextlib.suppress(RuntimeError):  # too few threads are fine
             for _ in range(num_threads - 1):
@@ -122,8 +123,10 @@ def _run_in_team(
         raise
     finally:
         desk[CLOSED] = 1
+    # Helpers that are running return at the next attempt to claim a ticket.
     for helper in helpers:
-        helper.cancel()  # helpers that have not started would find no work
+        helper.cancel()  # no work is left for helpers that have not started
+    # Exceptions propagate only when all helpers have ended.
     if has_failed:
         _end(helpers)
         for helper in helpers:
@@ -139,7 +142,7 @@ def _help(
     try:
         work(*arguments, desk, False)
     except BaseException:
-        desk[FAILED] = 1  # or the leader would wait for this ticket forever
+        desk[FAILED] = 1  # prevents that the leader waits for this ticket
         raise
     finally:
         del keep

@@ -43,12 +43,12 @@ def new_desk(num_notes: int = 0) -> np.ndarray:
 
 
 @inlined
-def add_one(desk: np.ndarray, place: int) -> Any:
+def add_one(desk: np.ndarray, entry: int) -> Any:
     """Increments an entry of a desk atomically; returns the old value."""
-    # Repeats if another thread has changed the entry between the two steps.
+    # Repeats if a different thread changes the entry between the two steps.
     while True:
-        count = load(desk, place)
-        if replace(desk, place, count, count + 1):
+        count = load(desk, entry)
+        if replace(desk, entry, count, count + 1):
             return np.int64(count)
 
 
@@ -74,8 +74,8 @@ def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
     All earlier tickets must be finished.
     """
     opened = load(desk, OPENED)
-    # No ticket is open now, so no thread reads FIRST. The atomic step afterwards makes
-    # the new value visible to every thread that sees the tickets.
+    # No ticket is open, so no thread reads FIRST. The atomic step makes the new value
+    # visible to all threads that see the tickets.
     desk[FIRST] = first - opened
     replace(desk, OPENED, opened, opened + end - first)
 
@@ -101,13 +101,13 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
     return np.int64(-1)
 
 
-# The argument `do` of the following functions is a large function. They are pasted,
-# because LLVM would optimize `do` once more for each `inlined` function that calls it.
+# The argument `process` of the following functions is a large function. They are
+# pasted, because LLVM would optimize it once more for each `inlined` caller.
 
 
 @pasted
-def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
-    """Processes pieces by `do(what, desk, piece)` while there are tickets.
+def take_pieces(process: Any, work: Any, desk: np.ndarray, leads: bool) -> None:
+    """Processes pieces by `process(work, desk, piece)` while there are tickets.
 
     It returns for a leader when all open tickets are finished, for other threads when
     the desk is closed, and for all when a thread has failed.
@@ -116,18 +116,18 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
             break
-        do(what, desk, ticket + desk[FIRST])
+        process(work, desk, ticket + desk[FIRST])
         add_one(desk, FINISHED)
 
 
 @pasted
-def share(do: Any, what: Any, desk: np.ndarray, first: int, end: int) -> None:
+def share(process: Any, work: Any, desk: np.ndarray, first: int, end: int) -> None:
     """Processes the pieces `first .. end - 1` in parallel; only a leader may call it.
 
     The pieces must not depend on their order.
     """
     if end - first == 1:  # a ticket would cost more than it saves
-        do(what, desk, np.int64(first))
+        process(work, desk, np.int64(first))
     else:
         open_tickets(desk, first, end)
-        take_pieces(do, what, desk, True)
+        take_pieces(process, work, desk, True)

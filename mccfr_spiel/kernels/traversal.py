@@ -1,4 +1,4 @@
-"""Depth-first traversals of a complete tree, whose memory does not depend on its size.
+"""Depth-first traversals of a complete tree, without memory per node.
 
 `leaves_walk` lists the leaves for passes (`tables.Passes`). `reaches_walk` adds up the
 reach probabilities of infosets.
@@ -38,41 +38,41 @@ def _make_walk(of_leaves: bool) -> Any:
             reach, plan = notes
         num_players = utilities.shape[1]
         stack_node, stack_prob, stack_sequences = stack
-        mine = stack_sequences[len(stack_node)]
+        sequences = stack_sequences[len(stack_node)]
         stack_node[0] = 0
         stack_prob[0] = 1.0
         for player in range(num_players):
             stack_sequences[0, player] = player
         top = 1
         # Each pass pops a node, works on it, and pushes its children, the first on top.
-        # `prob` is the probability of chance before the node, and `mine` the last
-        # sequence of each player. `mine` is copied element by element: for assignments
-        # of rows numba compiles an error message about shapes, which takes 1 s. The
-        # loop ends when the stack is empty, or returns False if it overflows.
+        # `prob` is the probability of chance up to the node, and `sequences` has the
+        # sequence of each player there. It is copied element by element: for
+        # assignments of rows numba compiles an error message about shapes, which takes
+        # 1 s. The loop ends when the stack is empty, or returns False if it overflows.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
             for player in range(num_players):
-                mine[player] = stack_sequences[top, player]
+                sequences[player] = stack_sequences[top, player]
             record = nodes[stack_node[top]]
             acting = record["player"]
             start = record["start"]
             if acting == TERMINAL:
                 if of_leaves:
                     for player in range(num_players):
-                        row = next_row[mine[player]]
-                        next_row[mine[player]] += 1
+                        row = next_row[sequences[player]]
+                        next_row[sequences[player]] += 1
                         if fill:
                             payoffs[row] = prob * utilities[start, player]
                             for p in range(num_players):
                                 if p != player:
-                                    others[row, p - (p > player)] = mine[p]
+                                    others[row, p - (p > player)] = sequences[p]
                 continue
             if not of_leaves and acting != CHANCE_NODE:
                 reached = prob
                 for player in range(num_players):
                     if player != acting:
-                        reached *= plan[mine[player]]
+                        reached *= plan[sequences[player]]
                 reach[record["infoset"]] += reached
             count = np.int64(record["num_children"])
             first = record["first_child"]
@@ -82,7 +82,7 @@ def _make_walk(of_leaves: bool) -> Any:
                 stack_node[top] = first + child
                 stack_prob[top] = prob
                 for player in range(num_players):
-                    stack_sequences[top, player] = mine[player]
+                    stack_sequences[top, player] = sequences[player]
                 if acting == CHANCE_NODE:
                     stack_prob[top] = prob * chance_probs[start + child]
                 else:

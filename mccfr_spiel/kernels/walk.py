@@ -23,7 +23,7 @@ for each node: `open_node`, `pay_leaf`, `meet_infoset` and `choose`. The concept
 13. Tables: the learned state, which a walk only reads, and the gradient (tables.py).
 14. Walk: the scratch that a walk writes: stack, infosets met, notes (tables.py).
 15. Place: the argument of a draw: an infoset or a chance history (randomness.py).
-16. Debt: what the lazy average still owes an infoset (apply.py).
+16. Debt: what the lazy average still owes an infoset (lazy_average.py).
 17. Notes: decisions from which baselines learn (baselines.py).
 18. Visits: decisions of players who forget (visits.py).
 19. Log: what a walk above all blocks leaves for other threads (logs.py).
@@ -79,7 +79,7 @@ MAX_WEIGHT = 1e290
 
 LARGE = 2**16
 """Number of nodes from which on a tree does not fit the processor's caches. There a
-walk that follows one history waits for memory at each step, see frame.py."""
+walk that follows one history waits for memory at each step, see prefetching.py."""
 
 _FLOATS_A_LINE = 64 // 8
 

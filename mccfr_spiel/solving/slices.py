@@ -18,7 +18,9 @@ from mccfr_spiel.kernels.compile_time import (
 from mccfr_spiel.kernels.jit import (
     IS_COMPILED,
 )
-from mccfr_spiel.kernels.minimizers import FAULT
+from mccfr_spiel.kernels.own_rules import (
+    FAULT,
+)
 from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.solving import due_rows

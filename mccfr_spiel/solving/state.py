@@ -29,15 +29,14 @@ from mccfr_spiel.arenas.tree_pass import PrunedEngine
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.memory import (
-    num_cores,
-)
+from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.batches import GROWING
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.lazy_average import normalize
-from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
+from mccfr_spiel.kernels.minimizers import make_start_tables
+from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.estimating import EstimatorEngine
 from mccfr_spiel.solving.kernel_task import kernel_name, optional_tables, task_of

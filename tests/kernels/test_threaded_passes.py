@@ -42,9 +42,9 @@ def test_solvers_do_not_depend_on_threads(name, game):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
         solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
         assert [solver.state.engine.num_threads for solver in solvers] == [*THREADS]
-        for more in (1, 2):
+        for count in (1, 2):
             for solver in solvers:
-                solver.iterate(more)
+                solver.iterate(count)
             alone, *others = map(bits, solvers)
             assert all(other == alone for other in others)
         assert len({solver.nodes_touched for solver in solvers}) == 1

@@ -9,7 +9,7 @@ walking the tree, which is several times faster.
 Regret-based pruning (kernels/regret_pruning.py) takes them for the values of actions
 that it leaves out.
 
-`kernels/passes.py` explains the cut.
+`kernels/blocks.py` explains the cut.
 """
 
 import itertools

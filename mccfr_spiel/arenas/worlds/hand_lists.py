@@ -22,10 +22,7 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     PublicTree,
 )
 from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.common.budget import (
-    Budget,
-    MemoryBudgetError,
-)
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError
 from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
 from mccfr_spiel.kernels.jit import jit
 
@@ -37,7 +34,7 @@ _BYTES_OF_HAND = 32
 """Bytes per hand in a list."""
 
 LEAST_BLOCK = 2**21
-"""Smallest average number of sequences per block; see kernels/passes.py."""
+"""Smallest average number of sequences per block; see kernels/blocks.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Multiples of this number are distinct places, see kernels/randomness.py."""

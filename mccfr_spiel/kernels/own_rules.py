@@ -1,0 +1,123 @@
+"""Compiled rules from users' functions of one infoset; see `algorithms.own_rule`.
+
+The `update` of such a rule passes slices of the tables to the function. It learns the
+iteration from the clock of discounted rules: with a factor of exp(-1) per iteration,
+the sum of all logarithms is minus the iteration, exactly.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core import types
+from numba.core.errors import NumbaError
+
+from mccfr_spiel.kernels.discounts import AHEAD, Rates
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, uncached, why_not
+
+FAULT = 0
+"""Index of the error flag of a user's function in `Tables.memory`.
+
+It belongs to an empty sequence, which no infoset uses. The flag is 0 without an error.
+It is i + 1 if the function wrote an invalid policy at infoset i, which is then stored
+in the memory of i. It is negative if the function raised an exception. Kernels never
+raise: they continue without updates, and Python raises later.
+"""
+
+_TOLERANCE = 1e-6
+"""Maximum distance of the sum of a policy from 1."""
+
+
+@inlined
+def counting(parameters: np.ndarray, iteration: int) -> Rates:
+    """Returns rates from which an update can compute the iteration."""
+    # The clock of walks adds log(exp(-1)) = -1 per iteration.
+    return 1.0, math.exp(-1.0), float(iteration)
+
+
+def compiled_alone(function: Callable[..., float]) -> Any:
+    """Compiles a user's function by itself.
+
+    Raises:
+        ValueError: numba cannot compile it, or it does not return a number.
+    """
+    compiled = jit(function)
+    if IS_COMPILED:
+        array = types.float64[::1]
+        try:
+            compiled.compile((array, array, array, array, types.int64))
+        except NumbaError as error:
+            raise ValueError(
+                f"numba cannot compile {function.__module__}:{function.__qualname__}: "
+                f"{why_not(error, function)}. Use only features that numba.njit "
+                "supports, or pass compiled=False to own_rule, which is far slower."
+            ) from error
+        returned = compiled.nopython_signatures[-1].return_type
+        if not isinstance(returned, types.Number | types.Boolean | types.Optional):
+            raise ValueError(
+                f"{function.__module__}:{function.__qualname__} must return a number, "
+                f"not {returned}. Is a return statement missing?"
+            )
+    return compiled
+
+
+def make_update(function: Callable[..., float], compiled: bool) -> Any:
+    """Makes the `update` of a rule from a user's function.
+
+    Args:
+        function: the function, see `algorithms.own_rule`.
+        compiled: whether numba compiles it.
+
+    Raises:
+        ValueError: see `compiled_alone`.
+    """
+    # Raises a readable error here instead of inside the compilation of a loop.
+    if compiled:
+        compiled_alone(function)
+    called: Any = inlined(function) if compiled else _calling(function)
+    return _update_of(called)
+
+
+def _update_of(called: Any) -> Any:
+    """Makes the `update` of a rule that passes slices of an infoset to a function."""
+
+    @inlined
+    def update(tables, infoset, parent, start, stop, parameters, rates):
+        if tables.memory[FAULT] != 0.0:
+            return 0.0
+        # `counting` gives the iteration to passes as rates[AHEAD]. In walks that rate
+        # is 1, and the clock has minus the iteration; in passes the clock is 0.
+        t = max(rates[AHEAD], -tables.log_negative[infoset])
+        gradient = tables.gradient[start:stop]
+        policy, memory = tables.policy[start:stop], tables.memory[start:stop]
+        value = called(policy, memory, gradient, parameters, np.int64(t))
+        total = 0.0
+        for k in range(stop - start):
+            tables.gradient[start + k] = 0.0
+            # NaN fails the following test.
+            total += policy[k] if policy[k] >= 0.0 else np.nan
+        if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
+            tables.memory[FAULT] = infoset + 1.0
+            # The policy must be valid for draws until the loop ends.
+            for k in range(stop - start):
+                memory[k], policy[k] = policy[k], 1.0 / (stop - start)
+            return 0.0
+        return value
+
+    return update
+
+
+def _calling(function: Callable[..., float]) -> Any:
+    """Makes a compiled function that calls a Python function."""
+    if not IS_COMPILED:
+        return function
+
+    def call(policy, memory, gradient, parameters, t):
+        # Acquires Python's lock for the call.
+        with objmode(value="float64"):
+            value = float(function(policy, memory, gradient, parameters, t))
+        return value  # noqa: RET504  objmode only returns named variables
+
+    return uncached(call)
