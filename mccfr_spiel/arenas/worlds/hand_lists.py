@@ -213,6 +213,7 @@ def _cut(
     parent_node = np.searchsorted(begins, parent, "right") - 1
     parent_node[np.diff(begins) == 0] = -1  # not a decision, or no hands
     max_blocks = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
+    # The work of a block is the number of sequences, without the two empty ones.
     cuts = find_cuts(parent_node, begins[1:] - 2, max_blocks)
     return first[cuts], begins[cuts]
 

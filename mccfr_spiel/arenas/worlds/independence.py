@@ -252,6 +252,8 @@ def _check_product(
             examples[player][pair[player]] = history
     total = sum(pairs.values())
     for (mine, row), (theirs, column) in itertools.product(*(x.items() for x in sums)):
+        # Independence means P(a, b) = P(a) P(b). The weights are not normalized, hence
+        # the factors of `total`.
         if abs(pairs.get((mine, theirs), 0.0) * total - row * column) > _OFF * total**2:
             problem = (
                 "the moves of player 0 in the first and of player 1 in the second do "
