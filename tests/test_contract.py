@@ -25,11 +25,13 @@ from open_spiel.python.games import kuhn_poker
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas import sharing
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.arenas.tree import cutting
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
-from mccfr_spiel.solving import cluster as cluster_batches
-from mccfr_spiel.solving import running
+from mccfr_spiel.solving import cluster_batches, due_rows
+from mccfr_spiel.solving.slices import SliceRunner
 from tests.solving.in_this_process import InThisProcess
 
 ITERATIONS = 20
@@ -78,10 +80,10 @@ METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_te
 
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as soon as they may end, and shares work however short it is."""
-    put(running, "SLICE_SECONDS", 0.0)
-    put(whole, "LEAST_WORK", 1)
-    put(whole, "LEAST_BLOCK", 40)
-    put(whole, "LEAST_BLOCK_OF_BATCH", 40)
+    put(due_rows, "SLICE_SECONDS", 0.0)
+    put(cutting, "LEAST_WORK", 1)
+    put(cutting, "LEAST_BLOCK", 40)
+    put(cutting, "LEAST_BLOCK_OF_BATCH", 40)
     put(sharing, "SMALL_TREE", 0)
     for module, name in (
         (sharing, "LEAST_NODES"),
@@ -119,7 +121,7 @@ def learned(solver: Solver) -> dict[Any, Any]:
 def started(engine: str) -> Solver:
     """A solver whose first slices are short, too."""
     solver = ENGINES[engine]()
-    solver._slice = 1
+    solver.slices.size = 1
     return solver
 
 
@@ -221,10 +223,10 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
         if solver.num_iterations != done.pop():  # so that many look at a fast engine
             time.sleep(4e-3)
         done.append(solver.num_iterations)
-        return Solver._iterate_slice(solver, *limits)
+        return SliceRunner.run(solver.slices, *limits)
 
     done = [0]
-    solver._iterate_slice = run_late
+    solver.slices.run = run_late
     with Beside(look):
         solver.iterate(ITERATIONS)
     assert solver.num_iterations == ITERATIONS
@@ -257,10 +259,10 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
     engine, tmp_path, monkeypatch
 ):
     undisturbed(engine, 1)  # compiles its loop
-    monkeypatch.setattr(running, "SLICE_SECONDS", 0.005)
+    monkeypatch.setattr(due_rows, "SLICE_SECONDS", 0.005)
     solver = LONG_WALKS[engine]()
     asked, seconds, midway = looks(solver, tmp_path / "solver"), [], set()
-    solver._slice = 1000
+    solver.slices.size = 1000
     for ask in asked:  # compiles
         ask()
 
@@ -308,9 +310,9 @@ def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
     first, second = (Solver(tree, ms.CHANCE_SAMPLING, seed=seed) for seed in (0, 1))
     generations = set()
     for _ in range(60):
-        first._slice = 1
+        first.slices.size = 1
         tree.lock.waiting.add(-1)
-        first._iterate_slice(1, 2**62)
+        first.slices.run(1, 2**62)
         tree.lock.waiting.clear()
         second.iterate(1)
         generations.add(tree.generation)

@@ -5,18 +5,20 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.choosing import Game, Limits, arena_of, choose_arena
+from mccfr_spiel.arenas.choosing import arena_of, choose_arena
 from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.hand_arena import HandArena
-from mccfr_spiel.arenas.infosets.beside import kept_beside
+from mccfr_spiel.arenas.infosets.companions import kept_beside
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import Names
-from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each, policy_of
+from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.policies.adapter import is_one_for_each, policy_of
+from mccfr_spiel.policies.frozen_table import FrozenTable
+from mccfr_spiel.policies.policy import SequencePolicy
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """Bytes that reading a policy takes for each: numpy's vectors, and Python's objects."""
@@ -28,7 +30,7 @@ passes, and one to spare."""
 
 def is_arena(value: Any) -> bool:
     """Whether a value is the table of an arena, not that of a policy from a file."""
-    return isinstance(value, InfosetTable) and not isinstance(value, Names)
+    return isinstance(value, InfosetTable) and not isinstance(value, FrozenTable)
 
 
 def full_pass(table: Any, threads: int | None = 1) -> FullPass:

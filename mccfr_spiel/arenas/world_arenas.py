@@ -9,16 +9,21 @@ import pyspiel
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, GradientPass
 from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
 from mccfr_spiel.arenas.worlds.world_passes import (
     GRADIENTS,
     LAYOUTS,
     make_world_iterate,
 )
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 
@@ -92,7 +97,7 @@ class WorldArena(ArenaWithoutNodes):
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes over the worlds, in which each player's gradient has a thread."""
         most = updated or self.num_players
-        threads = whole.checked_threads(threads) or num_cores()
+        threads = cutting.checked_threads(threads) or num_cores()
         return WorldPass(self, min(threads, most))
 
 
@@ -103,7 +108,7 @@ class RemadeWorldArena(WorldArena):
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes in slices, which one thread makes."""
-        whole.checked_threads(threads)
+        cutting.checked_threads(threads)
         return SlicedPass(self, self._start)
 
     def _start(self, plan: np.ndarray, players: range) -> GradientPass:

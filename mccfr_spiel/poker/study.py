@@ -19,24 +19,15 @@ from mccfr_spiel.arenas.hand_arena import HandNames
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
+from mccfr_spiel.common.atomic_files import (
+    write_file,
+)
 from mccfr_spiel.common.display import line, never_raises, short
-from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.poker.betting import Node, append_step
-from mccfr_spiel.poker.cards import (
-    DECK,
-    HAND_NAMES,
-    HAND_OF,
-    HANDS,
-    cards_of,
-)
-from mccfr_spiel.poker.ranges import (
-    Range,
-)
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, cards_of
+from mccfr_spiel.poker.ranges import Range
 from mccfr_spiel.poker.subgames import Subgame, compatible, subgame
-from mccfr_spiel.poker.suits import (
-    canonical_deal,
-    representatives,
-)
+from mccfr_spiel.poker.suits import canonical_deal, representatives
 from mccfr_spiel.policies.policy import SequencePolicy
 
 

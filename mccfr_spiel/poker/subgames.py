@@ -13,8 +13,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.hand_arena import Cost as Cost
-from mccfr_spiel.arenas.hand_arena import cost as cost
+from mccfr_spiel.arenas.hand_cost import Cost as Cost
+from mccfr_spiel.arenas.hand_cost import cost as cost
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.poker.betting import Betting, Node, betting_tree, chips, read_sizes

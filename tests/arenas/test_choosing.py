@@ -3,10 +3,11 @@
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.choosing import CANDIDATES, Limits, answers, choose_arena
+from mccfr_spiel.arenas.choosing import CANDIDATES, answers, choose_arena
 from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.needs import EVALUATION, needs_of
+from mccfr_spiel.arenas.request import Limits
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import HistoryArena, RemadeWorldArena, WorldArena

@@ -5,7 +5,11 @@ from collections import Counter
 import pytest
 
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
-from mccfr_spiel.poker.betting import Betting, betting_tree, read_sizes
+from mccfr_spiel.poker.betting import (
+    Betting,
+    betting_tree,
+    read_sizes,
+)
 
 pytestmark = pytest.mark.interpreted
 

@@ -5,8 +5,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.exploring.opening import export
-from mccfr_spiel.exploring.views import grid_of_hands
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.grids import grid_of_hands
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
@@ -34,7 +34,7 @@ def test_subgame_uses_worlds_and_reports_percent_of_pot(solver):
 def test_grid_equals_study(solver):
     study = ms.poker.Study(STRING, solver.average_policy())
     page, root = Page(solver), study.decision()
-    with pytest.raises(ValueError, match=r"needs the game's whole tree\. Hands are"):
+    with pytest.raises(ValueError, match=r"game's whole tree\. A hold'em subgame"):
         export(page.answers.subject, "page.html")
     grid = page.ask("grid", history="")
     assert grid["actions"] == ["Check", "All-in 10"]

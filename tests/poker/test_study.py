@@ -253,7 +253,7 @@ def test_invalid_histories_and_games_are_refused():
             study.decision(history)
     with pytest.raises(ValueError, match=r"must be a game made by ms\.poker\.subgame"):
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
-    with pytest.raises(ValueError, match="has no pot at the start"):
+    with pytest.raises(ValueError, match="starts without a pot"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
     with pytest.raises(ValueError, match="3 cards, expected two"):
         ms.poker.hand("AhKhQh")

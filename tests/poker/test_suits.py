@@ -11,16 +11,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
-from mccfr_spiel.common.limits import MemoryBudgetError
-from mccfr_spiel.poker.cards import (
-    DECK,
-    HAND_NAMES,
-    HAND_OF,
-    HANDS,
-)
-from mccfr_spiel.poker.suits import (
-    exchanges,
-)
+from mccfr_spiel.common.budget import MemoryBudgetError
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
+from mccfr_spiel.poker.suits import exchanges
 
 pytestmark = pytest.mark.compiled
 

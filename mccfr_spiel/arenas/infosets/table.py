@@ -2,7 +2,7 @@
 
 Policies are vectors over the sequences of such a table and need nothing else. Every
 arena has one: a `GameTree` is a table with nodes, other arenas are tables without.
-A policy that was read from a file has a table of its own (policies/names.py).
+A policy that was read from a file has a table of its own (policies/frozen_table.py).
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import own_string
+from mccfr_spiel.arenas.infosets.declarations import own_string
 from mccfr_spiel.arenas.infosets.lock import TreeLock, reads
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.rules.game import RulesState

@@ -7,13 +7,9 @@ probabilities of all ends must sum to 1.
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
-    CHANCE,
-    SPARE,
-    TERMINAL,
-    BoundRules,
-    GameError,
-)
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game_description import CHANCE, SPARE, TERMINAL
 from mccfr_spiel.arenas.worlds.hand_gradients import Hands, add_hand_gradient
 from mccfr_spiel.arenas.worlds.world_lists import (
     Leaves,
@@ -22,8 +18,10 @@ from mccfr_spiel.arenas.worlds.world_lists import (
     add_leaf_gradient,
 )
 from mccfr_spiel.common.arrays import sequences_at
-from mccfr_spiel.common.limits import Budget
-from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.kernels.plans import fill_plan
 
 _TOLERANCE = 1e-9
 """Largest accepted error of a sum of returns, relative to the largest payoff."""

@@ -9,8 +9,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel, played
-from mccfr_spiel.arenas.rules.kernel import WORLD_KEY, call
+from mccfr_spiel.arenas.rules import played
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_calls import (
+    WORLD_KEY,
+    call,
+)
+from mccfr_spiel.arenas.rules.rule_infosets import write_key
+from mccfr_spiel.arenas.rules.rule_records import nodes_of
 from mccfr_spiel.arenas.worlds import traversal
 from mccfr_spiel.arenas.worlds.traversal import MANY_ENTRIES, NOT_SHARED, num_bits
 from mccfr_spiel.common.arrays import CHANCE_NODE
@@ -171,7 +177,7 @@ def world_at(scene):
     """The hash of the world at the path."""
     key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
-    return np.int64(kernel.row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
+    return np.int64(row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
 
 
 @inlined
@@ -180,7 +186,7 @@ def _view(scene, level, player, entry, action, who):
     rules, game, path = scene.rules, scene.game, scene.path
     stand(scene, level, player, entry, 0)
     played.move_on(rules, game, path, action)
-    return np.int64(played.key_of(rules, game, path, scene.known, who)[1])
+    return np.int64(write_key(rules, game, path, scene.known, who)[1])
 
 
 @inlined
@@ -194,7 +200,7 @@ def _stand_at_deal(scene, level, player, entry):
     count = played.list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
         return played.BROKEN - 1 - count, np.int64(0)
-    nodes = played.nodes_of(scene.tree, game, scene.known, path, rules)
+    nodes = nodes_of(scene.tree, game, scene.known, path, rules)
     return played.list_outcomes(nodes, count), count
 
 

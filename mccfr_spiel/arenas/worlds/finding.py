@@ -12,16 +12,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import WORLD_SIGNATURES, BoundRules
-from mccfr_spiel.arenas.rules.kernel import RowTable
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.game_description import WORLD_SIGNATURES
+from mccfr_spiel.arenas.rules.row_table import RowTable
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.worlds import checking, position_graph
 from mccfr_spiel.arenas.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.arenas.worlds.position_graph import PositionGraph
 from mccfr_spiel.arenas.worlds.sliced_walk import NoRoomError, SlicedWalk
-from mccfr_spiel.arenas.worlds.world_lists import MOST_ACTIONS, Leaves, Worlds
+from mccfr_spiel.arenas.worlds.world_lists import (
+    MOST_ACTIONS,
+    Leaves,
+    Worlds,
+)
 from mccfr_spiel.arenas.worlds.world_walks import GraphWalk, LeafSearch
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
 from mccfr_spiel.kernels.frame import new_record
 
 _FIRST_ENTRIES = 2048
@@ -218,7 +226,8 @@ def _find_by_positions(
     )
     # These arrays grow with the store: 16 bytes of `options` per infoset; 4 bytes of
     # `parents` and of each column of `next_infoset` per sequence.
-    own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
+    own.per_infoset += 16
+    own.per_sequence += 4 * answers + 4
     walk = GraphWalk(store, graph, entries, own)
     walk.make_room()
     graph = walk.finish("worlds of", with_histories=with_histories).result

@@ -11,7 +11,7 @@ The same walk has three uses:
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel
+from mccfr_spiel.arenas.rules.row_table import MOST_USED
 from mccfr_spiel.arenas.worlds import traversal
 from mccfr_spiel.arenas.worlds.position_graph import (
     ACTOR,
@@ -54,7 +54,7 @@ def _has_room(scene):
         return True
     graph = scene.graph
     nodes = graph.counts[NUM_NODES] + scene.game.stops[0]
-    has_nodes = nodes < min(kernel.MOST_USED * len(graph.table), len(graph.nodes))
+    has_nodes = nodes < min(MOST_USED * len(graph.table), len(graph.nodes))
     return has_nodes and traversal.has_room(scene)
 
 

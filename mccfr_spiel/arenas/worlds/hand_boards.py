@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
 from mccfr_spiel.arenas.worlds.public_tree import (
     FOLD,
     MOST_CARDS,

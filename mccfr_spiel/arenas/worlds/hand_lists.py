@@ -22,9 +22,12 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     PublicTree,
 )
 from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
+from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
 
 HANDS = "the infosets of hands"
 """Name of the infosets and lists of hands in a budget."""
@@ -93,7 +96,7 @@ def list_hands(
         raise MemoryBudgetError(f"{summary} are more than {MAX_INDEX:,}.")
     size = _bytes_of_lists(boards, num_infosets, num_sequences)
     budget.require(size, f"{summary} take")
-    budget.measured(HANDS, size)
+    budget.record(HANDS, size)
     records = np.empty(num_infosets, INFOSET)
     actions = np.empty(num_sequences, np.int64)
     last, chance = np.empty((public.num_nodes, 2, 3), np.int32), public.chance.copy()

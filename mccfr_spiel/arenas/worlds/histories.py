@@ -13,8 +13,10 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.kernel import INFOSETS, find_key
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.row_table import find_key
+from mccfr_spiel.arenas.rules.rule_infosets import write_key
+from mccfr_spiel.arenas.rules.rule_records import INFOSETS, WHO
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.worlds.sliced_walk import SlicedWalk
 from mccfr_spiel.arenas.worlds.traversal import (
     END,
@@ -137,7 +139,7 @@ def _enter(scene, level):
         above = level - 1
         child = walk.next_edge[above] - 1
         node, chance = played.stacked(above) + 1 + child, walk.chance[above]
-        if path.branches[above, played.WHO] == CHANCE_NODE:
+        if path.branches[above, WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
     # Children start from the state saved at the level above. The root has no such
     # level; node 0 is the saved initial state.
@@ -160,7 +162,7 @@ def _enter(scene, level):
         # Gradients only look up infosets, because the search has found all of them.
         # Listing the legal moves again would be slower.
         known, key = scene.known, path.key
-        length, hashed = played.key_of(rules, game, path, known, acting)
+        length, hashed = write_key(rules, game, path, known, acting)
         infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
         count = np.int64(scene.tree.infosets[infoset]["num_actions"])
     if status != DONE:

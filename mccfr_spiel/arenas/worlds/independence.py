@@ -22,12 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import (
+    BoundRules,
+)
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     SPARE,
     TERMINAL,
-    BoundRules,
-    GameError,
 )
 
 _OFF = 1e-12

@@ -17,9 +17,13 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.kernel import HEARD, POSITION_KEY, call
 from mccfr_spiel.arenas.rules.played import end_game, who_acts
+from mccfr_spiel.arenas.rules.row_table import ROW, SLOT, find_key, number_row, row_hash
+from mccfr_spiel.arenas.rules.rule_calls import (
+    HEARD,
+    POSITION_KEY,
+    call,
+)
 from mccfr_spiel.arenas.worlds import traversal
 from mccfr_spiel.arenas.worlds.traversal import NOT_SHARED
 from mccfr_spiel.common.arrays import TERMINAL
@@ -54,8 +58,8 @@ class PositionGraph(NamedTuple):
     edges: Annotated[np.ndarray, Entry(LONG, "[N A, 2]")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]")]
-    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[N + 1]")]
-    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[N + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
 
     @property
@@ -226,10 +230,8 @@ def write_key(scene):
 def number_node(scene, length):
     """Finds or adds the node of the buffered key; returns a status and the node."""
     graph, key, counts = scene.graph, scene.walk.key, scene.graph.counts
-    new, hashed = counts[NUM_NODES], kernel.row_hash(key, length)
-    node = kernel.number_row(
-        graph.values, graph.rows, graph.table, new, hashed, key, length
-    )
+    new, hashed = counts[NUM_NODES], row_hash(key, length)
+    node = number_row(graph.values, graph.rows, graph.table, new, hashed, key, length)
     status = np.int64(DONE)
     if node == new:
         counts[NUM_NODES] = new + 1
@@ -264,10 +266,8 @@ def look_along(scene, level, node, sequence, bit):
     # present node.
     key, last = scene.walk.key, length - 2 + player
     heard, key[last] = key[last], graph.nodes[node, LAST_HEARD]
-    hashed = kernel.row_hash(key, length)
-    same_node = kernel.find_key(
-        graph.values, graph.rows, graph.table, hashed, key, length
-    )
+    hashed = row_hash(key, length)
+    same_node = find_key(graph.values, graph.rows, graph.table, hashed, key, length)
     key[last] = heard
     if same_node == node:
         if graph.nodes[node, PRIVATE] and graph.nodes[node, PRIVATE_HEARD] != heard:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.worlds.hand_deals import RANKS, SUITS, read_deals
 from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
@@ -27,8 +29,10 @@ from mccfr_spiel.arenas.worlds.public_tree import (
     WINS,
     PublicTree,
 )
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
 
 _MOST_NODES = 1_000_000
 """Largest number of public nodes; more would take minutes to read."""

@@ -15,7 +15,12 @@ edge. The search lists terminal worlds only, and passes over this list call no r
 import numpy as np
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.kernel import CLASS_RETURNS, LEAF_CLASS, RETURNS, call
+from mccfr_spiel.arenas.rules.rule_calls import (
+    CLASS_RETURNS,
+    LEAF_CLASS,
+    RETURNS,
+    call,
+)
 from mccfr_spiel.arenas.worlds import traversal
 from mccfr_spiel.arenas.worlds.entries import (
     NUM_LEAVES,
@@ -31,8 +36,16 @@ from mccfr_spiel.arenas.worlds.entries import (
     stand,
     world_at,
 )
-from mccfr_spiel.arenas.worlds.traversal import MANY_ENTRIES, NOT_SHARED, ROOM, num_bits
-from mccfr_spiel.arenas.worlds.world_lists import MOST_CLASSES, Leaves
+from mccfr_spiel.arenas.worlds.traversal import (
+    MANY_ENTRIES,
+    NOT_SHARED,
+    ROOM,
+    num_bits,
+)
+from mccfr_spiel.arenas.worlds.world_lists import (
+    MOST_CLASSES,
+    Leaves,
+)
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import DONE

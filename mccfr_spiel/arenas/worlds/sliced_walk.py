@@ -6,9 +6,16 @@ from typing import Any, Self
 import numpy as np
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.description import GameError
-from mccfr_spiel.arenas.rules.kernel import callable_rules
-from mccfr_spiel.arenas.rules.store import RuleStore, resize
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
+from mccfr_spiel.arenas.rules.rule_calls import (
+    callable_rules,
+)
+from mccfr_spiel.arenas.rules.rule_store import (
+    RuleStore,
+    resize,
+)
 from mccfr_spiel.arenas.worlds.traversal import (
     END,
     FIRST,
@@ -19,8 +26,10 @@ from mccfr_spiel.arenas.worlds.traversal import (
     ROOM,
 )
 from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import Bar, hides_bar
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import Layout, new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
 

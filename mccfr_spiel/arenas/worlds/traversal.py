@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.kernel import INFOSETS
+from mccfr_spiel.arenas.rules.rule_infosets import has_room_for
+from mccfr_spiel.arenas.rules.rule_records import (
+    INFOSETS,
+    GameArrays,
+    Known,
+    nodes_of,
+)
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined, jit
@@ -62,8 +68,8 @@ class Scene(NamedTuple):
 
     rules: Any
     tree: TreeArrays
-    game: played.Game
-    known: played.Known
+    game: GameArrays
+    known: Known
     path: played.Path
     walk: Any
     listed: Any
@@ -72,9 +78,7 @@ class Scene(NamedTuple):
 
 def layout_of(walk: type, listed: type, *graph: type) -> Layout:
     """The layout of a walk's frame."""
-    return Layout(
-        TreeArrays, played.Game, played.Known, played.Path, walk, listed, *graph
-    )
+    return Layout(TreeArrays, GameArrays, Known, played.Path, walk, listed, *graph)
 
 
 def make_follow(
@@ -100,8 +104,8 @@ def make_follow(
 
     @jit(nogil=True, views_only=True)
     def follow(frame, rules, limit):
-        tree, game = views(frame, TreeArrays), views(frame, played.Game)
-        known, path = views(frame, played.Known), views(frame, played.Path)
+        tree, game = views(frame, TreeArrays), views(frame, GameArrays)
+        known, path = views(frame, Known), views(frame, played.Path)
         walk, listed = views(frame, walk_kind), views(frame, listed_kind)
         graph = views(frame, graph_kind)
         scene = Scene(rules, tree, game, known, path, walk, listed, graph)
@@ -177,7 +181,7 @@ def has_room(scene):
     known, entries = scene.known, scene.walk.at[ROOM]
     sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
     infosets = scene.tree.infosets
-    fits = played.has_room_for(infosets, known, entries, sequences, values)
+    fits = has_room_for(infosets, known, entries, sequences, values)
     return fits and not 0 < len(scene.walk.noted) <= known.counts[INFOSETS] + entries
 
 
@@ -192,7 +196,7 @@ def meet(scene, player):
     before = known.counts[INFOSETS]
     # Nothing is pushed on a stack of nodes, so any number of moves is accepted.
     room = np.int64(1) << 40
-    nodes = played.nodes_of(scene.tree, scene.game, known, path, scene.rules)
+    nodes = nodes_of(scene.tree, scene.game, known, path, scene.rules)
     status, moves = played.arrive(nodes, 0, player, room)
     infoset = moves.infoset
     if status == DONE and infoset == before and len(noted) > 0:

@@ -14,7 +14,9 @@ from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.minimizers import Rule, for_rule
 from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import LAYOUT, Passes, Tables, Task, tree_in
-from mccfr_spiel.kernels.teams import share
+from mccfr_spiel.kernels.tickets import (
+    share,
+)
 
 LAYOUTS: dict[type, Layout] = {
     kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)

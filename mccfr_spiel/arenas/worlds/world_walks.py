@@ -2,9 +2,17 @@
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import SPARE
-from mccfr_spiel.arenas.rules.kernel import MOST_USED, larger_table
-from mccfr_spiel.arenas.rules.store import RuleStore, resize
+from mccfr_spiel.arenas.rules.game_description import (
+    SPARE,
+)
+from mccfr_spiel.arenas.rules.row_table import (
+    MOST_USED,
+    larger_table,
+)
+from mccfr_spiel.arenas.rules.rule_store import (
+    RuleStore,
+    resize,
+)
 from mccfr_spiel.arenas.worlds import graph_walk, search
 from mccfr_spiel.arenas.worlds.entries import (
     NUM_LEAVES,
@@ -22,7 +30,12 @@ from mccfr_spiel.arenas.worlds.position_graph import (
 from mccfr_spiel.arenas.worlds.sliced_walk import SlicedWalk
 from mccfr_spiel.arenas.worlds.traversal import VISITED
 from mccfr_spiel.arenas.worlds.world_lists import MOST_CLASSES, Leaves, Worlds
-from mccfr_spiel.common.limits import Budget, in_words
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    in_words,
+)
 from mccfr_spiel.kernels.frame import new_record
 
 _WORLDS_PER_SLICE = 1_000_000
@@ -172,7 +185,7 @@ class LeafSearch(SlicedWalk):
         if share < _TELLING:
             return ""
         assert self.budget is not None
-        size = in_words((self.budget.taken - self.budget.held(SEARCH)) / share)
+        size = in_words((self.budget.taken - self.budget.held[SEARCH]) / share)
         return f"about {self.walk.at[NUM_LISTED] / share:.2g} steps, {size}"
 
     def rows(self) -> dict[str, tuple[int, int]]:

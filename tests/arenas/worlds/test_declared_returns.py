@@ -5,10 +5,10 @@ import pyspiel
 import pytest
 
 from mccfr_spiel.arenas.rules import GameError, compiled
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
 from mccfr_spiel.arenas.worlds import checking, finding
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import Budget
 
 BUDGET = Budget(2**28)
 

@@ -13,9 +13,13 @@ from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.rules import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.worlds import hand_lists, public_tree_reader
-from mccfr_spiel.common.limits import MemoryBudgetError
-from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.kernels.passes import add_reaches
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
+from mccfr_spiel.kernels.traversal import add_reaches
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 from tests.arenas.worlds.test_worlds import broken_ties
 
 NO_LIMIT = (

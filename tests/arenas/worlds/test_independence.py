@@ -9,7 +9,9 @@ from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
 from mccfr_spiel.arenas.worlds.finding import find_worlds
 from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.arenas.worlds.world_lists import Leaves
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from tests.arenas.worlds.test_worlds import GAMES, LARGER, LISTED
 
 

@@ -19,8 +19,13 @@ from mccfr_spiel.arenas.worlds import finding, graph_walk, world_walks
 from mccfr_spiel.arenas.worlds.position_graph import PositionGraph
 from mccfr_spiel.arenas.worlds.world_walks import GraphWalk
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError
-from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (
