@@ -73,6 +73,8 @@ def check_probabilities(
     if _BYTES_PER_SEQUENCE * num_sequences > budget.left:
         return
     if isinstance(worlds, Hands):
+        # One unit per compatible pair of hands, showdown or not. The factor of the
+        # entry, which contains the probability of chance, stays.
         pays = worlds.pays * (0.0, 0.0, 0.0, 1.0) + (1.0, 0.0, 0.0, 0.0)
         paid = worlds._replace(pays=pays)
     else:

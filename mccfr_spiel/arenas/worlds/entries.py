@@ -182,9 +182,7 @@ def world_at(scene):
 
 @inlined
 def _view(scene, level, player, entry, action, who):
-    """The hash of the information of `who` after chance dealt `action` to an entry of
-    `player`.
-    """
+    """Hash of what `who` knows after chance dealt `action` to a player's entry."""
     rules, game, path = scene.rules, scene.game, scene.path
     stand(scene, level, player, entry, 0)
     played.move_on(rules, game, path, action)

@@ -151,6 +151,7 @@ def cached_worlds(
     description = rules.description
     declared = [getattr(description, name) for name in WORLD_SIGNATURES]
     identity = description.short_name, description.rules, rules.settings.tobytes()
+    # Games of one name may declare different functions, so these are part of the key.
     game = find, *identity, *declared
     result = _cache.get(game)
     if result is None or (with_histories and not len(result.histories)):

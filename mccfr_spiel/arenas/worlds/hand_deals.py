@@ -64,6 +64,7 @@ def read_deals(game: pyspiel.Game) -> HandDeals:
                 "suits or weights). Use store='tree' instead."
             )
         cards = list(outcomes)
+        # A player whose string differs between two outcomes sees the card.
         first_child, last_child = state.child(cards[0]), state.child(cards[-1])
         is_seen = [
             first_child.information_state_string(p)

@@ -213,6 +213,7 @@ def _cut(
     parent_node = np.searchsorted(begins, parent, "right") - 1
     parent_node[np.diff(begins) == 0] = -1  # not a decision, or no hands
     max_blocks = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
+    # The work of a block is the number of sequences, without the two empty ones.
     cuts = find_cuts(parent_node, begins[1:] - 2, max_blocks)
     return first[cuts], begins[cuts]
 
@@ -240,58 +241,28 @@ def _list_entries(
     is_reached = np.array([len(hands) > 0 for hands in boards.lists])[boards.node_board]
     leaves = np.flatnonzero((public.num_children == 0) & is_reached)
     scale = chance[leaves] / sum_of_pairs(public, boards.held[:, boards.node_board[0]])
-    is_fold = public.kind[leaves] == FOLD
-    board, num_boards = boards.node_board[leaves], len(boards.lists)
-    pairs, row = np.unique(
-        last[leaves, :, 2] * num_boards + board[:, None], return_inverse=True
-    )
-    offset_rows = [
-        boards.offsets[row_number, boards.lists[board_number]]
-        for row_number, board_number in zip(*np.divmod(pairs, num_boards), strict=True)
-    ]
-    begins = np.append(0, np.cumsum([*map(len, offset_rows)]))
-    reached_by = last[leaves]
-    reached_by[:, :, 2] = begins[row.reshape(-1, 2)]
-    groups, ends, steps, pays, group_ends = [], [], [], [], [0]
-    # An iteration lists the entries of a player. Payoffs become multiples of three
-    # sums: at a showdown lose * all + (win - tie) * weaker + (tie - lose) * not
-    # stronger. Entries with equal block, board and opponent's sequence form a group;
-    # groups are sorted by block, board and showdown, so that neighbours can share a
-    # batch.
+    is_showdown = public.kind[leaves] == SHOWDOWN
+    board, num_blocks = boards.node_board[leaves], len(cuts) - 1
+    offset_rows, reached_by = _rows_at_leaves(boards, last[leaves], board)
+    steps, pays, groups, entry_counts, group_counts = [], [], [], [], []
     for player in (0, 1):
-        wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
-        own_pays = public.pays[leaves, :, player]
-        win, tie, lose = own_pays[:, wins], own_pays[:, TIES], own_pays[:, loses]
-        paid = np.stack((lose, win - tie, tie - lose), axis=1)
-        paid = np.where(is_fold[:, None], own_pays[:, :1] * (1.0, 0.0, 0.0), paid)
-        paid = np.column_stack((paid, scale))
-        opponent = reached_by[:, 1 - player]
-        block = np.searchsorted(first_sequences, reached_by[:, player, 0], "right") - 1
+        own, opponent = reached_by[:, player], reached_by[:, 1 - player]
+        block = np.searchsorted(first_sequences, own[:, 0], "right") - 1
         block = np.maximum(block, 0)  # of the empty sequences
-        _, first, group = np.unique(
-            (block * num_boards + board) << 32 | opponent[:, 0],
-            return_index=True,
-            return_inverse=True,
-        )
-        compares = np.zeros(len(first), np.int32)
-        compares[group[~is_fold]] = 1
-        order = np.lexsort((first, compares, board[first], block[first]))
-        group_number = np.argsort(order)[group]
-        entries = np.argsort(group_number, kind="stable")
-        first = first[order]
-        groups.append(np.column_stack((board[first], opponent[first], compares[order])))
-        steps.append(reached_by[entries, player])
-        pays.append(paid[entries])
-        ends.append(np.bincount(group_number))
-        sizes = np.bincount(block[first], minlength=len(cuts) - 1)
-        group_ends += (group_ends[-1] + np.cumsum(sizes)).tolist()
+        group, leads, compares = _group(block, board, opponent[:, 0], is_showdown)
+        entries = np.argsort(group, kind="stable")
+        steps.append(own[entries])
+        pays.append(_payoffs(public, leaves, player, scale)[entries])
+        groups.append(np.column_stack((board[leads], opponent[leads], compares)))
+        entry_counts.append(np.bincount(group))
+        group_counts.append(np.bincount(block[leads], minlength=num_blocks))
     listed = np.concatenate(boards.lists)
     num_cards = int(public.hole_cards.max()) + 1
     cards = np.full((len(listed), 2), num_cards, CARD)
     cards[:, : public.hole_cards.shape[1]] = public.hole_cards[listed]
     weights = [
-        np.where(boards.held[:, board, hands], public.weights[:, hands], 0.0)
-        for board, hands in enumerate(boards.lists)
+        np.where(boards.held[:, number, hands], public.weights[:, hands], 0.0)
+        for number, hands in enumerate(boards.lists)
     ]
     payoffs = [
         public.pays[public.kind == FOLD, 0],
@@ -300,9 +271,9 @@ def _list_entries(
     return Hands(
         steps=np.concatenate(steps),
         pays=np.concatenate(pays),
-        entry_ends=np.append(0, np.cumsum(np.concatenate(ends))),
+        entry_ends=np.append(0, np.cumsum(np.concatenate(entry_counts))),
         groups=np.concatenate(groups).astype(np.int32),
-        group_ends=np.array(group_ends),
+        group_ends=np.append(0, np.cumsum(np.concatenate(group_counts))),
         cuts=cuts,
         list_ends=np.append(0, np.cumsum([len(hands) for hands in boards.lists])),
         levels=np.concatenate(boards.levels).astype(np.int32),
@@ -314,3 +285,73 @@ def _list_entries(
             np.concatenate([rows.reshape(-1, 2) for rows in payoffs]), axis=0
         ),
     )
+
+
+def _rows_at_leaves(
+    boards: Boards, last: np.ndarray, board: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Rows of offsets for the hands listed at leaves.
+
+    Args:
+        boards: boards of the tree.
+        last: `[leaves, 2, 3]` each player's last sequences, see `_fill`.
+        board: `[leaves]` board of each leaf.
+
+    Returns:
+        One row per combination of a player's last decision and a leaf's board; and
+        `last` with the start of the row in the concatenated rows.
+    """
+    num_boards = len(boards.lists)
+    pairs, row = np.unique(
+        last[:, :, 2] * num_boards + board[:, None], return_inverse=True
+    )
+    offset_rows = [
+        boards.offsets[row_number, boards.lists[board_number]]
+        for row_number, board_number in zip(*np.divmod(pairs, num_boards), strict=True)
+    ]
+    starts = np.append(0, np.cumsum([*map(len, offset_rows)]))
+    reached_by = last.copy()
+    reached_by[:, :, 2] = starts[row.reshape(-1, 2)]
+    return offset_rows, reached_by
+
+
+def _payoffs(
+    public: PublicTree, leaves: np.ndarray, player: int, scale: np.ndarray
+) -> np.ndarray:
+    """`[leaves, 4]` a player's payoffs as multiples of three sums, and their factor.
+
+    A showdown pays lose * all + (win - tie) * weaker + (tie - lose) * not stronger.
+    """
+    wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
+    pays = public.pays[leaves, :, player]
+    win, tie, lose = pays[:, wins], pays[:, TIES], pays[:, loses]
+    multiples = np.stack((lose, win - tie, tie - lose), axis=1)
+    is_fold = public.kind[leaves, None] == FOLD
+    multiples = np.where(is_fold, pays[:, :1] * (1.0, 0.0, 0.0), multiples)
+    return np.column_stack((multiples, scale))
+
+
+def _group(
+    block: np.ndarray, board: np.ndarray, opponent: np.ndarray, is_showdown: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Groups leaves with equal block, board and first sequence of the opponent.
+
+    Groups are sorted by block, board and showdown, so that neighbours share a batch.
+
+    Args:
+        block, board, opponent, is_showdown: `[leaves]`.
+
+    Returns:
+        `[leaves]` the group of each leaf, `[groups]` a leaf of each group, and
+        `[groups]` whether the group contains a showdown.
+    """
+    num_boards = int(board.max()) + 1
+    _, leads, group = np.unique(
+        (block * num_boards + board) << 32 | opponent,
+        return_index=True,
+        return_inverse=True,
+    )
+    compares = np.zeros(len(leads), np.int32)
+    compares[group[is_showdown]] = 1
+    order = np.lexsort((leads, compares, board[leads], block[leads]))
+    return np.argsort(order)[group], leads[order], compares[order]

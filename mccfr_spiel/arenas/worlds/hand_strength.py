@@ -80,6 +80,7 @@ def _top(count: int) -> np.ndarray:
     """`[8192]` for each set of ranks, its `count` highest ranks, or all if there are
     fewer.
     """
+    # For every rank of a set, the number of its ranks that are at least as high.
     from_above = np.cumsum((_MASKS & _ONES > 0)[:, ::-1], axis=1)[:, ::-1]
     return ((_MASKS & _ONES > 0) & (from_above <= count)) @ _ONES
 

@@ -94,19 +94,7 @@ def check_independence(rules: BoundRules, max_histories: int) -> int:
                     _check_position(rules, facts, history, successors)
                 for successor in successors:
                     key = _key(rules, successor.state)
-                    action = successor.moves[-1]
-                    # All deals lead to the same world. In games with classes the answer
-                    # to a move may depend on the opponent's entry.
-                    player, move = rules.acting(history.state), (action, None)
-                    if player == CHANCE:
-                        move = CHANCE, None
-                    elif rules.description.leaf_class is not None:
-                        move = action, _entry(rules, history, 1 - player)
-                    target, earlier = targets.setdefault(move, (key, history))
-                    if target != key:
-                        both = f"{list(target)} and {list(key)}"
-                        problem = f"action {action} leads to the worlds {both}"
-                        _refuse(rules, world, earlier, history, problem)
+                    _check_target(rules, world, targets, history, successor, key)
                     if key == world:
                         histories.append(successor)
                     else:
@@ -115,6 +103,41 @@ def check_independence(rules: BoundRules, max_histories: int) -> int:
             checked += 1
         worlds = next_worlds
     return checked
+
+
+def _check_target(
+    rules: BoundRules,
+    world: World,
+    targets: dict[tuple[Any, ...], tuple[World, PlayedHistory]],
+    history: PlayedHistory,
+    successor: PlayedHistory,
+    key: World,
+) -> None:
+    """Checks that a move leads from all histories of a world to the same world.
+
+    Args:
+        rules, world: the rules, and the world of `history`.
+        targets: world after each move so far, with the first history; extended.
+        history: a history of the world.
+        successor: the history with one more move.
+        key: world of `successor`.
+
+    Raises:
+        GameError: the move led to another world before.
+    """
+    action = successor.moves[-1]
+    # All deals lead to the same world. In games with classes the answer to a move may
+    # depend on the opponent's entry.
+    player, move = rules.acting(history.state), (action, None)
+    if player == CHANCE:
+        move = CHANCE, None
+    elif rules.description.leaf_class is not None:
+        move = action, _entry(rules, history, 1 - player)
+    target, earlier = targets.setdefault(move, (key, history))
+    if target != key:
+        both = f"{list(target)} and {list(key)}"
+        problem = f"action {action} leads to the worlds {both}"
+        _refuse(rules, world, earlier, history, problem)
 
 
 def _key(rules: BoundRules, state: np.ndarray, name: str = "world_key") -> World:
@@ -256,6 +279,8 @@ def _check_product(
             examples[player][pair[player]] = history
     total = sum(pairs.values())
     for (mine, row), (theirs, column) in itertools.product(*(x.items() for x in sums)):
+        # Independence means P(a, b) = P(a) P(b). The weights are not normalized, hence
+        # the factors of `total`.
         if abs(pairs.get((mine, theirs), 0.0) * total - row * column) > _OFF * total**2:
             problem = (
                 "the moves of player 0 in the first and of player 1 in the second do "

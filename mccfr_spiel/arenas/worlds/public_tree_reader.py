@@ -194,6 +194,7 @@ class _Reader:
                 left -= 1
             else:
                 count = 0
+            # The second action is a check or call, so nobody folds.
             state.apply_action(moves[min(1, len(moves) - 1)])
         return num_boards
 
@@ -242,6 +243,7 @@ class _Reader:
         strength = np.asarray(self._strength(self.game, hands, board))
         fits = self._fitting(board)
         pairs: dict[int, tuple[int, int]] = {}
+        # Strong hands beat many others, so the first hands usually suffice.
         for hand in fits[np.argsort(-strength[fits], kind="stable")].tolist():
             others = self._fitting([*board, *hands[hand]])
             for result, matches in (

@@ -34,7 +34,7 @@ class Worlds(NamedTuple):
         steps: the mover's sequences along the edges, edge after edge.
         lengths: number of steps per edge.
         ends: whether an edge ends the game.
-        returns: returns of both players for edges that end the game; else zero.
+        returns: returns of both players, valid for edges that end the game.
         actors: acting player per world.
         edges: number of edges per world.
         height: largest number of worlds on a path.

@@ -18,9 +18,6 @@ from mccfr_spiel.kernels.tickets import (
     share,
 )
 
-AnyWorlds = Worlds | Leaves | Hands
-"""Lists from which a pass can compute gradients."""
-
 LAYOUTS: dict[type, Layout] = {
     kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
 }
@@ -62,8 +59,8 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
 
     @inlined
     def share_pieces(frame, desk, first, end):
-        # `share` calls functions of a frame only, hence the direction is part of
-        # `desk`.
+        # Not part of `deliver`: `share` is pasted into its caller, which must not make
+        # records, see `kernels.jit.pasted`.
         desk[WAY] = ACROSS
         share(do_piece, frame, desk, first, end)
 
