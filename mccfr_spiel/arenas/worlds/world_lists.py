@@ -97,8 +97,8 @@ class Leaves(NamedTuple):
 def sum_of(plan, steps, begin, length):
     """The sum of a plan over the steps of an edge."""
     total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
-    # Unsigned indices spare the check for negative ones, see `kernels.passes.add_rows`.
-    while k < stop:  # unsigned, see `kernels.passes.add_rows`
+    # Unsigned indices spare the check for negative ones, see `kernels.plans.add_rows`.
+    while k < stop:  # unsigned, see `kernels.plans.add_rows`
         total += plan[np.uint64(steps[k])]
         k += np.uint64(1)
     return total
