@@ -1,26 +1,42 @@
-"""All loops over nodes and infosets that run compiled, in named pieces.
+"""Compiled loops of the solvers, in named pieces, and the code that compiles them.
 
-    tables.py      what compiled code reads and changes, in one specification
-    sampling.py    how actions and outcomes are drawn, picked, pruned and stacked
-    minimizers.py  the table of the local rules, and how their tables start
-    regret_rules.py, entropy_rules.py  the rules, one function each, and how their
-                   parameters change; exact discounts in sampled walks
-    baselines.py   control variates for walks that follow one history
-    walk.py        the walk, and the loop for algorithms that sample
-    apply.py       the update after walks, and the lazy average
-    stored.py      stored trees as the source of a walk's nodes
-    passes.py      the loop for algorithms that do not sample, in one or several threads
-    regret_pruning.py  that loop, leaving out actions of very negative regret
-    evaluation.py  what a policy gets, and what best responses get
-    shared_walks.py  walks on complete trees by several threads or processes
-    jit.py         how functions are compiled, and where their code is kept
-    frame.py       the arrays of a loop as one array of their addresses
-    randomness.py  draws, each a function of a place
-    teams.py       threads that share work, and the tickets they take
-    interruptions.py  signals that wait until a compiled loop returns
+| walks | |
+|---|---|
+| `walk.py` | loop over the nodes of a walk; overview of the concepts |
+| `source.py` | interface of sources, which supply nodes |
+| `stored.py` | stored trees as a source |
+| `switches.py` | compile-time switches of walks |
+| `progress.py` | constants and counters of a walk |
+| `stack.py` | nodes to visit later |
+| `recording.py` | payoffs of leaves, infosets met |
+| `children.py` | choice among the children of a node |
+| `sampling.py` | draws of actions and outcomes |
+| `selection.py` | average-strategy sampling; actions skipped by regret |
+| `randomness.py` | draws as a function of seed, iteration, player and place |
+| `baselines.py` | control variates |
+| `visits.py` | players with imperfect recall |
+| `logs.py`, `shared_walks.py` | walks shared by threads or processes |
 
-A kernel never raises and never calls Python: it returns a status and leaves its state
-in the arrays, so that it can be called again to go on. The switches of an algorithm are
-constants of the factories, so each combination compiles to its own code. No indexing
-error is checked; the shell (solving/, evaluation/) passes arrays that fit.
+| iterations and updates | |
+|---|---|
+| `iterations.py` | loop over iterations of sampling algorithms |
+| `apply.py` | update after walks, and the lazy average |
+| `minimizers.py` | table of local rules (regret minimizers); initial tables |
+| `regret_rules.py`, `entropy_rules.py` | one function for each rule |
+| `passes.py` | loop over iterations of full-width algorithms |
+| `regret_pruning.py` | full-width loop that skips actions of very negative regret |
+| `evaluation.py` | values and best responses of policies |
+
+| foundations | |
+|---|---|
+| `tables.py` | records of arrays, marks and statuses |
+| `frame.py` | arrays passed to compiled code by address |
+| `jit.py` | compilation and its disk cache |
+| `teams.py` | threads that share work |
+| `interruptions.py` | signals deferred until a compiled loop returns |
+
+A kernel neither raises nor calls Python. It returns a status and leaves its state in
+the arrays, so that another call resumes. The switches of an algorithm are constants of
+the factories, so each combination has machine code of its own. Indices are not checked:
+the Python layer passes arrays that fit.
 """

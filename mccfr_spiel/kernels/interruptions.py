@@ -1,9 +1,9 @@
-"""Keeps signals out of code that must not be left in the middle.
+"""Defers Python signal handlers during code that must not be interrupted.
 
 Ctrl-C raises KeyboardInterrupt between any two steps of Python code. Numba's compiler
-is not made for that: its registries are filled by imports and generators, which cannot
-be repeated once they were interrupted. Every later compilation in the process would
-fail ("duplicate registration", "generator raised StopIteration").
+does not support this: imports and generators fill its registries and cannot be repeated
+after an interruption. Every later compilation in the process would fail ("duplicate
+registration", "generator raised StopIteration").
 """
 
 import contextlib
@@ -16,16 +16,21 @@ from types import FrameType
 _SIGNALS = sorted(map(int, signal.valid_signals()))
 
 _handler_of: Callable[[int], object] = getattr(signal, "_signal", signal).getsignal
-"""The handler of a signal, as the C function of CPython has it. `signal.getsignal` adds
-members of an enumeration, for which it takes ten times as long for each signal."""
+"""Returns the handler of a signal. This is CPython's C function, ten times as fast as
+`signal.getsignal`, which converts the result to an enumeration."""
 
 
 class _Noted:
-    """A signal handler that only notes which signals arrived, and where.
+    """A signal handler that records signals instead of handling them.
 
-    Once the block is over, it calls the handler in whose place it stands. What a
-    handler raises may keep the others from being put back, and those must still be
-    heard.
+    After the block it forwards signals to the original handlers. An exception in one
+    original handler may prevent the others from being reinstalled; their signals then
+    still arrive here and are forwarded.
+
+    Attributes:
+        frames: the frame in which each signal arrived first, by signal number.
+        handlers: the original handlers, by signal number.
+        is_over: whether the block has ended.
     """
 
     def __init__(self) -> None:
@@ -40,7 +45,7 @@ class _Noted:
             self.frames.setdefault(number, frame)
 
     def deliver(self) -> None:
-        """Calls the handlers that became due, however many of them raise."""
+        """Calls the handlers of recorded signals, even if some of them raise."""
         for number in list(self.frames)[:1]:
             frame = self.frames.pop(number)
             try:
@@ -50,7 +55,7 @@ class _Noted:
 
 
 def _deliver_in_child() -> None:
-    """Ends deferrals in a forked child, where their blocks may never end."""
+    """Ends all deferrals in a forked child, which may never leave their blocks."""
     for handler in map(_handler_of, _SIGNALS):
         if isinstance(handler, _Noted):
             handler.is_over = True
@@ -62,13 +67,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextlib.contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Runs a block to its end before any Python signal handler is called.
+    """Runs a block to completion before any Python signal handler is called.
 
-    Handlers that became due are called right after the block, each once, in the order
-    in which the signals arrived. What they raise, usually KeyboardInterrupt, leaves the
-    block. Signals that are ignored, or that end the process without Python code, are
-    not affected. Only the main thread runs handlers, so in others there is nothing to
-    do.
+    After the block, the handler of each signal that arrived is called once, in order of
+    arrival. Exceptions of handlers, usually KeyboardInterrupt, propagate from the
+    `with` statement. Ignored signals and signals with a default action of the operating
+    system are not affected. In threads other than the main thread this does nothing,
+    because only the main thread runs handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -81,16 +86,16 @@ def signals_deferred() -> Iterator[None]:
             if isinstance(handler, _Noted) and handler.is_over:
                 handler = handler.handlers[number]
             if not callable(handler) or isinstance(handler, _Noted):
-                continue  # no Python code, or deferred by a block around this one
+                continue  # a default action, or deferred by an enclosing block
             noted.handlers[number] = handler
             try:
                 signal.signal(number, noted)
-            except ValueError:  # in a subinterpreter, where no signals arrive either
+            except ValueError:  # in a subinterpreter, which receives no signals
                 break
         yield
     finally:
         try:
-            noted.is_over = True  # from here on, what is heard may raise at any step
+            noted.is_over = True  # from now on signals are forwarded and may raise
             for number, handler in noted.handlers.items():
                 signal.signal(number, handler)
         finally:

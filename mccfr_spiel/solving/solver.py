@@ -35,7 +35,7 @@ from mccfr_spiel.kernels.apply import normalize, settle_average
 from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads
-from mccfr_spiel.kernels.walk import MAX_WEIGHT
+from mccfr_spiel.kernels.recording import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.locking import Locks

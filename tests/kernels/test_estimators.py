@@ -27,9 +27,11 @@ from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,
+    children,
     iterations,
     minimizers,
     passes,
+    recording,
     sampling,
     selection,
     stack,
@@ -62,8 +64,8 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    *(apply, baselines, iterations, minimizers, passes, sampling),
-    *(selection, stack, stored, tables, visits, walk),
+    *(apply, baselines, children, iterations, minimizers, passes, recording),
+    *(sampling, selection, stack, stored, tables, visits, walk),
 )
 
 
@@ -132,7 +134,7 @@ class SourceOfWalk:
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
             patch.setattr(iterations, "stream_key", begin_walk)
-            for module in (selection, walk):
+            for module in (selection, children):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

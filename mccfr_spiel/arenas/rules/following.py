@@ -32,8 +32,8 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.sampling import draw_action
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
-from mccfr_spiel.kernels.walk import Source
 
 PLAY_LAYOUT = Layout(TreeArrays, Game, Known, Path)
 """The records in a frame of `play`."""

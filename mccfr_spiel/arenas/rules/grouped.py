@@ -37,7 +37,9 @@ from mccfr_spiel.kernels.apply import NUM_GROUPS
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.progress import LARGE
 from mccfr_spiel.kernels.shared_walks import make_part_of_batch
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import (
@@ -61,7 +63,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.teams import FAILED, NOTES, add_one, load, share, take_pieces
-from mccfr_spiel.kernels.walk import LARGE, Source, make_walk
+from mccfr_spiel.kernels.walk import make_walk
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
@@ -137,7 +139,7 @@ class Own(NamedTuple):
 
 
 class GroupNodes(NamedTuple):
-    """The record of nodes of a group's walks, see `kernels.walk.Source`.
+    """The record of nodes of a group's walks, see `kernels.source.Source`.
 
     Attributes:
         infosets: the infosets that all groups know.

@@ -151,7 +151,7 @@ class Path(NamedTuple):
 
 
 class RuleNodes(NamedTuple):
-    """The record of nodes of a walk over compiled rules, see `kernels.walk.Source`.
+    """The record of nodes of a walk over compiled rules, see `kernels.source.Source`.
 
     Attributes:
         infosets: as in TreeArrays, with spare room.

@@ -31,10 +31,10 @@ from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.iterations import make_loop
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stored import STORED, nothing
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
-from mccfr_spiel.kernels.walk import Source
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
 """The records in a frame of these walks. TreeArrays has the infosets, with spare room,
