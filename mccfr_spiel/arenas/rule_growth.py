@@ -76,9 +76,9 @@ class RuleGrowth(NoGrowth):
         tree = self._tree
         tree.update()
         if self._sizes.surely_exceed(_MOST_NODES, tables, walk, PROBES):
-            self._is_forecast = False
-            which = f"{_MOST_NODES:,} nodes, which would take days"
-            raise _hopeless(tree, f"surely visits more than {which}")
+            self._is_forecast = False  # a later call must raise the error again
+            size = f"{_MOST_NODES:,} nodes and would take days"
+            raise _hopeless(tree, f"surely visits more than {size}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
         """Estimates whether the infosets of the present walk fit in memory.
@@ -98,17 +98,19 @@ class RuleGrowth(NoGrowth):
         # `walk_limit` stops walks much earlier. Small walks add few infosets.
         if tree.walk_limit is not None or 2 * _visited(walk) < store.sizes()[0]:
             return
-        most = store.bytes_that_fit()
-        if used < min(_SMALL_SHARE * most, _SMALL_STORE):
+        max_bytes = store.bytes_that_fit()
+        if used < min(_SMALL_SHARE * max_bytes, _SMALL_STORE):
             return
         limit = tree.budget.in_words()
-        if (on_machine := used + limits.free_memory()) < most:
-            most, limit = on_machine, f"the {limits.in_words(on_machine)} that are free"
+        if (available := used + limits.free_memory()) < max_bytes:
+            max_bytes = available
+            limit = f"the {limits.in_words(available)} of free memory"
         tree.update()
         rates, probes = store.least_rates(), PROBES_OF_INFOSETS
-        if self._sizes.surely_exceed(most, tables, walk, probes, rates):
-            what = f"surely meets more information sets than fit {limit}"
-            raise _hopeless(tree, what)
+        if self._sizes.surely_exceed(max_bytes, tables, walk, probes, rates):
+            raise _hopeless(
+                tree, f"surely meets more information sets than fit {limit}"
+            )
         self._measure_at = 2 * used
 
     def grow(self, tables: Tables, walk: Walk) -> None:
@@ -128,13 +130,15 @@ class RuleGrowth(NoGrowth):
             self._store.grow()
         except MemoryBudgetError as error:
             tree.update()
+            # After other walks the sum of all their infosets fills the memory. The
+            # message about a single walk would then be wrong.
             if present_walk(walk) != (0, 0, 0):
                 raise infosets_fill(tree) from error
             raise WalkTooLargeError(
                 f"A single walk over {brief(tree.source)} meets more than the "
                 f"{tree.num_infosets:,} information sets that fit "
-                f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
-                "history, or raise max_memory if memory allows."
+                f"{tree.budget.in_words()}. Use outcome sampling instead, which "
+                "follows one history, or raise max_memory."
             ) from error
         tree.update()
 
@@ -151,6 +155,7 @@ def _visited(walk: Walk) -> int:
 
 def _hopeless(table: Any, how: str) -> WalkTooLargeError:
     return WalkTooLargeError(
-        f"A single walk over {brief(table.source)} {how}, since this sampling follows "
-        "all of a player's actions. Use outcome sampling, which follows one history."
+        f"A single walk over {brief(table.source)} {how}, because this algorithm "
+        "follows all actions of the updated player. Use outcome sampling instead, "
+        "which follows one history."
     )

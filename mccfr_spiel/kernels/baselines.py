@@ -101,6 +101,8 @@ def control(
     Returns:
         The new number of notes.
     """
+    # The baseline-corrected values of Schmid et al. 2019, in terms of gradients.
+    # `likelihood` > 0 marks a node of the updated player.
     baseline, start, likelihood = tables.baseline, moves.start, choice.likelihood
     drawn = start + choice.child
     surplus = 0.0
@@ -136,6 +138,7 @@ def learn(
         settings: see `tables.NUM_SETTINGS`; BASELINE_RATE is the step size.
         branches: True if walks followed all actions of the updated player.
     """
+    # Each pass reads a heading and the notes of one walk.
     rate, heading = settings[BASELINE_RATE], 0
     while heading < num_notes:
         stop = heading + 1 + np.int64(walk.note[heading]["count"])

@@ -59,7 +59,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
     def choose(task, nodes, tables, walk, trip, spot, moves, draw, height):
         is_chance, child = moves.acting == CHANCE_NODE, 0
         if trip.is_large and (draws_own or (chance and is_chance)):
-            fetch(nodes, moves)
+            fetch(nodes, moves)  # one child is visited next, but which is unknown
         if moves.acting == trip.player:
             return choose_own(
                 task, nodes, tables, walk, trip, spot, moves, draw, height
@@ -96,6 +96,8 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
     @inlined
     def choose_own(task, nodes, tables, walk, trip, spot, moves, draw, height):
         child, weight, likelihood = 0, spot.weight, 1.0
+        # A drawn child and an only child are followed at once, so that nobody returns
+        # to this node.
         if picks_own or (moves.count > 1 and not draws_own):
             keep(nodes, moves)
         if picks_own:
@@ -106,6 +108,9 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
             )  # fmt: skip
         elif draws_own:
             policy, row = policy_at(nodes, tables, moves)
+            # Outcome sampling mixes the policy with the uniform policy (Lanctot et al.
+            # 2009). Otherwise the balanced strategy draws (Farina, Kroer, Sandholm
+            # 2020, section 4.2.1).
             odds = policy if explores else tables.balance
             epsilon = task.settings[EPSILON] if explores else 0.0
             child, likelihood = draw_explored(odds, row, moves.count, epsilon, draw)
@@ -124,27 +129,30 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
 
 
 def make_follow(switches: Switches, source: Source) -> Any:
-    """Builds `follow`, which counts the node and moves to the selected child."""
+    """Builds `follow`, which moves to the selected child and returns a `Spot`."""
     descend, samples_chance = source.descend, switches.samples_chance
-    learns, branches, forgets = switches.learns, switches.branches, switches.forgets
 
     @inlined
-    def follow(nodes, tables, walk, trip, spot, moves, choice, height, progress):
-        _, num_met, num_touched, num_notes, num_leaves, num_forks = progress
-        num_touched += 1
-        if learns and moves.acting != CHANCE_NODE:
-            gradient = walk.gain if forgets else tables.gradient
-            num_notes = control(
-                tables, gradient, walk, num_notes, spot, moves, choice,
-                trip.player, branches, num_touched > trip.passed,
-            )  # fmt: skip
-        node, place = spot.node, spot.place
-        if choice.follows:
-            node = descend(nodes, moves, choice.child)
-            place = child_place(place, choice.child) if samples_chance else place
-        return (
-            Spot(node, choice.sequence, choice.weight, place, spot.debt),
-            Progress(height, num_met, num_touched, num_notes, num_leaves, num_forks),
-        )
+    def follow(nodes, spot, moves, choice):
+        node = descend(nodes, moves, choice.child)
+        place = child_place(spot.place, choice.child) if samples_chance else spot.place
+        return Spot(node, choice.sequence, choice.weight, place, spot.debt)
 
     return follow
+
+
+def make_correct(switches: Switches) -> Any:
+    """Builds `correct`, which adds the baselines of a node and returns the counters."""
+    branches, forgets = switches.branches, switches.forgets
+
+    @inlined
+    def correct(tables, walk, trip, spot, moves, choice, progress):
+        height, num_met, num_touched, num_notes, num_leaves, num_forks = progress
+        gradient = walk.gain if forgets else tables.gradient
+        num_notes = control(
+            tables, gradient, walk, num_notes, spot, moves, choice,
+            trip.player, branches, num_touched > trip.passed,
+        )  # fmt: skip
+        return Progress(height, num_met, num_touched, num_notes, num_leaves, num_forks)
+
+    return correct

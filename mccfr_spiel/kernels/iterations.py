@@ -52,8 +52,10 @@ def make_begin(sampled: Sampled) -> Any:
                 return np.int64(DONE), False, progress
             if batched and apply.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
+        # Room for the heading and the first notes; `room_for_moves` checks the others.
         if learns and num_notes + 4 > len(walk.note):
             return np.int64(layout.STACK_FULL), False, progress
+        # The counters before the walk, for `begin_again`.
         marks[layout.NUM_MET_BEFORE] = num_met
         marks[layout.TOUCHED_BEFORE] = num_touched
         if learns:  # the first note is the heading
@@ -76,14 +78,15 @@ def make_trip(sampled: Sampled) -> Any:
     batched, skips = sampled.batched, sampled.skips
 
     @inlined
-    def trip_of(task, walk, num_players, is_large):
+    def trip_of(task, walk, seed, iteration, num_players, is_large):
         job, marks = task.job, walk.marks
-        iteration = apply.present_iteration(walk)
         walker, serial = marks[layout.WALKER], iteration
+        # The number of the stream is that of the iteration, or that of the walk among
+        # all walks of the player if iterations have several.
         if batched:
             before, _ = apply.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
-        stream = stream_key(job[layout.SEED], serial, walker, num_players)
+        stream = stream_key(seed, serial, walker, num_players)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
         pause = np.int64(job[layout.PAUSE_LIMIT]) - walk.cursor[layout.NODES_TOUCHED]
         return Trip(walker, stream, poor, marks[layout.PASSED], pause, is_large)
@@ -137,6 +140,9 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     def go_on(task, nodes, tables, walk, size):
         marks, num_players = walk.marks, nodes.utilities.shape[1]
         zero, status = np.int64(0), np.int64(DONE)
+        # Read here, so that the compiler moves the first round of mixing, which takes
+        # several nanoseconds, out of the loop.
+        seed = task.job[layout.SEED]
         progress = Progress(
             marks[layout.TOP], marks[layout.NUM_MET], marks[layout.TOUCHED],
             marks[layout.NOTED], zero, zero,
@@ -146,13 +152,14 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
         # a previous call stopped during a walk, and the pass resumes that walk. The
         # loop ends when no walk may begin or when a walk stops.
         while True:
+            iteration = apply.present_iteration(walk)
             if progress.height == 0:
                 status, has_begun, progress = begin_walk(
                     task, walk, num_players, progress
                 )
                 if not has_begun:
                     break
-            trip = trip_of(task, walk, num_players, size > LARGE)
+            trip = trip_of(task, walk, seed, iteration, num_players, size > LARGE)
             status, progress = walk_on(task, nodes, tables, walk, None, trip, progress)
             if status != DONE:
                 break

@@ -73,6 +73,7 @@ def log_infoset(
     Returns:
         DONE, or LOG_FULL if the log is now full; and the new number of forks.
     """
+    # The infoset is logged on each visit; `shared_walks.gather_top` drops duplicates.
     log.event[num_met] = moves.infoset
     if log.home[moves.start] >= 0:
         log.fork[num_forks]["stream"] = stream

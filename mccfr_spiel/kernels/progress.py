@@ -63,6 +63,13 @@ def with_height(progress: Progress, height: int) -> Progress:
 
 
 @inlined
+def counted(progress: Progress, height: int) -> Progress:
+    """Returns the counters after a node with children, with a new stack height."""
+    _, num_met, num_touched, num_notes, num_leaves, num_forks = progress
+    return Progress(height, num_met, num_touched + 1, num_notes, num_leaves, num_forks)
+
+
+@inlined
 def no_progress() -> Progress:
     """Counters after an update, all zero."""
     zero = np.int64(0)

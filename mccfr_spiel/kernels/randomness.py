@@ -36,6 +36,8 @@ def mix(x):
 @jit
 def stream_key(seed, iteration, player, num_players):
     """Returns the key of a walk's draws. `iteration` starts at 1."""
+    # Two rounds of mixing: seeds that differ by a multiple of _GOLDEN would otherwise
+    # share streams.
     walk = np.uint64(iteration * num_players + player)
     return mix(mix(seed + _GOLDEN) + walk * _GOLDEN)
 
@@ -43,6 +45,7 @@ def stream_key(seed, iteration, player, num_players):
 @jit
 def uniform(stream, place):
     """Returns the draw in [0, 1) at a place, for the walk with the key `stream`."""
+    # The upper 53 bits fill a double. Signed integers convert faster.
     return np.float64(np.int64(mix(stream ^ place) >> np.uint64(11))) * _TO_UNIT
 
 

@@ -50,6 +50,7 @@ def make_pay(switches: Switches, source: Source) -> Any:
                 gradient = walk.gain if forgets else tables.gradient
                 is_new = num_touched > trip.passed
                 credit(gradient, spot.sequence, payoff, is_new, postpones)
+            # Walks that follow one history store the payoff in the heading instead.
             if branches:
                 num_notes = note(walk, num_notes, 0, 0, 0, payoff)
             elif learns:
@@ -99,6 +100,8 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         node, sequence, weight, place, debt = spot
         status, continues, settled = np.int64(DONE), True, 0.0
         is_own = acting == trip.player
+        # Compiled rules may have added the infoset just now. Its tables must exist
+        # before anything reads them.
         start_new(nodes, tables, walk, start_tables, task)
         if in_top and is_own:
             status, num_forks = log_infoset(
@@ -115,7 +118,9 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         elif is_own:
             if has_debts:
                 settled, debt = carry_debt(tables, infoset, sequence, debt)
+            # Only walks that follow one history wait for memory, see LARGE.
             is_far = trip.is_large and draws_own
+            # Bit 0 marks listed infosets. Shared batches use another bit (REACHED).
             if meets_once or tables.is_met[infoset] & 1 == 0:
                 if not meets_once:
                     tables.is_met[infoset] |= 1

@@ -84,6 +84,7 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
             else:
                 low = middle + 1
         return low
+    # Both searches are needed, because the guess may lie on either side.
     chosen = int(draw * count)
     while chosen > 0 and draw < cdf[start + chosen - 1]:
         chosen -= 1

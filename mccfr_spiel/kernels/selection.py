@@ -159,5 +159,7 @@ def push_kept(
 @inlined
 def kept_weight(tables: Tables, s: int, poor: float) -> float:
     """Returns the weight of a child: LOOK after a poor action, else 1."""
+    # A poor action is played only if no regret is positive and the policy is uniform.
+    # The value of the infoset then depends on the action.
     is_poor = tables.memory[s] < poor and tables.policy[s] == 0.0
     return LOOK if is_poor else 1.0

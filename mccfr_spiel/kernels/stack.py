@@ -119,6 +119,7 @@ def postpone(
         The new height, the new number of postponed nodes, and the status of the walk.
     """
     if status == layout.GROW:
+        # `halt` has pushed the node. `room_for_moves` keeps the end of the arrays free.
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
@@ -133,6 +134,7 @@ def resume(walk: Walk, height: int, num_aside: int, status: Any) -> tuple[int, A
     Returns:
         The new height, and the status of the walk.
     """
+    # Postponed entries lie in reverse order: the last one was postponed first.
     for entry in range(len(walk.node) - num_aside, len(walk.node)):
         copy_entry(walk, entry, height)
         height += 1
@@ -170,6 +172,7 @@ def push_weighted_children(
     Returns:
         The new height.
     """
+    # Descending, so that children are visited in ascending order.
     for child in range(moves.count - 1, -1, -1):
         prob = probs[row + child]
         if not prune or prob > 0.0:

@@ -48,6 +48,7 @@ def arrive(nodes, node, acting, room):
     count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
     if count == 0:  # more moves than the field can hold, see NODE
         count = -np.int64(record["infoset"])
+    # The other fields of an unexpanded node are meaningless but safe to read.
     if acting == UNEXPANDED:
         status = np.int64(layout.GROW)
     elif count > room:

@@ -99,6 +99,8 @@ def apply_visits(
             memory[start + i] = memory[start + i] + gain[first + i] - value
             gain[first + i] = 0.0
         gain[above] += value
+    # Policies change only now, because the values above depend on the old ones. An
+    # infoset with several visits is matched several times, with the same result.
     for k in range(num_met):
         if walk.visit[k]["above"] != NOT_UPDATED:
             record = tree.infosets[walk.visit[k]["infoset"]]

@@ -14,6 +14,7 @@ Read `walk_on` below first. For each node, its loop calls these stages in order:
 | `draw_at` | draw the number that selects a child | children.py |
 | `meet_infoset` | record the infoset for the update | recording.py |
 | `choose` | select the child to follow, push others | children.py |
+| `correct` | add baselines, if any | children.py |
 | `follow` | move to the selected child | children.py |
 | `halt` | push a node again that cannot be visited yet | walk.py |
 
@@ -53,10 +54,15 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.children import make_choose, make_draw, make_follow
+from mccfr_spiel.kernels.children import (
+    make_choose,
+    make_correct,
+    make_draw,
+    make_follow,
+)
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.minimizers import Rule, make_start
-from mccfr_spiel.kernels.progress import with_height
+from mccfr_spiel.kernels.progress import counted, with_height
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.recording import make_meet, make_pay
 from mccfr_spiel.kernels.regret_rules import SKIPPED
@@ -85,9 +91,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
     pay_leaf, room_for_moves = make_pay(switches, source), make_room(switches)
     meet_infoset = make_meet(switches, source, make_start(rule))
     draw_at, choose = make_draw(switches, source), make_choose(switches, source)
-    follow = make_follow(switches, source)
+    follow, correct = make_follow(switches, source), make_correct(switches)
     acting_at, arrive, skips = source.acting_at, source.arrive, switches.skips
-    postpones = switches.postpones
+    postpones, learns = switches.postpones, switches.learns
 
     @inlined
     def walk_on(task, nodes, tables, walk, log, trip, progress):
@@ -116,7 +122,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     if status == DONE:
                         break
                 else:
-                    room = room_for_moves(nodes, walk, progress)
+                    room = room_for_moves(walk, nodes.utilities, progress)
                     status, moves = arrive(nodes, spot.node, acting, room)
                 if status != DONE:
                     status, height, num_aside = halt(
@@ -136,11 +142,14 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                 height, choice = choose(
                     task, nodes, tables, walk, trip, spot, moves, draw, progress.height
                 )
-                spot, progress = follow(
-                    nodes, tables, walk, trip, spot, moves, choice, height, progress
-                )
+                progress = counted(progress, height)
+                if learns and acting != CHANCE_NODE:
+                    progress = correct(
+                        tables, walk, trip, spot, moves, choice, progress
+                    )
                 if not choice.follows:
                     break
+                spot = follow(nodes, spot, moves, choice)
         if postpones:
             height, status = resume(walk, progress.height, num_aside, status)
             progress = with_height(progress, height)
@@ -196,12 +205,12 @@ def make_room(switches: Switches) -> Any:
     reserved = MOST_ASIDE if switches.postpones else 0
 
     @inlined
-    def room_for_moves(nodes, walk, progress):
+    def room_for_moves(walk, utilities, progress):
         room = len(walk.node) - reserved - progress.height
         if learns:
             room = min(room, len(walk.note) - progress.num_notes - 2)
         if forgets:
-            num_met, num_players = progress.num_met, nodes.utilities.shape[1]
+            num_met, num_players = progress.num_met, utilities.shape[1]
             slots = len(walk.gain) - end_of_slots(walk, num_met, num_players)
             room = min(room, slots if num_met < len(walk.visit) else 0)
         return room

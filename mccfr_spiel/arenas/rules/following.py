@@ -69,6 +69,7 @@ def ask_policy(
     game, path = nodes.game, nodes.path
     if length == 0:
         return False
+    # Policies of twins are listed by OpenSpiel's strings, others by information keys.
     if len(game.text) > 0:
         game.text[0] = acting
         spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
@@ -154,6 +155,7 @@ def play(frame, rules, draws, cursor, results):
     known, path = _play_views(frame, Known), _play_views(frame, Path)
     nodes = nodes_of(tree, game, known, path, rules)
     while cursor[0] < len(results):
+        # No history is longer than `path.history`, so a play never runs out of draws.
         if cursor[1] + len(path.history) > len(draws):
             return np.int64(GROW)
         returns = results[cursor[0] :]

@@ -47,6 +47,7 @@ views = LAYOUT.viewer()
 @inlined
 def start_new(nodes, tables, walk, start_tables, task):
     """Initializes the tables of added infosets, see `minimizers.make_start`."""
+    # Most visits add nothing, so that the comparison is all the work.
     num_infosets = nodes.known.counts[INFOSETS]
     if num_infosets > walk.known[0]:
         infosets = nodes.infosets[:num_infosets]
@@ -76,6 +77,7 @@ def pay(nodes, node):
 def descend(nodes, moves, child):
     """Applies the move; returns 0, because the present node needs no number."""
     path = nodes.path
+    # The rules know no sequences, so the path keeps each player's last one.
     if moves.acting >= 0:
         path.last[moves.acting] = moves.start + child
     move_on(nodes.rules, nodes.game, path, path.moves[child])
