@@ -24,7 +24,7 @@ from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
-_LARGE_WALK, _MOST_NODES = 2_000_000, 10**12
+_LARGE_WALK, _MAX_NODES = 2_000_000, 10**12
 """Number of nodes after which the size of a walk is estimated (about a second of work),
 and number of nodes that a walk must not exceed (days of work)."""
 
@@ -59,7 +59,7 @@ class RuleGrowth(NoGrowth):
         `_LARGE_WALK` nodes.
 
         Raises:
-            WalkTooLargeError: the walk would surely visit more than `_MOST_NODES` nodes
+            WalkTooLargeError: the walk would surely visit more than `_MAX_NODES` nodes
                 or meet more infosets than fit, or exceeds `walk_limit` before the first
                 update.
         """
@@ -75,9 +75,9 @@ class RuleGrowth(NoGrowth):
         self._is_forecast = True
         tree = self._tree
         tree.update()
-        if self._sizes.surely_exceed(_MOST_NODES, tables, walk, PROBES):
+        if self._sizes.surely_exceed(_MAX_NODES, tables, walk, PROBES):
             self._is_forecast = False  # a later call must raise the error again
-            size = f"{_MOST_NODES:,} nodes and would take days"
+            size = f"{_MAX_NODES:,} nodes and would take days"
             raise _hopeless(tree, f"surely visits more than {size}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
@@ -153,9 +153,9 @@ def _visited(walk: Walk) -> int:
     return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
 
 
-def _hopeless(table: Any, how: str) -> WalkTooLargeError:
+def _hopeless(table: Any, reason: str) -> WalkTooLargeError:
     return WalkTooLargeError(
-        f"A single walk over {brief(table.source)} {how}, because this algorithm "
+        f"A single walk over {brief(table.source)} {reason}, because this algorithm "
         "follows all actions of the updated player. Use outcome sampling instead, "
         "which follows one history."
     )

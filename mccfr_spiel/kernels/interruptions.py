@@ -38,18 +38,18 @@ class _Noted:
         self.handlers: dict[int, Callable[..., object]] = {}
         self.is_over = False
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
         if self.is_over:
-            self.handlers[number](number, frame)
+            self.handlers[signum](signum, frame)
         else:
-            self.frames.setdefault(number, frame)
+            self.frames.setdefault(signum, frame)
 
     def deliver(self) -> None:
         """Calls the handlers of recorded signals, even if some of them raise."""
-        for number in list(self.frames)[:1]:
-            frame = self.frames.pop(number)
+        for signum in list(self.frames)[:1]:
+            frame = self.frames.pop(signum)
             try:
-                self.handlers[number](number, frame)
+                self.handlers[signum](signum, frame)
             finally:
                 self.deliver()
 
@@ -81,22 +81,22 @@ def signals_deferred() -> Iterator[None]:
     noted = _Noted()
     try:
         of_python = [n for n in _SIGNALS if callable(_handler_of(n))]
-        for number in of_python:
-            handler = _handler_of(number)
+        for signum in of_python:
+            handler = _handler_of(signum)
             if isinstance(handler, _Noted) and handler.is_over:
-                handler = handler.handlers[number]
+                handler = handler.handlers[signum]
             if not callable(handler) or isinstance(handler, _Noted):
                 continue  # a default action, or deferred by an enclosing block
-            noted.handlers[number] = handler
+            noted.handlers[signum] = handler
             try:
-                signal.signal(number, noted)
+                signal.signal(signum, noted)
             except ValueError:  # in a subinterpreter, which receives no signals
                 break
         yield
     finally:
         try:
             noted.is_over = True  # from now on signals are forwarded and may raise
-            for number, handler in noted.handlers.items():
-                signal.signal(number, handler)
+            for signum, handler in noted.handlers.items():
+                signal.signal(signum, handler)
         finally:
             noted.deliver()

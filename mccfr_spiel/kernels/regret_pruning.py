@@ -311,7 +311,7 @@ def survey_nodes(
                 highest[node, p] = max(highest[node, p], highest[below, p])
         heights[node] += count
         for child in range(count if acting >= 0 else 0):
-            most = highest[nodes[node]["first_child"] + child, acting]
+            highest_after = highest[nodes[node]["first_child"] + child, acting]
             s = nodes[node]["start"] + child
-            step[s] += probs[node] * (most - lowest[node, acting])
+            step[s] += probs[node] * (highest_after - lowest[node, acting])
     ceilings.height[0] = 1 + heights[0]

@@ -225,13 +225,13 @@ def make_part_of_batch(walk_on: Any) -> Any:
 
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
-        given = np.int64(task.job[layout.BATCH])
-        before, _ = apply.walks_at(given, apply.present_iteration(walk))
+        seed, batch = task.job[layout.SEED], np.int64(task.job[layout.BATCH])
+        before, _ = apply.walks_at(batch, apply.present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], nodes.utilities.shape[1]
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
-            number, seed = before + nth + 1, task.job[layout.SEED]
-            stream = stream_key(seed, number, player, num_players)
+            serial = before + nth + 1
+            stream = stream_key(seed, serial, player, num_players)
             height = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             trip = trip_in_batch(player, stream, is_large)
             progress = with_height(progress, height)
@@ -243,9 +243,9 @@ def make_part_of_batch(walk_on: Any) -> Any:
 
 
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
-    """Compiles `do_piece(what, desk, piece)`, the work for one ticket of a stage.
+    """Compiles `do_piece(work, desk, piece)`, the work for one ticket of a stage.
 
-    `what` is a pair: a frame of SHARED_LAYOUT, and a plan.
+    `work` is a pair: a frame of SHARED_LAYOUT, and a plan.
     """
     walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, layout.TOP_PART))
     walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
@@ -319,8 +319,8 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
             cut.num_met[piece] = 0
 
     @jit(nogil=True, views_only=True)
-    def do_piece(what, desk, piece):
-        frame, plan = what
+    def do_piece(work, desk, piece):
+        frame, plan = work
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
@@ -391,20 +391,20 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     apply_top = apply.make_apply(rule, part=layout.TOP_PART)
 
     @inlined
-    def walk_stretch(task, tree, tables, walk, cut, slots, what, desk):
+    def walk_stretch(task, tree, tables, walk, cut, slots, work, desk):
         """Runs the next stretch of the batch; returns as `apply.after_stretch`."""
-        marks, plan = walk.marks, what[1]
+        marks, plan = walk.marks, work[1]
         left = apply.present_batch(task, walk) - marks[layout.WALK]
         slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
         desk[STAGE], desk[NUM_SLICES_NOW] = IN_TOP, slices
-        share(do_piece, what, desk, 0, slices)
+        share(do_piece, work, desk, 0, slices)
         status = status_of(desk, slots, 0, slices)
         if status != layout.DONE:
             return status
         gather_top(tree, tables, walk, cut, slots, slices)
         first, end = share_of(plan, cut, marks[layout.WALKER])
         desk[STAGE] = IN_BLOCKS
-        share(do_piece, what, desk, first, end)
+        share(do_piece, work, desk, first, end)
         status = status_of(desk, slots, NUM_SLICES + first, NUM_SLICES + end)
         if status != layout.DONE:
             return status
@@ -414,7 +414,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         return apply.after_stretch(task, walk, walks, tree.utilities.shape[1])
 
     @inlined
-    def update(task, tree, tables, walk, cut, what, desk):
+    def update(task, tree, tables, walk, cut, work, desk):
         """Updates average and policies after the walks of a batch."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
@@ -424,17 +424,17 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         first = cut.player_ends[walk.cursor[layout.PLAYER]]
         end = cut.player_ends[marks[layout.WALKER] + 1]
         desk[STAGE] = APPLYING
-        share(do_piece, what, desk, first, end)
+        share(do_piece, work, desk, first, end)
         apply_top(task, tree, tables, walk, cut.top, 0, marks[layout.NUM_MET], cut.home)
         apply.end_update(task, tables, walk, tree.utilities.shape[1])
 
     @inlined
-    def go_on(task, tree, tables, walk, cut, slots, what, desk, leads):
+    def go_on(task, tree, tables, walk, cut, slots, work, desk, leads):
         if not leads:
-            take_pieces(do_piece, what, desk, False)
+            take_pieces(do_piece, work, desk, False)
             return np.int64(layout.DONE)
         start_tables(task, tree.infosets, tables, walk.known)
-        marks, purpose = walk.marks, what[1][PURPOSE]
+        marks, purpose = walk.marks, work[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
         # Each pass runs a stretch (if the status is GROW: walks remain before the next
         # update) or an update (if it is DONE). The loop ends at the end of the job,
@@ -444,9 +444,9 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
                 is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
                 if is_first and marks[layout.WALK] == 0 and apply.is_at_end(task, walk):
                     return np.int64(layout.DONE)
-                status = walk_stretch(task, tree, tables, walk, cut, slots, what, desk)
+                status = walk_stretch(task, tree, tables, walk, cut, slots, work, desk)
             elif status == layout.DONE and purpose != GATHER:
-                update(task, tree, tables, walk, cut, what, desk)
+                update(task, tree, tables, walk, cut, work, desk)
                 if purpose == APPLY:
                     break
                 status = np.int64(layout.GROW)
@@ -459,8 +459,8 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
-        what = frame, plan
-        return go_on(task, tree, tables, walk, cut, slots, what, desk, leads)
+        work = frame, plan
+        return go_on(task, tree, tables, walk, cut, slots, work, desk, leads)
 
     if IS_COMPILED:  # now, because threads must not compile at once
         array = types.int64[::1]

@@ -14,7 +14,7 @@ from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place
 from mccfr_spiel.kernels.tables import Walk
 
-MOST_ASIDE = 16
+MAX_POSTPONED = 16
 """Maximum number of unexpanded nodes that a walk postpones. One stop of the walk then
 expands all of them."""
 
@@ -106,7 +106,7 @@ def postpone(
 ) -> tuple[int, int, Any]:
     """Postpones the node on top of the stack if it must be expanded first.
 
-    The entry moves to the end of the stack's arrays, where `MOST_ASIDE` entries are
+    The entry moves to the end of the stack's arrays, where `MAX_POSTPONED` entries are
     reserved, and the walk visits other nodes meanwhile.
 
     Args:
@@ -123,7 +123,7 @@ def postpone(
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
-        status = np.int64(layout.GROW if num_aside == MOST_ASIDE else layout.DONE)
+        status = np.int64(layout.GROW if num_aside == MAX_POSTPONED else layout.DONE)
     return height, num_aside, status
 
 

@@ -21,7 +21,7 @@ from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in, 
 _NODES_A_LINE = 64 // NODE.itemsize
 """Number of nodes per cache line."""
 
-_MOST_FETCHED = 256
+_MAX_FETCHED = 256
 
 
 @inlined
@@ -85,7 +85,7 @@ def stop(nodes, node, acting):
 @pasted
 def fetch(nodes: TreeArrays, moves: Moves) -> None:
     """Prefetches the children before one of them is drawn."""
-    count = min(moves.count, _MOST_FETCHED)
+    count = min(moves.count, _MAX_FETCHED)
     for child in range(moves.first, moves.first + count, _NODES_A_LINE):
         prefetch(nodes.nodes, child)
 

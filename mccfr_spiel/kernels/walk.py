@@ -68,7 +68,7 @@ from mccfr_spiel.kernels.recording import make_meet, make_pay
 from mccfr_spiel.kernels.regret_rules import SKIPPED
 from mccfr_spiel.kernels.selection import LOOK
 from mccfr_spiel.kernels.source import Source
-from mccfr_spiel.kernels.stack import MOST_ASIDE, Spot, postpone, push, resume
+from mccfr_spiel.kernels.stack import MAX_POSTPONED, Spot, postpone, push, resume
 from mccfr_spiel.kernels.switches import Sampled, Switches, switches_of
 from mccfr_spiel.kernels.tables import ALONE, DONE, PAUSED, TO_GROW
 from mccfr_spiel.kernels.visits import end_of_slots
@@ -202,7 +202,7 @@ def make_room(switches: Switches) -> Any:
     A node with more moves could overflow the stack or a list of the walk.
     """
     learns, forgets = switches.learns, switches.forgets
-    reserved = MOST_ASIDE if switches.postpones else 0
+    reserved = MAX_POSTPONED if switches.postpones else 0
 
     @inlined
     def room_for_moves(walk, utilities, progress):

@@ -74,11 +74,11 @@ def ask_policy(
         game.text[0] = acting
         spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
         hashed = row_hash(game.text, 1 + call(nodes.rules, SPELL, spelled))
-    number = np.int64(np.searchsorted(game.hashes, hashed))
-    is_known = number < len(game.hashes) and game.hashes[number] == hashed
-    if is_known and game.counts[number] != count:
+    row = np.int64(np.searchsorted(game.hashes, hashed))
+    is_known = row < len(game.hashes) and game.hashes[row] == hashed
+    if is_known and game.counts[row] != count:
         return False
-    probs, first = nodes.chance_probs, game.starts[number] if is_known else 0
+    probs, first = nodes.chance_probs, game.starts[row] if is_known else 0
     for k in range(count):
         probs[k] = game.probs[first + k] if is_known else 1.0 / count
         if is_known and game.actions[first + k] != path.moves[k]:
