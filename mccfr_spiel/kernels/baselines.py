@@ -118,6 +118,8 @@ def control(
             surplus += tables.policy[s] * baseline[s, player]
         if adds:
             gradient[spot.sequence] += spot.weight * surplus
+    # Notes of external sampling store the term itself, because `learn_branches` needs
+    # it after the baselines have changed.
     if not branches:
         return note(walk, num_notes, start, moves.count, choice.child, likelihood)
     if likelihood > 0.0:
@@ -160,6 +162,8 @@ def learn_history(
     """
     policy, baseline = tables.policy, tables.baseline
     player, value = walk.note[heading]["start"], walk.note[heading]["number"]
+    # The last note is the decision before the leaf. Each pass moves one decision up:
+    # `value` is the sampled value of the child, then that of the node.
     for k in range(stop - 1, heading, -1):
         start, likelihood = walk.note[k]["start"], walk.note[k]["number"]
         drawn = start + np.int64(walk.note[k]["chosen"])

@@ -104,6 +104,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
         # the inner loop visits one node of the history. The loop ends at a leaf, after
         # all children were pushed, at the root of a block, or at a node that cannot be
         # visited yet, which `halt` pushes again.
+        #
+        # `progress` and `spot` are rebuilt instead of changed, so that they stay in
+        # registers.
         while progress.height > 0 and status == DONE:
             if progress.num_touched >= trip.pause:
                 status = np.int64(PAUSED)
@@ -112,6 +115,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
             spot = open_node(nodes, walk, progress.height)
             while True:
                 acting = acting_at(nodes, spot.node)
+                # After a poor action only leaves are paid, see selection.LOOK.
                 if skips and spot.weight == LOOK and acting >= CHANCE_NODE:
                     tables.gradient[spot.sequence] = SKIPPED
                     break
