@@ -76,7 +76,7 @@ class RuleGrowth(NoGrowth):
         tree = self._tree
         tree.update()
         if self._sizes.surely_exceed(_MAX_NODES, tables, walk, PROBES):
-            self._is_forecast = False  # a later call must raise the error again
+            self._is_forecast = False  # so that the next call raises the error, too
             size = f"{_MAX_NODES:,} nodes and would take days"
             raise _hopeless(tree, f"surely visits more than {size}")
 
@@ -130,8 +130,8 @@ class RuleGrowth(NoGrowth):
             self._store.grow()
         except MemoryBudgetError as error:
             tree.update()
-            # After other walks the sum of all their infosets fills the memory. The
-            # message about a single walk would then be wrong.
+            # Infosets of previous walks share the memory, so the message about a single
+            # walk applies to the first walk only.
             if present_walk(walk) != (0, 0, 0):
                 raise infosets_fill(tree) from error
             raise WalkTooLargeError(

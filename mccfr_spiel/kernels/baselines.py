@@ -140,7 +140,7 @@ def learn(
         settings: see `tables.NUM_SETTINGS`; BASELINE_RATE is the step size.
         branches: True if walks followed all actions of the updated player.
     """
-    # Each pass reads a heading and the notes of one walk.
+    # A pass reads the heading and the notes of a walk.
     rate, heading = settings[BASELINE_RATE], 0
     while heading < num_notes:
         stop = heading + 1 + np.int64(walk.note[heading]["count"])
@@ -162,8 +162,8 @@ def learn_history(
     """
     policy, baseline = tables.policy, tables.baseline
     player, value = walk.note[heading]["start"], walk.note[heading]["number"]
-    # The last note is the decision before the leaf. Each pass moves one decision up:
-    # `value` is the sampled value of the child, then that of the node.
+    # Notes are read bottom-up. At the start of a pass, `value` is the sampled value of
+    # the child, at the end that of the node.
     for k in range(stop - 1, heading, -1):
         start, likelihood = walk.note[k]["start"], walk.note[k]["number"]
         drawn = start + np.int64(walk.note[k]["chosen"])

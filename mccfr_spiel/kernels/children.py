@@ -59,7 +59,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
     def choose(task, nodes, tables, walk, trip, spot, moves, draw, height):
         is_chance, child = moves.acting == CHANCE_NODE, 0
         if trip.is_large and (draws_own or (chance and is_chance)):
-            fetch(nodes, moves)  # one child is visited next, but which is unknown
+            fetch(nodes, moves)  # before the draw is known
         if moves.acting == trip.player:
             return choose_own(
                 task, nodes, tables, walk, trip, spot, moves, draw, height
@@ -96,8 +96,7 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
     @inlined
     def choose_own(task, nodes, tables, walk, trip, spot, moves, draw, height):
         child, weight, likelihood = 0, spot.weight, 1.0
-        # A drawn child and an only child are followed at once, so that nobody returns
-        # to this node.
+        # A walk that follows a drawn or an only child never returns to this node.
         if picks_own or (moves.count > 1 and not draws_own):
             keep(nodes, moves)
         if picks_own:

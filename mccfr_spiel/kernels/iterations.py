@@ -147,8 +147,8 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
             marks[layout.TOP], marks[layout.NUM_MET], marks[layout.TOUCHED],
             marks[layout.NOTED], zero, zero,
         )  # fmt: skip
-        # Each pass runs one walk, and the update after the last walk of a batch (with
-        # simultaneous updates: of the last player's batch). If the stack is not empty,
+        # A pass runs a walk, and the update if the walk completes a batch (with
+        # simultaneous updates: the batches of all players). If the stack is not empty,
         # a previous call stopped during a walk, and the pass resumes that walk. The
         # loop ends when no walk may begin or when a walk stops.
         while True:

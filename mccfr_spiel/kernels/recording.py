@@ -50,7 +50,7 @@ def make_pay(switches: Switches, source: Source) -> Any:
                 gradient = walk.gain if forgets else tables.gradient
                 is_new = num_touched > trip.passed
                 credit(gradient, spot.sequence, payoff, is_new, postpones)
-            # Walks that follow one history store the payoff in the heading instead.
+            # Outcome sampling stores the payoff in the heading instead of a note.
             if branches:
                 num_notes = note(walk, num_notes, 0, 0, 0, payoff)
             elif learns:

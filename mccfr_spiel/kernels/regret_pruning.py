@@ -295,9 +295,9 @@ def survey_nodes(
                 if nodes[below]["player"] != TERMINAL:
                     step[start + child] = 0.0
     # This loop runs from the leaves up. Each pass combines the payoffs and the stack
-    # heights of a node's children. It then adds to `step` of each action the chance
-    # probability of the node times the difference between the highest payoff after the
-    # action and the lowest payoff below the node.
+    # heights of a node's children. For `step`, it adds the node's chance probability
+    # times the difference between the highest payoff after the action and the lowest
+    # payoff below the node.
     for node in range(len(nodes) - 1, -1, -1):
         acting, count = nodes[node]["player"], nodes[node]["num_children"]
         if acting == TERMINAL:

@@ -274,10 +274,10 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         num_met, zero = np.int64(cut.num_met[block]), np.int64(0)
         progress = Progress(zero, num_met, zero, zero, zero, zero)
         status = np.int64(layout.DONE)
-        # Slices are in order of the walks, and each slice's forks are sorted stably, so
-        # the block's sums have the same order of terms as in one thread. Each inner
-        # pass continues one walk and prefetches for later forks, whose nodes are far
-        # apart in memory.
+        # Slices are in order of the walks, and the forks of a slice are sorted stably.
+        # Sums of the block therefore have the same order of terms as in a single
+        # thread. An inner pass continues a walk and prefetches for later forks, because
+        # their nodes are scattered in memory.
         for part in range(num_slices):
             fork, order = slots.fork[part], slots.order[part]
             ends = slots.order_ends[part]
@@ -436,9 +436,9 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         start_tables(task, tree.infosets, tables, walk.known)
         marks, purpose = walk.marks, work[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
-        # Each pass runs a stretch (if the status is GROW: walks remain before the next
-        # update) or an update (if it is DONE). The loop ends at the end of the job,
-        # after the stages that the call is for, or when a walk or a thread stops.
+        # A pass runs a stretch if the status is GROW (walks remain before the update),
+        # or the update if the status is DONE. The loop ends at the end of the job, after
+        # the requested stages, or when a walk or a thread stops.
         while load(desk, FAILED) == 0:
             if status == layout.GROW:
                 is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
@@ -462,7 +462,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         work = frame, plan
         return go_on(task, tree, tables, walk, cut, slots, work, desk, leads)
 
-    if IS_COMPILED:  # now, because threads must not compile at once
+    if IS_COMPILED:  # because threads must not compile concurrently
         array = types.int64[::1]
         iterate.compile((array, array, array, types.boolean))
     return iterate

@@ -119,7 +119,7 @@ def postpone(
         The new height, the new number of postponed nodes, and the status of the walk.
     """
     if status == layout.GROW:
-        # `halt` has pushed the node. `room_for_moves` keeps the end of the arrays free.
+        # `halt` has pushed the node. `room_for_moves` reserves the end of the arrays.
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
@@ -134,7 +134,7 @@ def resume(walk: Walk, height: int, num_aside: int, status: Any) -> tuple[int, A
     Returns:
         The new height, and the status of the walk.
     """
-    # Postponed entries lie in reverse order: the last one was postponed first.
+    # The node postponed first has the highest index and is pushed last.
     for entry in range(len(walk.node) - num_aside, len(walk.node)):
         copy_entry(walk, entry, height)
         height += 1

@@ -98,12 +98,12 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
     @inlined
     def walk_on(task, nodes, tables, walk, log, trip, progress):
         status, num_aside = np.int64(DONE), np.int64(0)
-        # Each pass of the outer loop pops a node and follows one history from there.
-        # Invariant: the stack holds all nodes that remain to be visited, except the
-        # present one. Hence the walk is complete once the stack is empty. Each pass of
-        # the inner loop visits one node of the history. The loop ends at a leaf, after
-        # all children were pushed, at the root of a block, or at a node that cannot be
-        # visited yet, which `halt` pushes again.
+        # A pass of the outer loop pops a node and follows a history from there. A pass
+        # of the inner loop visits a node of this history. Invariant: the stack holds
+        # all nodes that remain to be visited, except the present one. Hence the walk is
+        # complete when the stack is empty. The inner loop ends at a leaf, after all
+        # children were pushed, at the root of a block, or at a node that cannot be
+        # visited yet, which `halt` pushes.
         #
         # `progress` and `spot` are rebuilt instead of changed, so that they stay in
         # registers.

@@ -77,7 +77,7 @@ def pay(nodes, node):
 def descend(nodes, moves, child):
     """Applies the move; returns 0, because the present node needs no number."""
     path = nodes.path
-    # The rules know no sequences, so the path keeps each player's last one.
+    # Rules have no notion of sequences. The path tracks them for all players.
     if moves.acting >= 0:
         path.last[moves.acting] = moves.start + child
     move_on(nodes.rules, nodes.game, path, path.moves[child])
