@@ -437,8 +437,8 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         marks, purpose = walk.marks, work[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
         # A pass runs a stretch if the status is GROW (walks remain before the update),
-        # or the update if the status is DONE. The loop ends at the end of the job, after
-        # the requested stages, or when a walk or a thread stops.
+        # or the update if the status is DONE. The loop ends at the end of the job,
+        # after the requested stages, or when a walk or a thread stops.
         while load(desk, FAILED) == 0:
             if status == layout.GROW:
                 is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
