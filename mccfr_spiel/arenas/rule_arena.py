@@ -1,4 +1,4 @@
-"""The arena of compiled rules: walks keep the infosets that they meet, and no nodes."""
+"""The arena of compiled rules, which stores infosets met by walks but no nodes."""
 
 from typing import Any
 
@@ -7,27 +7,24 @@ import pyspiel
 
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, WalkSpec
 from mccfr_spiel.arenas.grouped_walks import GroupedWalks
-from mccfr_spiel.arenas.infosets.declarations import longest_history
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.tree.tree_table import NewState
-from mccfr_spiel.common.budget import (
-    Budget,
-)
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 
 class RuleArena(ArenaTable):
-    """Walks over the compiled rules of a game or of its twin.
+    """An arena that offers walks over the compiled rules of a game or of its twin.
 
     Attributes:
-        rules: the rules.
-        known: the infosets that walks have met.
-        walk_limit: about how many nodes the first walk may visit; None for no limit.
+        rules: the compiled rules.
+        known: the infosets met by walks.
+        walk_limit: approximate maximum number of nodes in the first walk, or None.
     """
 
     name, store = "compiled rules", "none"
@@ -43,48 +40,48 @@ class RuleArena(ArenaTable):
         new_state: NewState | None = None,
         walk_limit: int | None = None,
     ) -> None:
-        """No infosets, and each player's empty sequence.
+        """Creates an arena without infosets.
 
         Args:
-            source: the game as it was given.
-            rules: over which walks go.
-            budget: the bytes that the arena may take.
-            max_nodes: of trees that are made beside it.
-            twin: whether the twin may be used there.
-            new_state: makes the state of the root; by default the game's own.
-            walk_limit: see the attribute.
+            source: the game as passed by the user.
+            rules: the compiled rules.
+            budget: the memory budget.
+            max_nodes: maximum size of auxiliary trees, for example for evaluation.
+            twin: option for auxiliary trees, see `GameTree`.
+            new_state: returns the initial state; defaults to that of the game.
+            walk_limit: see the class.
 
         Raises:
-            MemoryBudgetError: not even a few infosets fit the budget.
+            MemoryBudgetError: the budget is too small for a minimal table.
         """
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules, self.walk_limit = rules, walk_limit
         self.new_state = new_state or self.game.new_initial_state
         self.known = RuleStore(rules, budget)
-        self._updated: np.ndarray | None = None  # the records at the last update
+        self._updated: np.ndarray | None = None  # records at the last update
         self.update()
 
     @property
     def longest_history(self) -> int:
-        """The moves beyond which a history is taken for endless."""
-        return longest_history(self.game)
+        """Number of moves above which a history is considered endless."""
+        return loading.longest_history(self.game)
 
     def _kept_in_words(self) -> str:
         return "no nodes kept"
 
     def room(self) -> tuple[int, int]:
-        """The numbers of infosets and sequences for which tables need rows now."""
+        """Numbers of infosets and sequences that tables must provide rows for."""
         return self.known.room()
 
     def update(self) -> None:
-        """Takes over what walks have met, for a caller under the lock."""
+        """Updates the infoset table after walks; the caller must hold the lock."""
         known = self.known
         if known.infosets is self._updated and known.sizes() == self.sizes():
             return
         num_infosets, num_sequences = known.sizes()
         infosets, keys = known.infosets[:num_infosets], known.keys()
-        # In this order, an exception in between leaves sizes that differ from those of
-        # the store, so that the next call repeats the update.
+        # The order matters: if an exception interrupts these assignments, the sizes
+        # differ from those of the store, so that the next call repeats the update.
         self.infoset_names = KeyNames(self.rules, keys, infosets["player"])
         self.infosets = infosets
         self.actions = known.known.actions[:num_sequences]
@@ -93,7 +90,7 @@ class RuleArena(ArenaTable):
     # --- what solvers need ----------------------------------------------------
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """Runs walks over the rules."""
+        """Returns an engine for walks over the rules."""
         return RuleWalks(self, spec)
 
     def saved(
@@ -101,16 +98,16 @@ class RuleArena(ArenaTable):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """See Arena.
 
-        Infosets are taken from the file and not met again, so the header has no hash.
+        The header has no hash of the rules, because infosets are read from the file.
         """
         return {"rules": None, "store": "none"}, self.known.saved()
 
     @changes
     def recall(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Takes over the arrays of `saved`; returns whether they fit the game.
+        """Restores the arrays of `saved`; returns False if they do not match the game.
 
         Raises:
-            MemoryBudgetError: they do not fit the budget.
+            MemoryBudgetError: the arrays exceed the budget.
         """
         fits = self.known.recall(arrays)
         self.update()
@@ -121,14 +118,14 @@ class RuleWalks(Engine):
     """Runs walks over compiled rules.
 
     Attributes:
-        groups: runs batches in groups; None if they are not cut into groups.
+        groups: runner of batches in groups, or None.
     """
 
     def __init__(self, arena: RuleArena, spec: WalkSpec) -> None:
-        """Makes a path that stands at the root.
+        """Creates an engine at the root of the game.
 
         Raises:
-            MemoryBudgetError: it does not fit the budget.
+            MemoryBudgetError: the arrays of the walk exceed the budget.
         """
         self._known = arena.known
         self.kernel = arena.known.make_iterate(spec.rule, spec.sampled)
@@ -140,7 +137,7 @@ class RuleWalks(Engine):
         self.growth = RuleGrowth(arena, spec, arena.known, self._path)
 
     def tree_arrays(self) -> TreeArrays:
-        """See Engine; of one node."""
+        """See Engine. The arrays contain a single node."""
         return self._node._replace(infosets=self._known.infosets)
 
     def held(self) -> tuple[Any, ...]:
@@ -152,7 +149,7 @@ class RuleWalks(Engine):
         return self._known.frame_of(task, self._node, tables, walk, self._path)
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel, and groups where they are due; returns a status."""
+        """Runs the kernel, and batches in groups when due; returns a status."""
         groups, called = self.groups, self._known.called
         state.job[layout.HAS_GROUPS] = groups is not None
         while True:
@@ -164,6 +161,7 @@ class RuleWalks(Engine):
             if status in (layout.DONE, layout.PAUSED, layout.GROW):
                 return status
             if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
-                # One thread says in which walk, which it comes to by the same draws.
+                # Repeat the batch in one thread: it reaches the same walk by the same
+                # draws and reports the error there.
                 groups.drop(state.tables, state.walk)
                 state.job[layout.HAS_GROUPS] = 0

@@ -1,6 +1,7 @@
-"""Room for the infosets that walks over compiled rules meet.
+"""Growth of the infoset tables of walks over compiled rules.
 
-Such a walk stops where there is no room for the infoset that it meets.
+A walk stops with GROW at a new infoset that does not fit. The classes and functions
+here make room, or refuse walks that are too large.
 """
 
 from typing import Any, NoReturn
@@ -15,36 +16,35 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
     infosets_fill,
     present_walk,
 )
-from mccfr_spiel.arenas.rules.rule_records import BROKEN, Path
+from mccfr_spiel.arenas.rules.rule_records import Path
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
-_LARGE_WALK, _MOST_NODES = 2_000_000, 10**12
-"""The nodes after which a walk is examined, which take it about a second; and the nodes
-that would take it days."""
+_LARGE_WALK, _MAX_NODES = 2_000_000, 10**12
+"""Number of nodes after which the size of a walk is estimated (about a second of work),
+and number of nodes that a walk must not exceed (days of work)."""
 
 _SMALL_SHARE, _SMALL_STORE = 1 / 64, 2**26
-"""The size of a walk is first estimated once the infosets met take this share of what
-fits, or this many bytes, and again whenever they have doubled."""
+"""Memory of infosets, as a fraction of the limit and in bytes. The lower value triggers
+the first estimate of a walk's infosets. Each doubling triggers another."""
 
 
 class RuleGrowth(NoGrowth):
-    """Makes room for the infosets that walks over rules meet, which keep no nodes."""
+    """Makes room for infosets; walks over rules keep no nodes."""
 
     def __init__(
         self, table: Any, spec: WalkSpec, store: RuleStore, path: Path
     ) -> None:
-        """Grows a store.
+        """Creates the growth of a store.
 
         Args:
-            table: the RuleArena whose walks go over the rules.
-            spec: what the walks are like.
-            store: the infosets that walks have met.
-            path: where the walk is.
+            table: the RuleArena.
+            spec: the specification of the walks.
+            store: the infosets met by walks.
+            path: the present state of the walk.
         """
         self._tree, self._store, self._path = table, store, path
         self.lock = table.lock
@@ -52,16 +52,20 @@ class RuleGrowth(NoGrowth):
         self._is_forecast, self._measure_at = False, 0
 
     def look(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first large walk, whether it is hopeless.
+        """Checks during a long walk whether it can finish.
+
+        The number of nodes is estimated once, during the first walk that visits
+        `_LARGE_WALK` nodes.
 
         Raises:
-            WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
-                fits, or it is one of the first and has visited more than the tree's
-                `walk_limit`.
+            WalkTooLargeError: the walk would surely visit more than `_MAX_NODES` nodes
+                or meet more infosets than fit, or exceeds `walk_limit` before the first
+                update.
         """
         visited = _visited(walk)
         limit = self._tree.walk_limit
-        # A limit on later walks would let the clock, which cuts slices, decide.
+        # `look` is called between slices, whose length depends on the clock. A limit on
+        # later walks would therefore make results depend on the clock.
         if limit is not None and visited > limit and walk.cursor[layout.ITERATION] == 0:
             raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
         self._measure(tables, walk)
@@ -70,48 +74,50 @@ class RuleGrowth(NoGrowth):
         self._is_forecast = True
         tree = self._tree
         tree.update()
-        if self._sizes.surely_exceed(_MOST_NODES, tables, walk, PROBES):
-            self._is_forecast = False
-            which = f"{_MOST_NODES:,} nodes, which would take days"
-            raise _hopeless(tree, f"surely visits more than {which}")
+        if self._sizes.surely_exceed(_MAX_NODES, tables, walk, PROBES):
+            self._is_forecast = False  # so that the next call raises the error, too
+            size = f"{_MAX_NODES:,} nodes and would take days"
+            raise _hopeless(tree, f"surely visits more than {size}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
-        """Estimates, whenever the memory taken has doubled, whether the infosets of the
-        present walk surely do not fit `max_memory`, or the machine.
+        """Estimates whether the infosets of the present walk fit in memory.
 
-        A walk with fixed moves of the others and of chance meets each of the updated
-        player's infosets at most once. So the estimate counts these infosets only.
+        The estimate is repeated each time the used memory has doubled. It counts the
+        updated player's infosets only: with all other moves fixed, a walk meets each of
+        them at most once.
 
         Raises:
-            WalkTooLargeError: they do not fit.
+            WalkTooLargeError: the infosets surely exceed `max_memory` or the free
+                memory of the machine.
         """
         tree, store = self._tree, self._store
         used = store.bytes_used()
         if used < self._measure_at or self._sizes.draws_one_own:
             return
-        # A walk limit ends a walk long before. A small walk adds little.
+        # `walk_limit` stops walks much earlier. Small walks add few infosets.
         if tree.walk_limit is not None or 2 * _visited(walk) < store.sizes()[0]:
             return
-        most = store.bytes_that_fit()
-        if used < min(_SMALL_SHARE * most, _SMALL_STORE):
+        max_bytes = store.bytes_that_fit()
+        if used < min(_SMALL_SHARE * max_bytes, _SMALL_STORE):
             return
         limit = tree.budget.in_words()
-        if (on_machine := used + free_memory()) < most:
-            most, limit = on_machine, f"the {in_words(on_machine)} that are free"
+        if (available := used + limits.free_memory()) < max_bytes:
+            max_bytes = available
+            limit = f"the {limits.in_words(available)} of free memory"
         tree.update()
         rates, probes = store.least_rates(), PROBES_OF_INFOSETS
-        if self._sizes.surely_exceed(most, tables, walk, probes, rates):
-            what = f"surely meets more information sets than fit {limit}"
-            raise _hopeless(tree, what)
+        if self._sizes.surely_exceed(max_bytes, tables, walk, probes, rates):
+            raise _hopeless(
+                tree, f"surely meets more information sets than fit {limit}"
+            )
         self._measure_at = 2 * used
 
     def grow(self, tables: Tables, walk: Walk) -> None:
-        """Makes room for the infoset at which the walk stopped, and more.
+        """Makes room for more infosets.
 
         Raises:
-            WalkTooLargeError: the infosets that the first walk meets do not fit, or
-                those that a walk would meet surely do not.
-            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
+            WalkTooLargeError: a single walk meets more infosets than fit.
+            MemoryBudgetError: the infosets of all walks fill `max_memory`.
         """
         self._measure(tables, walk)
         self._make_room(walk)
@@ -123,29 +129,32 @@ class RuleGrowth(NoGrowth):
             self._store.grow()
         except MemoryBudgetError as error:
             tree.update()
+            # Infosets of previous walks share the memory, so the message about a single
+            # walk applies to the first walk only.
             if present_walk(walk) != (0, 0, 0):
                 raise infosets_fill(tree) from error
             raise WalkTooLargeError(
                 f"A single walk over {brief(tree.source)} meets more than the "
                 f"{tree.num_infosets:,} information sets that fit "
-                f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
-                "history, or raise max_memory if memory allows."
+                f"{tree.budget.in_words()}. Use outcome sampling instead, which "
+                "follows one history, or raise max_memory."
             ) from error
         tree.update()
 
     def raise_broken(self, status: int) -> NoReturn:
-        """Raises the GameError for a status from `played.BROKEN` on."""
-        self._store.raise_broken(status - BROKEN, self._path)
+        """Raises the GameError for a status of at least `played.BROKEN`."""
+        self._store.raise_broken(status - played.BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:
-    """The nodes that the present walk has visited."""
+    """Returns the number of nodes that the present walk has visited."""
     marks = walk.marks
     return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
 
 
-def _hopeless(table: Any, how: str) -> WalkTooLargeError:
+def _hopeless(table: Any, reason: str) -> WalkTooLargeError:
     return WalkTooLargeError(
-        f"A single walk over {brief(table.source)} {how}, since this sampling follows "
-        "all of a player's actions. Use outcome sampling, which follows one history."
+        f"A single walk over {brief(table.source)} {reason}, because this algorithm "
+        "follows all actions of the updated player. Use outcome sampling instead, "
+        "which follows one history."
     )

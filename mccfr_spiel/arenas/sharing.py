@@ -20,9 +20,9 @@ from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.batches import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
+from mccfr_spiel.kernels.progress import LARGE
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.walk import LARGE
 
 LEAST_NODES = 1000
 """Sharing gains something if a player's walks visit this many nodes for each thread."""

@@ -4,10 +4,12 @@
 |---|---|
 | tables.py | arrays that compiled code reads and writes |
 | walk.py, iterations.py | sampled walks, and the loop over iterations |
-| switches.py | compile-time switches of walks |
-| stack.py, selection.py | the stack of a walk; which actions it pushes |
-| sampling.py, randomness.py | draws, each a function of seed and place |
-| stored.py | stored trees as the source of a walk's nodes |
+| source.py, stored.py | interface of sources of nodes; stored trees as a source |
+| switches.py, progress.py | compile-time switches; constants and counters of a walk |
+| stack.py, children.py | nodes to visit later; choice among children |
+| recording.py | payoffs of leaves, infosets met |
+| sampling.py, selection.py | draws; average-strategy sampling, skipped actions |
+| randomness.py | draws as a function of seed, iteration, player and place |
 | baselines.py | control variates for walks |
 | visits.py | walks and updates of players with imperfect recall |
 | apply.py, lazy_average.py | updates after walks; the average policy |

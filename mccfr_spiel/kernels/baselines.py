@@ -1,26 +1,38 @@
-"""Learned baselines: control variates for what a walk draws.
+"""Learned baselines: control variates for sampled actions.
 
 A baseline c(a) estimates the value of an action. When a walk draws an action, it adds
-c(a) to the gradient of every action and subtracts c of the drawn action with the weight
-of the draw. The gradient stays unbiased, and its variance is small if c is close to the
-true values (Schmid, Burch, Lanctot, Moravcik, Kadlec, Bowling 2019).
-`Tables.baseline` holds c for each sequence and each updated player. Chance has no
-baselines, because its outcomes have no infosets where they could be stored.
+c(a) to the gradient of every action, and subtracts c of the drawn action divided by the
+probability of the draw. The gradient stays unbiased. Its variance is small if c is
+close to the true values (Schmid, Burch, Lanctot, Moravcik, Kadlec, Bowling 2019).
+`Tables.baseline` stores c for each sequence and each updated player. Chance outcomes
+have no baselines, because they have no row in the tables.
 
-A walk reads baselines only. It appends its decisions to `Walk.note`, after a heading,
-and the next update learns from these notes, walk by walk. The update computes the
-sampled values bottom-up and moves each c towards them. The fields of a heading are:
-`count`, the number of notes that follow; `start`, the updated player; `number`, the
-payoff of the leaf (outcome sampling only). There are two kinds of walks:
+Walks only read baselines. They append a heading and one note per decision to
+`Walk.note`. The next update processes the notes of each walk bottom-up, computes
+sampled values, and moves each c towards them. Fields of a heading:
 
-- Outcome sampling draws an action of every player and ends at one leaf. The fields of a
-  note are: `start`, the first sequence of the decision; `count`, the number of actions;
-  `chosen`, the drawn action; `number`, the probability of the draw if the updated
-  player acts, else 0.
-- External sampling follows all actions of the updated player. A leaf has a note, too,
-  with `count` 0 and the payoff as `number`. Where the updated player acts, `chosen` is
-  ALL. Where another player acts, `number` is the term added to the gradient. In reverse
-  order each note comes after all notes below it, so a stack can hold their values.
+- `count`: number of notes that follow;
+- `start`: the updated player;
+- `number`: payoff of the leaf (outcome sampling only).
+
+Outcome sampling draws one action of every player and ends at one leaf. Fields of its
+notes:
+
+- `start`: first sequence of the decision;
+- `count`: number of actions;
+- `chosen`: index of the drawn action;
+- `number`: probability of the draw if the updated player acts, else 0.
+
+External sampling follows all actions of the updated player. Its notes differ as
+follows:
+
+| node | `count` | `chosen` | `number` |
+|---|---|---|---|
+| leaf | 0 | 0 | payoff |
+| updated player | number of actions | ALL | 0 |
+| opponent | number of actions | drawn action | term added to the gradient |
+
+In reverse order, each note comes after all notes below it.
 """
 
 import numpy as np
@@ -47,13 +59,13 @@ def note(
 
 @inlined
 def note_payoff(walk: Walk, payoff: float) -> None:
-    """Stores the payoff of a walk that ends at one leaf in the walk's heading."""
+    """Stores the payoff of an outcome-sampling walk in the walk's heading."""
     walk.note[walk.marks[NOTED_BEFORE]]["number"] = payoff
 
 
 @inlined
 def note_heading(walk: Walk, player: int, num_notes: int) -> None:
-    """Completes the heading of a walk that has ended."""
+    """Completes the heading of a finished walk."""
     heading = walk.marks[NOTED_BEFORE]
     walk.note[heading]["start"] = player
     walk.note[heading]["count"] = num_notes - heading - 1
@@ -72,7 +84,7 @@ def control(
     branches: bool,
     adds: bool,
 ) -> int:
-    """Adds the control variate of a decision to the gradient, and notes the decision.
+    """Adds the control variate of a decision to the gradient and appends a note.
 
     Args:
         tables: the tables with the policies and the baselines.
@@ -83,12 +95,14 @@ def control(
         moves: its moves.
         choice: the action drawn.
         player: the updated player.
-        branches: whether all actions of the updated player are followed.
-        adds: False if the gradient already has the contribution.
+        branches: True if the walk follows all actions of the updated player.
+        adds: False if the gradient contains the contribution already.
 
     Returns:
         The new number of notes.
     """
+    # The baseline-corrected values of Schmid et al. 2019, in terms of gradients.
+    # `likelihood` > 0 marks a node of the updated player.
     baseline, start, likelihood = tables.baseline, moves.start, choice.likelihood
     drawn = start + choice.child
     surplus = 0.0
@@ -104,6 +118,8 @@ def control(
             surplus += tables.policy[s] * baseline[s, player]
         if adds:
             gradient[spot.sequence] += spot.weight * surplus
+    # Notes of external sampling store the term itself, because `learn_branches` needs
+    # it after the baselines have changed.
     if not branches:
         return note(walk, num_notes, start, moves.count, choice.child, likelihood)
     if likelihood > 0.0:
@@ -119,11 +135,12 @@ def learn(
 
     Args:
         tables: the tables, of which `baseline` changes.
-        walk: the walk with the notes; its empty stack serves as scratch.
+        walk: the walk with the notes; the empty stack serves as scratch.
         num_notes: number of notes.
         settings: see `tables.NUM_SETTINGS`; BASELINE_RATE is the step size.
-        branches: whether all actions of the updated player were followed.
+        branches: True if walks followed all actions of the updated player.
     """
+    # A pass reads the heading and the notes of a walk.
     rate, heading = settings[BASELINE_RATE], 0
     while heading < num_notes:
         stop = heading + 1 + np.int64(walk.note[heading]["count"])
@@ -138,13 +155,15 @@ def learn(
 def learn_history(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of a walk that ended at one leaf.
+    """Learns from the notes `heading + 1 .. stop - 1` of an outcome-sampling walk.
 
-    The value of a node is the baselines' expectation under the policy, corrected by the
-    sampled value below the drawn action. Notes are read from the last to the first.
+    The value of a node is the expectation of the baselines under the policy, plus a
+    correction by the sampled value below the drawn action.
     """
     policy, baseline = tables.policy, tables.baseline
     player, value = walk.note[heading]["start"], walk.note[heading]["number"]
+    # Notes are read bottom-up. At the start of a pass, `value` is the sampled value of
+    # the child, at the end that of the node.
     for k in range(stop - 1, heading, -1):
         start, likelihood = walk.note[k]["start"], walk.note[k]["number"]
         drawn = start + np.int64(walk.note[k]["chosen"])
@@ -162,11 +181,11 @@ def learn_history(
 def learn_branches(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of a walk that followed all
-    actions of the updated player.
+    """Learns from the notes `heading + 1 .. stop - 1` of an external-sampling walk.
 
-    Each pass reads a note. The stack holds the value of each node whose parent has not
-    been read, first children on top. It is never higher than the stack of the walk was.
+    Each pass reads one note, starting with the last. The stack stores values of nodes
+    whose parents come later in this order, first children on top. It never exceeds the
+    height that the stack of the walk had.
     """
     policy, baseline, value_of = tables.policy, tables.baseline, walk.weight
     player, top = walk.note[heading]["start"], 0

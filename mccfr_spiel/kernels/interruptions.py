@@ -1,9 +1,9 @@
-"""Keeps signals out of code that must not be left in the middle.
+"""Defers Python signal handlers during code that must not be interrupted.
 
 Ctrl-C raises KeyboardInterrupt between any two steps of Python code. Numba's compiler
-is not made for that: its registries are filled by imports and generators, which cannot
-be repeated once they were interrupted. Every later compilation in the process would
-fail ("duplicate registration", "generator raised StopIteration").
+does not support this: imports and generators fill its registries and cannot be repeated
+after an interruption. Every later compilation in the process would fail ("duplicate
+registration", "generator raised StopIteration").
 """
 
 import contextlib
@@ -16,16 +16,21 @@ from types import FrameType
 _SIGNALS = sorted(map(int, signal.valid_signals()))
 
 _handler_of: Callable[[int], object] = getattr(signal, "_signal", signal).getsignal
-"""The handler of a signal, as the C function of CPython has it. `signal.getsignal` adds
-members of an enumeration, for which it takes ten times as long for each signal."""
+"""Returns the handler of a signal. This is CPython's C function, ten times as fast as
+`signal.getsignal`, which converts the result to an enumeration."""
 
 
 class _Noted:
-    """A signal handler that only notes which signals arrived, and where.
+    """A signal handler that records signals instead of handling them.
 
-    Once the block is over, it calls the handler in whose place it stands. What a
-    handler raises may keep the others from being put back, and those must still be
-    heard.
+    After the block it forwards signals to the original handlers. An exception in one
+    original handler may prevent the others from being reinstalled; their signals then
+    still arrive here and are forwarded.
+
+    Attributes:
+        frames: the frame in which each signal arrived first, by signal number.
+        handlers: the original handlers, by signal number.
+        is_over: whether the block has ended.
     """
 
     def __init__(self) -> None:
@@ -33,24 +38,24 @@ class _Noted:
         self.handlers: dict[int, Callable[..., object]] = {}
         self.is_over = False
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
         if self.is_over:
-            self.handlers[number](number, frame)
+            self.handlers[signum](signum, frame)
         else:
-            self.frames.setdefault(number, frame)
+            self.frames.setdefault(signum, frame)
 
     def deliver(self) -> None:
-        """Calls the handlers that became due, however many of them raise."""
-        for number in list(self.frames)[:1]:
-            frame = self.frames.pop(number)
+        """Calls the handlers of recorded signals, even if some of them raise."""
+        for signum in list(self.frames)[:1]:
+            frame = self.frames.pop(signum)
             try:
-                self.handlers[number](number, frame)
+                self.handlers[signum](signum, frame)
             finally:
                 self.deliver()
 
 
 def _deliver_in_child() -> None:
-    """Ends deferrals in a forked child, where their blocks may never end."""
+    """Ends all deferrals in a forked child, which may never leave their blocks."""
     for handler in map(_handler_of, _SIGNALS):
         if isinstance(handler, _Noted):
             handler.is_over = True
@@ -62,13 +67,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextlib.contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Runs a block to its end before any Python signal handler is called.
+    """Runs a block to completion before any Python signal handler is called.
 
-    Handlers that became due are called right after the block, each once, in the order
-    in which the signals arrived. What they raise, usually KeyboardInterrupt, leaves the
-    block. Signals that are ignored, or that end the process without Python code, are
-    not affected. Only the main thread runs handlers, so in others there is nothing to
-    do.
+    After the block, the handler of each signal that arrived is called once, in order of
+    arrival. Exceptions of handlers, usually KeyboardInterrupt, propagate from the
+    `with` statement. Ignored signals and signals with a default action of the operating
+    system are not affected. In threads other than the main thread this does nothing,
+    because only the main thread runs handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -76,22 +81,22 @@ def signals_deferred() -> Iterator[None]:
     noted = _Noted()
     try:
         of_python = [n for n in _SIGNALS if callable(_handler_of(n))]
-        for number in of_python:
-            handler = _handler_of(number)
+        for signum in of_python:
+            handler = _handler_of(signum)
             if isinstance(handler, _Noted) and handler.is_over:
-                handler = handler.handlers[number]
+                handler = handler.handlers[signum]
             if not callable(handler) or isinstance(handler, _Noted):
-                continue  # no Python code, or deferred by a block around this one
-            noted.handlers[number] = handler
+                continue  # a default action, or deferred by an enclosing block
+            noted.handlers[signum] = handler
             try:
-                signal.signal(number, noted)
-            except ValueError:  # in a subinterpreter, where no signals arrive either
+                signal.signal(signum, noted)
+            except ValueError:  # in a subinterpreter, which receives no signals
                 break
         yield
     finally:
         try:
-            noted.is_over = True  # from here on, what is heard may raise at any step
-            for number, handler in noted.handlers.items():
-                signal.signal(number, handler)
+            noted.is_over = True  # from now on signals are forwarded and may raise
+            for signum, handler in noted.handlers.items():
+                signal.signal(signum, handler)
         finally:
             noted.deliver()

@@ -1,7 +1,7 @@
-"""The loop over iterations of algorithms that sample: walks, then an update.
+"""The loop over iterations of sampling algorithms: walks, then an update.
 
-Between two calls of the loop, `Walk.marks` holds the counters of the walks for the next
-update, and the stack holds the nodes that the present walk has not visited.
+Between two calls of the loop, `Walk.marks` stores the counters of the walks before the
+next update, and the stack stores the nodes that the present walk must still visit.
 """
 
 from typing import Any
@@ -11,28 +11,24 @@ import numpy as np
 from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.baselines import learn, note_heading
+from mccfr_spiel.kernels.batches import present_iteration
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule
+from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.selection import poor_regret
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import DONE, Task, Walk
 from mccfr_spiel.kernels.visits import apply_visits
-from mccfr_spiel.kernels.walk import (
-    LARGE,
-    Progress,
-    Source,
-    Trip,
-    make_walk,
-    no_progress,
-)
+from mccfr_spiel.kernels.walk import make_walk
 
 
 @pasted
 def debt_at_root(task: Task, walk: Walk) -> float:
-    """The weight that this iteration will add at a player's empty sequence."""
-    iteration = batches.present_iteration(walk)
+    """Returns the weight that this iteration adds to the average of each player."""
+    iteration = present_iteration(walk)
     weight = walk.clock[layout.AVERAGE_WEIGHT]
     if walk.cursor[layout.ITERATION] < iteration:  # `begin_update` has not run yet
         weight = lazy_average.average_weight(iteration, task.settings, weight)
@@ -40,11 +36,11 @@ def debt_at_root(task: Task, walk: Walk) -> float:
 
 
 def make_begin(sampled: Sampled) -> Any:
-    """Makes `begin_walk`, which pushes the root for the next walk.
+    """Builds `begin_walk`, which pushes the root for the next walk.
 
-    It returns a status, whether a walk has begun, and the counters. No walk begins at
-    the end of the job (DONE), before a batch that groups of walks take (NEEDS_GROUPS),
-    or without room for notes (STACK_FULL).
+    `begin_walk` returns a status, True if a walk has begun, and the counters. No walk
+    begins at the end of the job (DONE), before a batch that runs in groups
+    (NEEDS_GROUPS), or if the list of notes is full (STACK_FULL).
     """
     batched, learns = sampled.batched, sampled.learns
 
@@ -57,8 +53,10 @@ def make_begin(sampled: Sampled) -> Any:
                 return np.int64(DONE), False, progress
             if batched and batches.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
+        # Room for the heading and the first notes; `room_for_moves` checks the others.
         if learns and num_notes + 4 > len(walk.note):
             return np.int64(layout.STACK_FULL), False, progress
+        # The counters before the walk, for `begin_again`.
         marks[layout.NUM_MET_BEFORE] = num_met
         marks[layout.TOUCHED_BEFORE] = num_touched
         if learns:  # the first note is the heading
@@ -77,18 +75,19 @@ def make_begin(sampled: Sampled) -> Any:
 
 
 def make_trip(sampled: Sampled) -> Any:
-    """Makes `trip_of`, which computes the `Trip` of the present walk."""
+    """Builds `trip_of`, which computes the `Trip` of the present walk."""
     batched, skips = sampled.batched, sampled.skips
 
     @inlined
-    def trip_of(task, walk, num_players, is_large):
+    def trip_of(task, walk, seed, iteration, num_players, is_large):
         job, marks = task.job, walk.marks
-        iteration = batches.present_iteration(walk)
         walker, serial = marks[layout.WALKER], iteration
+        # The number of the stream is that of the iteration, or that of the walk among
+        # all walks of the player if iterations have several.
         if batched:
             before, _ = batches.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
-        stream = stream_key(job[layout.SEED], serial, walker, num_players)
+        stream = stream_key(seed, serial, walker, num_players)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
         pause = np.int64(job[layout.PAUSE_LIMIT]) - walk.cursor[layout.NODES_TOUCHED]
         return Trip(walker, stream, poor, marks[layout.PASSED], pause, is_large)
@@ -97,10 +96,10 @@ def make_trip(sampled: Sampled) -> Any:
 
 
 def make_update(sampled: Sampled, rule: Rule) -> Any:
-    """Makes `update`, which applies the walks of a batch and begins the next one.
+    """Builds `update`, which updates average, policies and baselines after the walks.
 
-    Baselines of the "predictive" kind learn after the policies have moved, others
-    before.
+    "predictive" baselines learn after the policies were updated, other baselines
+    before (Davis, Schmid, Bowling 2020).
     """
     floored = rule is RULES["regret_matching_plus"]
     rates, discounts = rule.rates, rule.discounts
@@ -129,10 +128,10 @@ def make_update(sampled: Sampled, rule: Rule) -> Any:
 
 
 def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
-    """Makes `go_on(task, nodes, tables, walk, size)`, the loop over iterations.
+    """Builds `go_on(task, nodes, tables, walk, size)`, the loop over iterations.
 
-    `size` is the number of nodes or infosets, which decides whether to prefetch. The
-    loop returns a status.
+    `size` is the number of nodes of a tree, or of infosets; the loop prefetches if it
+    exceeds LARGE. `go_on` returns a status.
     """
     begin_walk, trip_of = make_begin(sampled), make_trip(sampled)
     walk_on, update = make_walk(sampled, rule, source), make_update(sampled, rule)
@@ -142,22 +141,26 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     def go_on(task, nodes, tables, walk, size):
         marks, num_players = walk.marks, nodes.utilities.shape[1]
         zero, status = np.int64(0), np.int64(DONE)
+        # Read here, so that the compiler moves the first round of mixing, which takes
+        # several nanoseconds, out of the loop.
+        seed = task.job[layout.SEED]
         progress = Progress(
             marks[layout.TOP], marks[layout.NUM_MET], marks[layout.TOUCHED],
             marks[layout.NOTED], zero, zero,
         )  # fmt: skip
-        # Each pass makes one walk, and the update after the last walk of the batch
-        # (with simultaneous updates: of the last player's batch). A stack that is not
-        # empty belongs to a walk that had to stop. The loop ends when no walk may
-        # begin, or when a walk stops.
+        # A pass runs a walk, and the update if the walk completes a batch (with
+        # simultaneous updates: the batches of all players). If the stack is not empty,
+        # a previous call stopped during a walk, and the pass resumes that walk. The
+        # loop ends when no walk may begin or when a walk stops.
         while True:
+            iteration = present_iteration(walk)
             if progress.height == 0:
                 status, has_begun, progress = begin_walk(
                     task, walk, num_players, progress
                 )
                 if not has_begun:
                     break
-            trip = trip_of(task, walk, num_players, size > LARGE)
+            trip = trip_of(task, walk, seed, iteration, num_players, size > LARGE)
             status, progress = walk_on(task, nodes, tables, walk, None, trip, progress)
             if status != DONE:
                 break
@@ -179,14 +182,15 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
 
 
 def begin_again(walk: Walk, *, drops_met: bool) -> None:
-    """Restarts a stopped walk at the root, because its nodes were dropped.
+    """Restarts a stopped walk at the root, for example after its nodes were dropped.
 
-    The contributions to the gradient stay. The walk repeats its steps and skips them.
+    The gradient keeps the contributions so far. The repeated walk takes the same steps
+    but skips these contributions.
 
     Args:
         walk: the walk, whose marks and stack change.
-        drops_met: whether the walk will list again which infosets it meets. Otherwise
-            `Tables.is_met` prevents that an infoset is listed twice.
+        drops_met: True to discard the list of infosets met, because the repeated walk
+            lists them again. False if `Tables.is_met` prevents duplicates.
     """
     marks = walk.marks
     if marks[layout.TOP] == 0:

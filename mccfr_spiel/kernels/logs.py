@@ -1,8 +1,8 @@
-"""Logs of walks above all blocks, for threads that share a batch (shared_walks.py).
+"""Logs of walks in the top part of a tree, for shared batches (shared_walks.py).
 
-The blocks are whole subtrees of the updated player's infosets. A walk in the part above
-them, the top, does not write the gradient. It logs leaves, infosets, and *forks*: the
-nodes at which it enters a block. Another stage of the batch continues from the forks.
+Blocks are whole subtrees of the updated player's infosets; the top part lies above all
+blocks. A walk in the top part does not write the gradient. It logs leaves, infosets and
+*forks*, the nodes where it enters a block. A later stage continues from the forks.
 """
 
 from typing import Any, NamedTuple
@@ -22,21 +22,30 @@ FORK = np.dtype(
         ("block", np.int32),
     ]
 )
-"""A node at which a walk enters a block: the key of the walk's stream, the place of the
-history, its weight, the node, and the number of the block among all."""
+"""A node where a walk enters a block.
+
+- stream: key of the walk's draws;
+- place: place of the history;
+- weight: importance weight;
+- node: node number;
+- block: block number, counting the blocks of all players.
+"""
 
 LEAF = np.dtype([("payoff", np.float64), ("sequence", np.int32), ("pad", np.int32)])
-"""A leaf above all blocks: its payoff times its weight, and the player's last sequence
-before it."""
+"""A leaf in the top part.
+
+- payoff: payoff times importance weight;
+- sequence: the updated player's last sequence before the leaf.
+"""
 
 
 class Log(NamedTuple):
-    """The log of some walks: C entries of each kind.
+    """The log of several walks, with capacity C for entries of each type.
 
     Attributes:
         home: `[S]` int32, twice the block of a sequence's infoset, plus 1 if the
-            infoset is the root of its subtree; -1 in the top.
-        event: `[C]` int32, the player's infosets met, roots of subtrees included.
+            infoset is the root of a subtree; -1 in the top part.
+        event: `[C]` int32, the updated player's infosets met, including block roots.
         leaf: `[C]` LEAF.
         fork: `[C]` FORK.
     """
@@ -49,7 +58,7 @@ class Log(NamedTuple):
 
 @inlined
 def log_leaf(log: Log, num_leaves: int, payoff: float, sequence: int) -> Any:
-    """Logs a leaf; returns DONE, or LOG_FULL if no other leaf fits."""
+    """Logs a leaf; returns DONE, or LOG_FULL if the log is now full."""
     log.leaf[num_leaves]["payoff"] = payoff
     log.leaf[num_leaves]["sequence"] = sequence
     return np.int64(LOG_FULL if num_leaves + 1 == len(log.leaf) else DONE)
@@ -59,11 +68,12 @@ def log_leaf(log: Log, num_leaves: int, payoff: float, sequence: int) -> Any:
 def log_infoset(
     log: Log, num_met: int, num_forks: int, stream: int, spot: Spot, moves: Moves
 ) -> tuple[Any, int]:
-    """Logs an infoset, and a fork if the infoset is the root of a block's subtree.
+    """Logs an infoset, and a fork if the infoset is the root of a block.
 
     Returns:
-        DONE, or LOG_FULL if no other infoset fits; and the new number of forks.
+        DONE, or LOG_FULL if the log is now full; and the new number of forks.
     """
+    # The infoset is logged on each visit; `shared_walks.gather_top` drops duplicates.
     log.event[num_met] = moves.infoset
     if log.home[moves.start] >= 0:
         log.fork[num_forks]["stream"] = stream

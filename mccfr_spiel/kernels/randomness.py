@@ -1,12 +1,11 @@
-"""Draws as a pure function of (seed, iteration, updating player, place).
+"""Draws as a pure function of (seed, iteration, updated player, place).
 
-There is no generator whose state would advance. A *place* is an information set or, for
-chance, a history, and a walk draws at most one number at each place. Hence external
-sampling draws one action per information set, however many of its histories it meets
-(Lanctot et al. 2009), and neither the growth of the tree nor a checkpoint can change a
-result.
+A *place* identifies an infoset or, for chance, a history. There is no generator with a
+state. A walk draws at most one number at each place. Hence external sampling draws one
+action per infoset, even if the walk visits several of its histories (Lanctot et al.
+2009). Growth of the tree and checkpoints cannot change results.
 
-Compiled functions take `np.uint64`.
+Compiled functions require `np.uint64` arguments.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ _ONE = np.uint64(1)
 _TO_UNIT = 2.0**-53
 
 ROOT_PLACE = np.uint64(0x243F6A8885A308D3)
-"""The place of the empty history."""
+"""Place of the empty history."""
 
 
 @jit
@@ -36,36 +35,39 @@ def mix(x):
 
 @jit
 def stream_key(seed, iteration, player, num_players):
-    """The key of one walk: `seed` is uint64, `iteration` counts from 1."""
+    """Returns the key of a walk's draws. `iteration` starts at 1."""
+    # Two rounds of mixing: seeds that differ by a multiple of _GOLDEN would otherwise
+    # share streams.
     walk = np.uint64(iteration * num_players + player)
     return mix(mix(seed + _GOLDEN) + walk * _GOLDEN)
 
 
 @jit
 def uniform(stream, place):
-    """The number in [0, 1) that the walk with the key `stream` draws at a place."""
+    """Returns the draw in [0, 1) at a place, for the walk with the key `stream`."""
+    # The upper 53 bits fill a double. Signed integers convert faster.
     return np.float64(np.int64(mix(stream ^ place) >> np.uint64(11))) * _TO_UNIT
 
 
 @jit
 def child_place(place, child):
-    """The place of a history that goes on to child number `child`."""
+    """Returns the place of the history that continues with child number `child`."""
     return place * _PATH + (np.uint64(child) + _ONE)
 
 
 def infoset_place(player: int, info_state: str) -> int:
-    """The place of an information set: 64 bits of a hash of its player and string.
+    """Returns the place of an infoset: a 64-bit hash of its player and string.
 
     Raises:
-        ValueError: the string has a lone surrogate. Every infoset that is met is asked
-            for its place, so no other code meets such a string.
+        ValueError: the string contains a lone surrogate. Places of all infosets are
+            computed here, so other code need not check.
     """
     try:
         text = f"{player} {info_state}".encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"The information-state string {info_state!r} of player {player} has a "
-            "lone surrogate, which neither a hash nor a file can take. Have the game "
-            "or the abstraction write it otherwise, as by repr()."
+            f"The information-state string {info_state!r} of player {player} contains "
+            "a lone surrogate, which cannot be encoded as UTF-8. Change the game or "
+            "the abstraction so that it escapes such characters, for example by repr()."
         ) from error
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

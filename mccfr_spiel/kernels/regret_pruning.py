@@ -1,27 +1,36 @@
-"""Regret-based pruning: whole passes that leave out actions of very negative regret.
+"""Regret-based pruning: full passes that skip actions of very negative regret.
 
-An action of probability 0 whose regret is far below 0 need not be looked into for a
-while: what is below it cannot change the policy before the regret could be positive
-again (Brown, Sandholm 2015). Here that is decided by the best response, as in the later
-form (Brown, Sandholm 2017). For each sequence of a player, `Tables.best` has what the
-player could have got there so far, by the plan that is best against all that the other
-player has played, and `Tables.got`, for each infoset, what it has got. The action is
-left out of the next iteration if best will not exceed got after it, whatever the other
-one plays.
+An action with probability 0 and very negative regret can be skipped for some
+iterations, because nothing below it changes the policy until the regret could become
+positive again (Brown, Sandholm 2015). Here the test uses best responses (Brown,
+Sandholm 2017). Two tables hold cumulative values over all past iterations:
 
-While it is left out, the payoffs below each of its nodes are taken for the highest that
-there are, so that best is never too low. When it can be left out no more, all below it
-is made good in one pass, by the sum of all plans that the other player has played: the
-player is said to have played the best response there from the beginning. Regret
-matching may be told so: all regrets of a best response are at most 0, and its bounds
-rest on the squares of those above 0 only.
+- `Tables.best` `[S]`: value of each sequence under the best response to all past plans
+  of the opponent;
+- `Tables.got` `[I]`: value that the player's policies achieved at each infoset.
 
-Walks go to what is followed, and like those of PRUNED_CFR not to what the other player
-never plays to. What is made good is read from the list of leaves (passes.py). In a
-pass, a sequence or an infoset is FOLLOWED, SKIPPED, or RESUMED after it was skipped. A
-sequence may be skipped at an infoset that is followed; all that is below it has its
-state. The sum of the plans of two other players says nothing of their product, so this
-is for two players.
+An action is skipped in the next iteration if `best` cannot exceed `got` afterwards,
+whatever the opponent plays. During the skip, each node directly below the action
+counts with the highest payoff of its subtree, so `best` never underestimates.
+
+Once the skip is no longer justified, one pass over the leaves below the action restores
+its values, using the sum of all past plans of the opponent. Infosets below restart as
+if the player had played the best response from the beginning. Regret matching permits
+this: regrets of a best response are at most 0, and the regret bound depends on squares
+of positive regrets only.
+
+In each pass, a sequence or an infoset is in one of three states:
+
+| state | meaning |
+|---|---|
+| FOLLOWED | visited by the walk of the pass |
+| SKIPPED | left out |
+| RESUMED | visited again after a skip; values are restored from the leaf list |
+
+A sequence can be SKIPPED at an infoset that is FOLLOWED. Everything below a skipped or
+resumed sequence has the state of that sequence. Walks also omit subtrees that the
+opponent reaches with probability 0. The method requires two players, because sums of
+plans of two opponents do not determine their product.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -39,18 +48,18 @@ from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
-"""What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
+"""States of sequences in `Tables.skips` and of infosets in `Tables.is_met`."""
 
 
 class Ceilings(NamedTuple):
-    """What passes that prune know of a complete tree of two players.
+    """Bounds for pruning in a complete tree of two players.
 
     Attributes:
-        highest: the most that a player is paid below.
-        step: the most by which one iteration can change best - got; infinite where the
-            sequence ends the game, since nothing is saved there.
-        num_nodes: the nodes before which it is its player's last sequence.
-        height: a walk's stack is never higher.
+        highest: highest payoff below each node, for each player.
+        step: largest change of `best - got` in one iteration; infinite for sequences
+            that always end the game, because skipping them saves nothing.
+        num_nodes: number of nodes whose last sequence of the player this is.
+        height: upper bound on the height of the stack.
     """
 
     highest: Annotated[np.ndarray, Entry(layout.FLOAT, "[N, 2]")]
@@ -60,7 +69,7 @@ class Ceilings(NamedTuple):
 
 
 LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
-"""What a frame of passes with pruning holds. The walk's stack must have room."""
+"""Records in the frame. `Walk.node` needs room for `Ceilings.height` entries."""
 
 _ceilings_in = LAYOUT.viewer()
 
@@ -73,14 +82,18 @@ def walk_followed(
     stack: Walk,
     player: int,
 ) -> int:
-    """Walks to all that a player's update needs to know: adds the leaves' payoffs to
-    `gradient` and `known`, and the ceilings of what is skipped to `best`.
+    """Visits the followed part of the tree for one player's update.
+
+    Weighted payoffs of leaves are added to `gradient` and `known`. For each node after
+    a skipped action, the node's highest payoff is added to `best`.
 
     Returns:
-        The number of nodes touched. A node that is skipped is one, what is below it is
-        not.
+        The number of nodes touched. A skipped node counts, its descendants do not.
     """
     nodes, policy, skips = tree.nodes, tables.policy, tables.skips
+    # The stack holds the nodes that remain to be visited. Each pass pops a node and
+    # pushes the children that the opponent may reach and the player follows. Resumed
+    # actions are absent: `update_infoset` restores their values from the leaf list.
     stack.node[0], stack.sequence[0], stack.weight[0] = 0, player, 1.0
     top, touched = 1, 0
     while top > 0:
@@ -123,27 +136,28 @@ def update_infoset(
     ceilings: Ceilings,
     infoset: int,
 ) -> int:
-    """Moves the policy at an infoset, by regret matching over what is followed, and
-    passes up <b, G> and the highest value of `best`.
+    """Updates the policy at an infoset by regret matching over followed actions.
 
-    The memory of an action that is skipped is a bound on its regret. If no regret is
-    above 0, the policy is uniform over the others. An infoset that is resumed starts
-    anew, as if its player had played the best response so far.
+    The value <b, G> and the highest `best` are added at the parent sequence. `memory`
+    of a skipped action is an upper bound on its regret. If no regret is positive, the
+    policy is uniform over the actions that are not skipped. A resumed infoset restarts
+    as if the player had played the best response so far.
 
     Returns:
-        The number of nodes touched to make good what was skipped.
+        The number of nodes touched to restore skipped values.
     """
     start, parent = infosets[infoset]["first_sequence"], infosets[infoset]["parent"]
     stop = start + infosets[infoset]["num_actions"]
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     best, skips, got = tables.best, tables.skips, tables.got
     value, highest, touched = 0.0, -np.inf, 0
+    # `best` of a skipped action already has this pass's ceilings, see `walk_followed`.
     for s in range(start, stop):
         if skips[s] == RESUMED:
             touched += ceilings.num_nodes[s]
             tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
         if skips[s] != SKIPPED:
-            value += policy[s] * gradient[s]  # of what is resumed the gradient is 0
+            value += policy[s] * gradient[s]  # resumed actions have gradient 0
             best[s] = tables.known[s] + tables.below[s]
             tables.below[s] = 0.0
         highest = max(highest, best[s])
@@ -172,7 +186,11 @@ def update_infoset(
 def decide(
     infosets: np.ndarray, tables: Tables, ceilings: Ceilings, infoset: int
 ) -> None:
-    """Decides what the next pass does at an infoset; of those above it is known."""
+    """Sets the states of an infoset and its sequences for the next pass.
+
+    Ancestors come first, because everything below a skipped or resumed sequence takes
+    the state of that sequence.
+    """
     skips = tables.skips
     start = infosets[infoset]["first_sequence"]
     above = skips[infosets[infoset]["parent"]]
@@ -191,11 +209,11 @@ def decide(
 
 @jit(nogil=True, views_only=True)
 def do_player(frame, desk, player):
-    """Goes the leader's way through a player's infosets; see `passes.make_piece`.
+    """Processes a player's infosets in one direction, see `passes.make_piece`.
 
-    Upward policies move. Downward the old plans are added to the average and the new
-    ones made, and it is decided what the next pass leaves out. Where nothing was
-    followed the plan is 0 and stays so.
+    The upward pass updates policies. The downward pass adds old plans to the average,
+    computes new plans, and selects the actions that the next pass skips. Below skipped
+    sequences plans are 0 and need no update.
     """
     task, tables, walk = views(frame, Task), views(frame, Tables), views(frame, Walk)
     tree, passes = tree_in(frame, task.job), views(frame, Passes)
@@ -221,10 +239,10 @@ def do_player(frame, desk, player):
 
 @inlined
 def deliver(frame, desk, tables, first, end):
-    """Walks for the players `first .. end - 1`; returns the nodes touched.
+    """Computes gradients of players `first .. end - 1`; returns the nodes touched.
 
-    The present plan of the other player, which an update meets, is added to the sum of
-    all that were met.
+    Before each walk, the opponent's present plan is added to `Tables.seen`, the sum of
+    the opponent's plans in all updates.
     """
     tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
     ceilings, stack, touched = _ceilings_in(frame, Ceilings), views(frame, Walk), 0
@@ -241,25 +259,26 @@ def deliver(frame, desk, tables, first, end):
 
 
 iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
-"""CFR with regret-based pruning, in one thread; all infosets are in one block."""
+"""Iterations of CFR with regret-based pruning, in one thread and one block."""
 
 
 @jit
 def survey_nodes(
     tree: layout.TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
 ) -> None:
-    """Looks at each node of a complete tree of two players.
+    """Computes `Ceilings` of a complete tree of two players.
 
     Args:
         tree: the tree.
-        last: `[N, 2]` int32, gets each player's last sequence before the node.
-        lowest: `[N, 2]` gets the least that each player is paid below it.
-        ceilings: of which all is written; `step` is infinite and `num_nodes` 0 before.
+        last: `[N, 2]` int32, receives each player's last sequence before each node.
+        lowest: `[N, 2]`, receives each player's lowest payoff below each node.
+        ceilings: receives the results; initially `step` is infinite, `num_nodes` 0.
     """
     nodes, highest, step = tree.nodes, ceilings.highest, ceilings.step
     probs, heights = np.ones(len(nodes)), np.zeros(len(nodes), np.int32)
     last[0, 0], last[0, 1] = 0, 1
-    # From the root down: what leads to a node.
+    # Parents have lower numbers than children. This loop runs from the root down and
+    # passes chance probabilities and last sequences from each node to its children.
     for node in range(len(nodes)):
         acting, start = nodes[node]["player"], nodes[node]["start"]
         for p in range(2):
@@ -276,7 +295,10 @@ def survey_nodes(
                 last[below, acting] = start + child
                 if nodes[below]["player"] != TERMINAL:
                     step[start + child] = 0.0
-    # From the leaves up: what is below it.
+    # This loop runs from the leaves up. Each pass combines the payoffs and the stack
+    # heights of a node's children. For `step`, it adds the node's chance probability
+    # times the difference between the highest payoff after the action and the lowest
+    # payoff below the node.
     for node in range(len(nodes) - 1, -1, -1):
         acting, count = nodes[node]["player"], nodes[node]["num_children"]
         if acting == TERMINAL:
@@ -290,7 +312,7 @@ def survey_nodes(
                 highest[node, p] = max(highest[node, p], highest[below, p])
         heights[node] += count
         for child in range(count if acting >= 0 else 0):
-            most = highest[nodes[node]["first_child"] + child, acting]
+            highest_after = highest[nodes[node]["first_child"] + child, acting]
             s = nodes[node]["start"] + child
-            step[s] += probs[node] * (most - lowest[node, acting])
+            step[s] += probs[node] * (highest_after - lowest[node, acting])
     ceilings.height[0] = 1 + heights[0]

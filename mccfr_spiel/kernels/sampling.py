@@ -1,10 +1,10 @@
 """Draws of actions and outcomes.
 
-A draw is a number in [0, 1) from randomness.py. The alternatives partition that
-interval in their order, and the draw selects the part that contains it.
+A draw is a number in [0, 1) from randomness.py. The alternatives partition this
+interval in order, and the draw selects the part that contains it.
 
-The functions `plain_...` run as Python for plays and bots. Walks compile the same
-lines, so both select the same alternative to the last bit.
+Bots call the functions `plain_...` as Python. Walks compile the same code, so both
+select the same alternative to the last bit.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ Floats = Sequence[float] | np.ndarray | memoryview
 
 
 _VERY_MANY = 4096
-"""Number of outcomes from which on bisection finds the outcome."""
+"""Number of outcomes above which bisection replaces the linear search."""
 
 
 def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int:
-    """Draws one of `count` alternatives with the probabilities `probs[start]` and on.
+    """Draws an alternative with the probabilities `probs[start:start + count]`.
 
-    Probabilities are subtracted from the draw until it is negative. If rounding keeps
-    it at 0 or above, the last alternative of positive probability is selected.
+    Probabilities are subtracted from the draw until it is negative. If rounding
+    prevents this, the last alternative with positive probability is selected.
 
     Returns:
-        The index of the alternative, from 0 on.
+        The index of the alternative, starting at 0.
     """
     chosen = 0
     for child in range(count):
@@ -44,13 +44,13 @@ def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int
 def draw_explored(
     policy: Floats, start: int, count: int, epsilon: float, draw: float
 ) -> tuple[int, float]:
-    """Draws as `draw_action` does, from a policy mixed with the uniform one.
+    """Draws like `draw_action` from a mixture of a policy and the uniform policy.
 
-    The probability of an alternative is (1 - epsilon) b + epsilon / count, where b is
-    its probability under the policy. For epsilon 0 it equals b to the bit.
+    The probability of an action is (1 - epsilon) b + epsilon / count, where b is the
+    policy's probability. For epsilon = 0 it equals b to the bit.
 
     Returns:
-        The index of the alternative, from 0 on, and its probability.
+        The index of the action, starting at 0, and its probability.
     """
     rest = epsilon / count
     chosen, likelihood = 0, 0.0
@@ -66,10 +66,14 @@ def draw_explored(
 
 
 def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
-    """Draws an outcome of chance by the cumulative sums `cdf[start]` and on.
+    """Draws a chance outcome from cumulative probabilities `cdf[start:start + count]`.
 
-    The first guess assumes a uniform distribution. A linear search from there finds the
-    first sum above the draw. Most distributions are nearly uniform, so it is short.
+    The outcome is the first whose cumulative probability exceeds the draw. A linear
+    search starts at the outcome that a uniform distribution would give. It is short
+    because most distributions are nearly uniform.
+
+    Returns:
+        The index of the outcome, starting at 0.
     """
     if count > _VERY_MANY:
         low, high = 0, count - 1
@@ -80,6 +84,7 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
             else:
                 low = middle + 1
         return low
+    # Both searches are needed, because the guess may lie on either side.
     chosen = int(draw * count)
     while chosen > 0 and draw < cdf[start + chosen - 1]:
         chosen -= 1
@@ -97,13 +102,13 @@ def count_sequences(infosets, counts):
     """Counts the sequences at and below each sequence.
 
     The balanced strategy plays actions in proportion to these counts (Farina, Kroer,
-    Sandholm 2020, section 4.2.1). Infosets come bottom-up, so that the count of an
-    infoset is complete when it is added to the parent sequence.
+    Sandholm 2020, section 4.2.1).
 
     Args:
-        infosets: the infosets.
-        counts: `[S]` ones; the counts are added.
+        infosets: `[I]` INFOSET, ancestors first.
+        counts: `[S]` float64, initially ones; receives the counts.
     """
+    # Bottom-up, so that the counts of an infoset are complete when they are summed.
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]
         total = 0.0

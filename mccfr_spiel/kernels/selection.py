@@ -1,18 +1,18 @@
-"""Samplings that follow some of the updated player's actions at an infoset, not all.
+"""Samplings that follow a subset of the updated player's actions at an infoset.
 
-**Average-strategy sampling** (Gibson, Burch, Lanctot, Szafron 2012) decides for each
-action separately whether to follow it. The probability grows with the action's share of
-the average strategy. Payoffs below the action are divided by that probability.
+**Average-strategy sampling** (Gibson, Burch, Lanctot, Szafron 2012) selects each action
+independently, with a probability that grows with the action's share of the average
+strategy. Weights below the action are divided by that probability.
 
-**Pruning.** As in Pluribus (Brown, Sandholm 2019), 95 % of the walks leave out actions
-whose cumulative regret is below a threshold, except actions that end the game. Such an
-action has probability 0 while another action has positive regret, so the value of the
-infoset is known without it, and its own regret stays as it is. The remaining walks
-follow every action, so that an action that has improved is noticed. Regrets have a
-floor a little below the threshold, so that such an action can come back.
+**Pruning.** As in Pluribus (Brown, Sandholm 2019), 95 % of the walks skip actions with
+cumulative regrets below a threshold, except actions that end the game. A skipped action
+has probability 0 as long as another regret is positive, so the infoset's value does not
+depend on it. The regret of a skipped action stays constant. The other walks follow
+every action and detect improvements. A floor slightly below the threshold limits
+regrets, so that improved actions recover quickly.
 
-Only actions of probability 0 are left out. Where no regret is positive the policy is
-uniform, and the value needs all actions.
+Only actions with probability 0 are skipped. If no regret is positive, the policy is
+uniform and the value depends on all actions.
 """
 
 import numpy as np
@@ -29,19 +29,19 @@ from mccfr_spiel.kernels.tables import Tables, Walk
 
 @inlined
 def follow_probability(settings: Floats, played: float, total: float) -> float:
-    """The probability with which average-strategy sampling follows an action.
+    """Returns the probability that average-strategy sampling follows an action.
 
-    It is max(epsilon, min(1, (bonus + threshold S(a)) / (bonus + sum S))) (Gibson et
-    al. 2012).
+    It equals max(epsilon, min(1, (bonus + threshold S(a)) / (bonus + sum S))) (Gibson
+    et al. 2012).
 
     Args:
         settings: see `tables.NUM_SETTINGS`.
-        played: the weighted sum of plans S of the action.
-        total: the sum of S over the infoset's actions.
+        played: S(a), the action's sum of weighted plans in the average.
+        total: sum of S over all actions of the infoset.
     """
     bonus, least = settings[layout.BONUS], settings[layout.EPSILON]
     whole = bonus + total
-    if not whole > 0.0:  # the average is still empty here
+    if not whole > 0.0:  # no plan has been added to the average here
         return 1.0
     return min(1.0, max(least, (bonus + settings[layout.THRESHOLD] * played) / whole))
 
@@ -58,10 +58,10 @@ def push_picked(
     own: int,
     placed: bool,
 ) -> int:
-    """Pushes the children that average-strategy sampling follows.
+    """Pushes the children selected by average-strategy sampling.
 
-    The stored average lags behind, because debts are paid by the update only. The sum
-    that a sequence will have by then follows from the debt that the walk carries.
+    Stored averages omit debts until the next update. The debt of the walk is therefore
+    added here.
 
     Args:
         tables: the tables with the average and the policies.
@@ -70,9 +70,9 @@ def push_picked(
         spot: the node.
         moves: its moves.
         settings: see `tables.NUM_SETTINGS`.
-        stream: the key of the walk.
-        own: the infoset's place. Each action draws at a place below it.
-        placed: whether places are stored.
+        stream: key of the walk's draws.
+        own: place of the infoset. Each action has its own place, derived from it.
+        placed: True to store places.
 
     Returns:
         The new height.
@@ -100,24 +100,23 @@ def push_picked(
 
 
 SHARE_PRUNED = 0.95
-"""Fraction of walks that prune; the others follow every action."""
+"""Fraction of walks that skip actions; the others follow every action."""
 
 FLOOR = 31 / 30
-"""Floor of regrets as a multiple of the threshold, as in Pluribus."""
+"""Floor of regrets, as a multiple of the threshold (Pluribus: -310M and -300M)."""
 
 PRUNING_PLACE = np.uint64(0x13198A2E03707344)
-"""Place of the draw that decides whether a walk prunes."""
+"""Place of the draw that decides whether a walk skips actions."""
 
 LOOK = -1.0
-"""Weight on the stack of a poor action's child. The child is paid with weight 1 if it
-is a leaf and skipped otherwise. Only the visit shows which, because the child may not
-have been expanded when it is pushed."""
+"""Weight that marks the child of a poor action on the stack. When popped, a leaf is
+paid with weight 1, and any other node is skipped. The decision waits until then,
+because the child may be unexpanded when it is pushed."""
 
 
 @inlined
 def poor_regret(stream: int, settings: np.ndarray) -> float:
-    """The regret below which the walk with the key `stream` skips actions; minus
-    infinity if it skips none."""
+    """Returns the regret below which a walk skips actions; -inf if it skips none."""
     prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
     return settings[layout.PRUNE_BELOW] if prunes else -np.inf
 
@@ -132,7 +131,7 @@ def push_kept(
     poor: float,
     placed: bool,
 ) -> tuple[int, float]:
-    """Pushes as `push_other_children`, with the weight LOOK for poor actions.
+    """Pushes children like `push_other_children`; poor actions get the weight LOOK.
 
     Args:
         tables: the tables with the policies and the regrets.
@@ -140,8 +139,8 @@ def push_kept(
         height: height of the stack.
         spot: the node.
         moves: its moves.
-        poor: the regret below which actions are skipped.
-        placed: whether places are stored.
+        poor: regret below which actions are skipped.
+        placed: True to store places.
 
     Returns:
         The new height, and the weight of the first child.
@@ -159,6 +158,8 @@ def push_kept(
 
 @inlined
 def kept_weight(tables: Tables, s: int, poor: float) -> float:
-    """The weight of the child after a sequence: LOOK if the action is poor, else 1."""
+    """Returns the weight of a child: LOOK after a poor action, else 1."""
+    # A poor action is played only if no regret is positive and the policy is uniform.
+    # The value of the infoset then depends on the action.
     is_poor = tables.memory[s] < poor and tables.policy[s] == 0.0
     return LOOK if is_poor else 1.0

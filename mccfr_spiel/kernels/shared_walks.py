@@ -1,23 +1,28 @@
-"""Walks of a batch on a complete tree, shared by threads without changing a bit.
+"""Batches of walks on a complete tree, shared by threads or processes.
 
-Each updated player's infosets are cut into blocks of whole subtrees and a top. There
-are three stages, and the threads take tickets in each:
+The result is identical to the bit, whatever the number of threads. Each updated
+player's infosets are divided into blocks, which are whole subtrees, and the remaining
+top part. A batch goes through three stages, whose work threads divide by tickets:
 
-1. Slices of the walks are walked in the top. Where a walk comes to the root of a
-   block's subtree it leaves a fork. What it meets and is paid in the top is logged.
-2. All forks of a block are followed by one thread, in the order of the walks, straight
-   into the one gradient: no two blocks share a sequence.
-3. The blocks are applied: debts are paid, then policies move.
+| stage | ticket | work |
+|---|---|---|
+| IN_TOP | slice: a range of walks | walk the top; log leaves, infosets and forks |
+| IN_BLOCKS | block | continue from all forks into the block, in order of the walks |
+| APPLYING | block | pay debts to the average and update policies |
 
-In between the leader, one of the threads, does what concerns the top: before stage 2 it
-adds up the logs in the order of the walks, before stage 3 it pays the top's debts, and
-after it the top's policies move. So every sum has the terms of one thread in their
-order. A batch of many walks goes through the first two stages several times, in
-*stretches*; where one ends changes no bit. Until stage 3 nothing that was learned has
-changed.
+A fork is the state of a walk at the root of a block. Blocks have no sequences in
+common, so threads write to the one gradient without conflicts.
 
-Processes of a cluster share a batch in the same way: each walks the top, follows the
-forks of its share of the blocks, and gets from the others what they found in theirs.
+One thread, the leader, handles the top: before IN_BLOCKS it adds the logs in order of
+the walks, before APPLYING it pays the top's debts, and after APPLYING it updates the
+top's policies. Every sum therefore has the same terms in the same order as in one
+thread.
+
+A large batch passes the first two stages several times, in *stretches*. The limits of
+stretches change no bit, because learned state is constant until APPLYING.
+
+Processes of a cluster share a batch in the same way. Each process walks the top,
+follows the forks of its share of the blocks, and receives the results of other blocks.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -30,54 +35,52 @@ from numba.core import types
 from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.atomics import load
+from mccfr_spiel.kernels.batches import present_iteration
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.logs import FORK, LEAF, Log
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.prefetching import prefetch
+from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress, with_height
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
-from mccfr_spiel.kernels.walk import (
-    LARGE,
-    Progress,
-    Trip,
-    make_walk,
-    no_progress,
-    with_height,
-)
+from mccfr_spiel.kernels.walk import make_walk
 
-# --- what threads that share the walks of a batch write, besides the one gradient -----
-
+# --- arrays ---------------------------------------------------------------------------
 
 NUM_SLICES = 32
-"""The slices into which the walks of a batch are cut. Each has a log of its own."""
+"""Number of slices into which the walks of a stretch are divided."""
 
 EVENTS, FORKS, LEAVES, NODES, STATUS = range(5)
-"""The counts of a slice or a block: how long the lists of a slice's log are, the nodes
-touched, and DONE or what kept the walks from going on."""
+"""Indices of `Slots.counts`:
+
+- EVENTS: number of infosets in the log;
+- FORKS: number of forks in the log;
+- LEAVES: number of leaves in the log;
+- NODES: number of nodes touched;
+- STATUS: DONE, or the status of the walk that stopped.
+"""
 
 NUM_COUNTS = 16
-"""The entries for them: counts that different threads change lie in different lines of
-the processor's cache."""
+"""Row length of `Slots.counts`. It keeps counts of different threads in different cache
+lines."""
 
 
 class Cut(NamedTuple):
-    """How the infosets of a complete tree are cut for threads that share a batch.
-
-    `K` is the number of blocks, of all players.
+    """Partition of a complete tree's infosets into K blocks and the top.
 
     Attributes:
-        home: twice the block of the sequence's infoset, plus 1 if the infoset is the
-            root of its subtree; -1 in the top.
-        player_ends: player p's blocks are those from its entry to the next.
-        ends: block b's part of `met` is `ends[b] .. ends[b + 1]`.
-        met: the infosets met, block by block, ancestors first.
-        num_met: how many each block has.
-        top: the infosets met in the top, roots of subtrees included.
+        home: for each sequence, twice the block of its infoset, plus 1 if the infoset
+            is the root of a subtree; -1 in the top.
+        player_ends: player p has the blocks `player_ends[p] .. player_ends[p + 1] - 1`.
+        ends: block b has the entries `ends[b] .. ends[b + 1] - 1` of `met`.
+        met: infosets met, grouped by block, ancestors first.
+        num_met: number of infosets met in each block.
+        top: infosets met in the top, including roots of subtrees.
     """
 
     home: Annotated[np.ndarray, Entry(layout.INT, "[S]")]
@@ -89,20 +92,19 @@ class Cut(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each of the K
-    blocks.
+    """Stacks and logs: R = NUM_SLICES + K rows, first the slices, then the blocks.
 
     Attributes:
-        node: as `Walk.node`, row by row.
-        sequence: as `Walk.sequence`.
-        weight: as `Walk.weight`.
-        place: as `Walk.place`.
-        counts: see NUM_COUNTS.
-        event: see `Log`.
-        leaf: see `Log`.
-        fork: see `Log`.
-        order: a slice's forks, block by block.
-        order_ends: of a slice's `order`, those of block b end where its entry b says.
+        node: stacks, as `Walk.node`.
+        sequence: stacks, as `Walk.sequence`.
+        weight: stacks, as `Walk.weight`.
+        place: stacks, as `Walk.place`.
+        counts: counters, see EVENTS.
+        event: logged infosets, see `Log`.
+        leaf: logged leaves, see `Log`.
+        fork: logged forks, see `Log`.
+        order: indices of a slice's forks, grouped by block.
+        order_ends: end of each block's part of `order`.
     """
 
     node: Annotated[np.ndarray, Entry(layout.INT, "[R, H]")]
@@ -123,7 +125,7 @@ shared_views = SHARED_LAYOUT.viewer()
 
 @inlined
 def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
-    """A walk with the stack of a row, and a list of its own of the infosets met."""
+    """Returns the walk with the stack of a row and another list of infosets met."""
     return Walk(
         node=slots.node[row],
         sequence=slots.sequence[row],
@@ -144,7 +146,7 @@ def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
 
 @inlined
 def log_of(cut: Cut, slots: Slots, row: int) -> Log:
-    """The log of a slice."""
+    """Returns the log of a slice."""
     return Log(
         home=cut.home,
         event=slots.event[row],
@@ -153,35 +155,43 @@ def log_of(cut: Cut, slots: Slots, row: int) -> Log:
     )
 
 
-# --- walks of a batch on a complete tree, shared by threads without changing a bit ----
-
+# --- stages ---------------------------------------------------------------------------
 
 ALL_STAGES, GATHER, APPLY = range(3)
-"""What a call is for: whole iterations; the first two stages of the walks for the next
-update; or the third stage, and what the leader does around it."""
+"""Purposes of a call:
+
+- ALL_STAGES: whole iterations;
+- GATHER: the first two stages for the next update;
+- APPLY: the third stage, including the leader's work.
+"""
 
 WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
-"""The entries of a plan: how many walks a slice has, what the call is for, and which of
-how many shares of each player's blocks is followed. The share NUM_SHARES has no blocks,
-so that only the top is walked."""
+"""Indices of a plan:
+
+- WALKS_OF_SLICE: number of walks in each slice;
+- PURPOSE: ALL_STAGES, GATHER or APPLY;
+- SHARE: index of the share of each player's blocks that this process follows. With the
+  value NUM_SHARES it follows no blocks and walks the top only;
+- NUM_SHARES: number of shares.
+"""
 
 STAGE, NUM_SLICES_NOW = range(NOTES, NOTES + 2)
 NUM_SHARING_NOTES = 2
-"""What the leader notes on the desk: the stage, and how many slices it has."""
+"""Indices of the desk that the leader writes: the stage, and its number of slices."""
 
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
 
 REACHED = 2
-"""The mark in `Tables.is_met` of infosets that are in the list of the top."""
+"""Flag in `Tables.is_met` of infosets that are in `Cut.top`."""
 
 _FAR, _NEAR = 6, 3
-"""The number of forks ahead of the present one whose node, or tables, are
-prefetched."""
+"""Prefetch distances in forks: nodes are fetched _FAR forks ahead. Tables are fetched
+_NEAR forks ahead, when the node has arrived."""
 
 
 @inlined
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
-    """Sorts the forks of a slice by block; those of one block keep their order."""
+    """Sorts the forks of a slice by block, stably, by counting."""
     fork, order = slots.fork[row], slots.order[row]
     ends, count = slots.order_ends[row], slots.counts[row, FORKS]
     ends[:] = 0
@@ -189,8 +199,8 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[fork[k]["block"] + 1] += 1
     for block in range(num_blocks):
         ends[block + 1] += ends[block]
-    # Before its fork is written, `ends` has where a block begins, and behind its last
-    # one where it ends.
+    # `ends[b]` is now the start of block b in `order`. Each fork advances it, so that
+    # finally it is the end of block b.
     for k in range(count):
         block = fork[k]["block"]
         order[ends[block]] = k
@@ -199,26 +209,26 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
 
 @inlined
 def trip_in_batch(player: int, stream: int, is_large: bool) -> Trip:
-    """The `Trip` of a walk in a thread. It neither pauses nor repeats steps."""
+    """Returns the `Trip` of a walk in a thread, without pauses or repeated steps."""
     return Trip(player, stream, -np.inf, np.int64(0), np.int64(2**62), is_large)
 
 
 def make_part_of_batch(walk_on: Any) -> Any:
-    """Makes `walk_part`, which makes the walks `first` to `stop - 1` of a batch.
+    """Builds `walk_part`, which runs walks `first .. stop - 1` of a batch.
 
-    `walk` identifies the batch; `stack` is the thread's own. It returns a status and
-    the counters of all these walks.
+    `walk` identifies the batch, `stack` belongs to the thread. `walk_part` returns a
+    status and the total counters.
     """
 
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
-        given = np.int64(task.job[layout.BATCH])
-        before, _ = batches.walks_at(given, batches.present_iteration(walk))
+        seed, batch = task.job[layout.SEED], np.int64(task.job[layout.BATCH])
+        before, _ = apply.walks_at(batch, present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], nodes.utilities.shape[1]
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
-            number, seed = before + nth + 1, task.job[layout.SEED]
-            stream = stream_key(seed, number, player, num_players)
+            serial = before + nth + 1
+            stream = stream_key(seed, serial, player, num_players)
             height = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             trip = trip_in_batch(player, stream, is_large)
             progress = with_height(progress, height)
@@ -230,15 +240,17 @@ def make_part_of_batch(walk_on: Any) -> Any:
 
 
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
-    """Compiles `do_piece(what, desk, piece)`, what a thread does for one ticket of the
-    stage; `what` is a frame of SHARED_LAYOUT and a plan."""
+    """Compiles `do_piece(work, desk, piece)`, the work for one ticket of a stage.
+
+    `work` is a pair: a frame of SHARED_LAYOUT, and a plan.
+    """
     walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, layout.TOP_PART))
     walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
     apply_block = apply.make_apply(rule, part=layout.BLOCK_PART)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
-        """Walks the walks `first` to `stop - 1` of the batch in the top."""
+        """Runs walks `first .. stop - 1` of the batch in the top."""
         counts, log = slots.counts[row], log_of(cut, slots, row)
         stack, is_large = stack_of(walk, slots, row, walk.met), len(tree.nodes) > LARGE
         status, progress = walk_part(
@@ -251,7 +263,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
     @inlined
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
-        """Follows all forks of a block."""
+        """Continues all walks that enter a block, in order of the walks."""
         row, player = NUM_SLICES + block, walk.marks[layout.WALKER]
         counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
@@ -259,6 +271,10 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         num_met, zero = np.int64(cut.num_met[block]), np.int64(0)
         progress = Progress(zero, num_met, zero, zero, zero, zero)
         status = np.int64(layout.DONE)
+        # Slices are in order of the walks, and the forks of a slice are sorted stably.
+        # Sums of the block therefore have the same order of terms as in a single
+        # thread. An inner pass continues a walk and prefetches for later forks, because
+        # their nodes are scattered in memory.
         for part in range(num_slices):
             fork, order = slots.fork[part], slots.order[part]
             ends = slots.order_ends[part]
@@ -300,8 +316,8 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
             cut.num_met[piece] = 0
 
     @jit(nogil=True, views_only=True)
-    def do_piece(what, desk, piece):
-        frame, plan = what
+    def do_piece(work, desk, piece):
+        frame, plan = work
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
@@ -314,7 +330,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 def gather_top(
     tree: TreeArrays, tables: Tables, walk: Walk, cut: Cut, slots: Slots, slices: int
 ) -> None:
-    """Adds up the logs of the slices, in the order of the walks."""
+    """Adds all logs to the gradient and `Cut.top`, in order of the walks."""
     num_top = walk.marks[layout.NUM_MET]
     for row in range(slices):
         counts, log = slots.counts[row], log_of(cut, slots, row)
@@ -332,7 +348,8 @@ def gather_top(
 
 @inlined
 def status_of(desk: np.ndarray, slots: Slots, first: int, stop: int) -> Any:
-    """DONE, or what kept the walks of some row, or the thread of one, from going on."""
+    """Returns DONE, the status of the first row that stopped, or NEEDS_ONE_THREAD if a
+    thread failed."""
     for row in range(first, stop):
         if slots.counts[row, STATUS] != layout.DONE:
             return np.int64(slots.counts[row, STATUS])
@@ -341,7 +358,7 @@ def status_of(desk: np.ndarray, slots: Slots, first: int, stop: int) -> Any:
 
 @inlined
 def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
-    """The first block of a player that is followed, and the one behind the last."""
+    """Returns the half-open range of a player's blocks in this process's share."""
     first, end = cut.player_ends[player], cut.player_ends[player + 1]
     share, shares = plan[SHARE], plan[NUM_SHARES]
     mine = first + share * (end - first) // shares
@@ -350,37 +367,41 @@ def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
 
 @for_rule
 def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
-    """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
-    threads, in all of which `teams.run` calls it.
+    """Builds `iterate(frame, plan, desk, leads)`, which all threads of a team call.
 
-    No player forgets, and the walks are such that `can_be_shared`. `frame` is of
-    SHARED_LAYOUT, and `PLAN_SIZE` says what the plan holds. It returns DONE, PAUSED,
-    TOO_UNLIKELY, or, if the slots must be made larger first, STACK_FULL or LOG_FULL.
-    After the last three what was found must be thrown away.
+    `frame` has the layout SHARED_LAYOUT, `plan` has PLAN_SIZE entries. `iterate`
+    returns one of these statuses:
+
+    - DONE;
+    - PAUSED;
+    - NEEDS_ONE_THREAD if a thread failed;
+    - TOO_UNLIKELY; the gathered results must be discarded;
+    - STACK_FULL or LOG_FULL if slots must grow first; results must be discarded, too.
 
     Args:
-        rule: the local rule; a user's own must be compiled.
-        sampled: what a walk samples, batched.
+        rule: the local rule. A user's own rule must be compiled.
+        sampled: the sampled parts of a batched algorithm with `can_be_shared`, whose
+            players have perfect recall.
     """
     do_piece, start_tables = make_stages(sampled, rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
     apply_top = apply.make_apply(rule, part=layout.TOP_PART)
 
     @inlined
-    def walk_stretch(task, tree, tables, walk, cut, slots, what, desk):
-        """Makes the next walks of the batch; returns as `apply.after_stretch`."""
-        marks, plan = walk.marks, what[1]
-        left = batches.present_batch(task, walk) - marks[layout.WALK]
+    def walk_stretch(task, tree, tables, walk, cut, slots, work, desk):
+        """Runs the next stretch of the batch; returns as `apply.after_stretch`."""
+        marks, plan = walk.marks, work[1]
+        left = apply.present_batch(task, walk) - marks[layout.WALK]
         slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
         desk[STAGE], desk[NUM_SLICES_NOW] = IN_TOP, slices
-        share(do_piece, what, desk, 0, slices)
+        share(do_piece, work, desk, 0, slices)
         status = status_of(desk, slots, 0, slices)
         if status != layout.DONE:
             return status
         gather_top(tree, tables, walk, cut, slots, slices)
         first, end = share_of(plan, cut, marks[layout.WALKER])
         desk[STAGE] = IN_BLOCKS
-        share(do_piece, what, desk, first, end)
+        share(do_piece, work, desk, first, end)
         status = status_of(desk, slots, NUM_SLICES + first, NUM_SLICES + end)
         if status != layout.DONE:
             return status
@@ -390,37 +411,39 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         return apply.after_stretch(task, walk, walks, tree.utilities.shape[1])
 
     @inlined
-    def update(task, tree, tables, walk, cut, what, desk):
-        """Applies what the walks of all players have found."""
+    def update(task, tree, tables, walk, cut, work, desk):
+        """Updates average and policies after the walks of a batch."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
-        for visit in range(marks[layout.NUM_MET]):  # the debts of the top
+        for visit in range(marks[layout.NUM_MET]):  # debts of the top
             if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
                 lazy_average.pay_met(infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[layout.PLAYER]]
         end = cut.player_ends[marks[layout.WALKER] + 1]
         desk[STAGE] = APPLYING
-        share(do_piece, what, desk, first, end)
+        share(do_piece, work, desk, first, end)
         apply_top(task, tree, tables, walk, cut.top, 0, marks[layout.NUM_MET], cut.home)
         apply.end_update(task, tables, walk, tree.utilities.shape[1])
 
     @inlined
-    def go_on(task, tree, tables, walk, cut, slots, what, desk, leads):
+    def go_on(task, tree, tables, walk, cut, slots, work, desk, leads):
         if not leads:
-            take_pieces(do_piece, what, desk, False)
+            take_pieces(do_piece, work, desk, False)
             return np.int64(layout.DONE)
         start_tables(task, tree.infosets, tables, walk.known)
-        marks, purpose = walk.marks, what[1][PURPOSE]
+        marks, purpose = walk.marks, work[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
-        # One pass makes a stretch of walks, or the update after the last one.
+        # A pass runs a stretch if the status is GROW (walks remain before the update),
+        # or the update if the status is DONE. The loop ends at the end of the job,
+        # after the requested stages, or when a walk or a thread stops.
         while load(desk, FAILED) == 0:
             if status == layout.GROW:
                 is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
                 if is_first and marks[layout.WALK] == 0 and apply.is_at_end(task, walk):
                     return np.int64(layout.DONE)
-                status = walk_stretch(task, tree, tables, walk, cut, slots, what, desk)
+                status = walk_stretch(task, tree, tables, walk, cut, slots, work, desk)
             elif status == layout.DONE and purpose != GATHER:
-                update(task, tree, tables, walk, cut, what, desk)
+                update(task, tree, tables, walk, cut, work, desk)
                 if purpose == APPLY:
                     break
                 status = np.int64(layout.GROW)
@@ -433,10 +456,10 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
-        what = frame, plan
-        return go_on(task, tree, tables, walk, cut, slots, what, desk, leads)
+        work = frame, plan
+        return go_on(task, tree, tables, walk, cut, slots, work, desk, leads)
 
-    if IS_COMPILED:  # before threads meet in it
+    if IS_COMPILED:  # because threads must not compile concurrently
         array = types.int64[::1]
         iterate.compile((array, array, array, types.boolean))
     return iterate

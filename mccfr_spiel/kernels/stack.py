@@ -1,8 +1,8 @@
-"""The stack of a walk: the nodes to visit later.
+"""The stack of a walk: nodes to visit later.
 
-Each entry is a row of the five arrays `node`, `sequence`, `weight`, `place` and `debt`
-of `tables.Walk`. A node that has left the stack is a `Spot`. The moves from it are a
-`Moves`. The functions below push children of a node.
+An entry of the stack is a row of five arrays of `tables.Walk`: `node`, `sequence`,
+`weight`, `place` and `debt`. A node popped from the stack becomes a `Spot`, with moves
+in a `Moves`. The functions below push and postpone nodes.
 """
 
 from typing import Any, NamedTuple
@@ -14,20 +14,20 @@ from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place
 from mccfr_spiel.kernels.tables import Walk
 
-MOST_ASIDE = 16
-"""Maximum number of unexpanded nodes that a walk postpones. Python then expands all of
-them at one stop and caches their states for the next stops."""
+MAX_POSTPONED = 16
+"""Maximum number of unexpanded nodes that a walk postpones. One stop of the walk then
+expands all of them."""
 
 
 class Spot(NamedTuple):
-    """The history that a walk visits.
+    """The present node of a walk.
 
     Attributes:
-        node: number of the node, see `walk.Source`.
+        node: node number, as defined by the source.
         sequence: the updated player's last sequence before the node.
-        weight: importance weight, the factor of all payoffs below the node.
+        weight: importance weight of payoffs below the node.
         place: place of the history, see randomness.py.
-        debt: debt to the average of the infoset of `sequence`, see lazy_average.py.
+        debt: the average's debt to the infoset of `sequence`, see apply.py.
     """
 
     node: Any
@@ -42,13 +42,13 @@ class Moves(NamedTuple):
 
     Attributes:
         acting: the acting player, or CHANCE_NODE.
-        infoset: number of the infoset, -1 for chance.
+        infoset: infoset number, -1 for chance.
         first: node number of the first child.
         start: index of the first move: a sequence, or an entry of the chance
             distributions.
         count: number of moves.
-        slots: index of the first move in the gradient. It equals `start` except for
-            players who forget, see visits.py.
+        slots: index of the first move in the gradient, equal to `start` unless players
+            have imperfect recall (visits.py).
     """
 
     acting: Any
@@ -60,15 +60,15 @@ class Moves(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The child that a walk follows from a node.
+    """The child that a walk visits next.
 
     Attributes:
-        follows: False if the walk follows no child at once, because it has pushed all.
-        child: number of the child among the moves.
+        follows: False if all children were pushed, so that the history ends here.
+        child: index of the child among the moves.
         sequence: the updated player's last sequence before the child.
         weight: importance weight of the child.
-        likelihood: probability with which the updated player's action was drawn, 1 if
-            all actions are followed, 0 at nodes where another player or chance acts.
+        likelihood: probability of the draw at nodes of the updated player, 1 if all
+            actions are followed; 0 at nodes of other players and chance.
     """
 
     follows: Any
@@ -82,7 +82,7 @@ class Choice(NamedTuple):
 def push(
     walk: Walk, height: int, node: int, sequence: int, weight: float, place: int
 ) -> int:
-    """Pushes a node without its debt; returns the new height."""
+    """Pushes a node without a debt; returns the new height."""
     walk.node[height] = node
     walk.sequence[height] = sequence
     walk.weight[height] = weight
@@ -106,33 +106,35 @@ def postpone(
 ) -> tuple[int, int, Any]:
     """Postpones the node on top of the stack if it must be expanded first.
 
-    The entry moves to the end of the stack's arrays, where `MOST_ASIDE` entries are
+    The entry moves to the end of the stack's arrays, where `MAX_POSTPONED` entries are
     reserved, and the walk visits other nodes meanwhile.
 
     Args:
         walk: the walk with the stack.
         height: height of the stack.
         num_aside: number of nodes postponed so far.
-        status: the reason why the walk cannot visit the node.
+        status: reason why the walk cannot visit the node; GROW if it is unexpanded.
 
     Returns:
         The new height, the new number of postponed nodes, and the status of the walk.
     """
     if status == layout.GROW:
+        # `halt` has pushed the node. `room_for_moves` reserves the end of the arrays.
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
-        status = np.int64(layout.GROW if num_aside == MOST_ASIDE else layout.DONE)
+        status = np.int64(layout.GROW if num_aside == MAX_POSTPONED else layout.DONE)
     return height, num_aside, status
 
 
 @inlined
 def resume(walk: Walk, height: int, num_aside: int, status: Any) -> tuple[int, Any]:
-    """Pushes the postponed nodes again, the first of them on top.
+    """Pushes the postponed nodes, so that the first one postponed is on top.
 
     Returns:
         The new height, and the status of the walk.
     """
+    # The node postponed first has the highest index and is pushed last.
     for entry in range(len(walk.node) - num_aside, len(walk.node)):
         copy_entry(walk, entry, height)
         height += 1
@@ -154,7 +156,7 @@ def push_weighted_children(
     placed: bool,
     indebted: bool,
 ) -> int:
-    """Pushes all children after a move of chance or of another player.
+    """Pushes all children at a node of chance or of an opponent.
 
     Args:
         probs: array with the probabilities of the moves.
@@ -163,13 +165,14 @@ def push_weighted_children(
         height: height of the stack.
         spot: the node.
         moves: its moves.
-        prune: whether children of probability 0 are left out.
-        placed: whether places are stored.
-        indebted: whether debts are stored.
+        prune: True to omit children of probability 0.
+        placed: True to store places.
+        indebted: True to store debts.
 
     Returns:
         The new height.
     """
+    # Descending, so that children are visited in ascending order.
     for child in range(moves.count - 1, -1, -1):
         prob = probs[row + child]
         if not prune or prob > 0.0:
@@ -194,9 +197,9 @@ def push_other_children(
     placed: bool,
     indebted: bool,
 ) -> int:
-    """Pushes all children but the first after a move of the updated player.
+    """Pushes all children except the first at a node of the updated player.
 
-    The walk follows the first child at once. The last child is pushed first, so that
+    The walk continues with the first child. The last child is pushed first, so that
     children are visited in ascending order.
 
     Args:
@@ -204,9 +207,9 @@ def push_other_children(
         height: height of the stack.
         spot: the node.
         moves: its moves.
-        weighted: whether weights are stored; otherwise all are 1.
-        placed: whether places are stored.
-        indebted: whether debts are stored.
+        weighted: True to store weights; otherwise all weights are 1.
+        placed: True to store places.
+        indebted: True to store debts.
 
     Returns:
         The new height.

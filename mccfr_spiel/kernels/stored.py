@@ -1,6 +1,6 @@
-"""A stored tree as the source of a walk's nodes: a node is a row of an array.
+"""Stored trees as a source of nodes. A node is a row of `TreeArrays.nodes`.
 
-The record `nodes` of this source is the `TreeArrays`.
+`TreeArrays` is also the record `nodes` of this source, see `source.Source`.
 """
 
 from typing import Any
@@ -13,41 +13,42 @@ from mccfr_spiel.kernels.iterations import make_loop
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.prefetching import prefetch
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import Moves
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in, views
-from mccfr_spiel.kernels.walk import Source
 
 _NODES_A_LINE = 64 // NODE.itemsize
-"""Number of nodes in a cache line."""
+"""Number of nodes per cache line."""
 
-_MOST_FETCHED = 256
+_MAX_FETCHED = 256
 
 
 @inlined
 def nothing(*arguments):
-    """A step without effect. Rows need no state, and infosets are added with them."""
+    """Does nothing. Rows need no state, and their infosets exist before the walk."""
 
 
 @inlined
 def acting_at(nodes, node):
-    """The acting player."""
+    """Returns the acting player."""
     return np.int64(nodes.nodes[node]["player"])
 
 
 @inlined
 def pay(nodes, node):
-    """The row of the returns."""
+    """Returns DONE and the leaf's row of `utilities`."""
     return np.int64(layout.DONE), np.int64(nodes.nodes[node]["start"])
 
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """The moves in the node's row; GROW if the node is not expanded."""
+    """Returns the moves of the node; the status is GROW if it is unexpanded."""
     record = nodes.nodes[node]
     count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
-    if count == 0:  # there are more than fit, see NODE
+    if count == 0:  # more moves than the field can hold, see NODE
         count = -np.int64(record["infoset"])
+    # The other fields of an unexpanded node are meaningless but safe to read.
     if acting == UNEXPANDED:
         status = np.int64(layout.GROW)
     elif count > room:
@@ -59,32 +60,32 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def place_at(nodes, infoset):
-    """The place of the infoset."""
+    """Returns the place of the infoset."""
     return nodes.infosets[infoset]["place"]
 
 
 @inlined
 def policy_at(nodes, tables, moves):
-    """The rows of the table."""
+    """Returns the table of policies, which is indexed by sequences."""
     return tables.policy, moves.start
 
 
 @inlined
 def descend(nodes, moves, child):
-    """The child's row."""
+    """Returns the child's row."""
     return moves.first + child
 
 
 @inlined
 def stop(nodes, node, acting):
-    """The same row."""
+    """Returns the same row, which needs no saving."""
     return node
 
 
 @pasted
 def fetch(nodes: TreeArrays, moves: Moves) -> None:
-    """Prefetches the children, of which one is about to be drawn."""
-    count = min(moves.count, _MOST_FETCHED)
+    """Prefetches the children before one of them is drawn."""
+    count = min(moves.count, _MAX_FETCHED)
     for child in range(moves.first, moves.first + count, _NODES_A_LINE):
         prefetch(nodes.nodes, child)
 
@@ -107,15 +108,15 @@ STORED = Source(
 
 @for_rule
 def make_iterate(rule: Rule, sampled: Sampled) -> Any:
-    """Makes `iterate(frame)` for walks over stored trees.
+    """Compiles `iterate(frame)`, which runs iterations with walks over a stored tree.
 
-    It starts the tables of new infosets and runs whole iterations up to the limits of
-    the job. The frame holds a Task, the TreeArrays, Tables and a Walk, which change. It
-    returns a status. After GROW, STACK_FULL and PAUSED call it again.
+    `iterate` initializes the tables of new infosets and runs iterations up to the
+    limits of the job. The frame holds a Task, TreeArrays, Tables and a Walk. `iterate`
+    returns a status. After GROW, STACK_FULL or PAUSED another call resumes.
 
     Args:
         rule: the local rule.
-        sampled: what a walk samples.
+        sampled: the sampled parts of the algorithm.
     """
     go_on, start_tables = make_loop(sampled, rule, STORED), make_start(rule)
 

@@ -1,4 +1,4 @@
-"""Compile-time switches of walks: what is sampled, and how the loop records it."""
+"""Compile-time switches of walks: sampled parts, and the bookkeeping they require."""
 
 from typing import NamedTuple
 
@@ -6,23 +6,24 @@ from mccfr_spiel.kernels.tables import ALONE, BLOCK_PART, TOP_PART
 
 
 class Sampled(NamedTuple):
-    """What the walks of an algorithm sample.
+    """The sampled parts of an algorithm.
 
     One loop is compiled for each value. Numbers such as epsilon are arguments of the
     loop, see `Task.settings`.
 
     Attributes:
-        chance: whether one outcome is drawn at chance nodes.
-        opponents: whether one action is drawn at nodes of players who are not updated.
-        player: how the updated player's actions are chosen, see `algorithms.Sampling`.
-        prune: whether children that opponents never play to are skipped.
-        draws_one_action: whether one action of the updated player is drawn.
-        picks_actions: whether average-strategy sampling picks the player's actions.
-        skips: whether actions of very negative regret are skipped, see selection.py.
-        baseline: kind of baseline, "" for none, see baselines.py.
-        batched: whether an iteration makes several walks for each player.
-        forgets: whether players forget, see visits.py. Only regret matching and regret
-            matching+ allow this, and they then walk even if nothing is sampled.
+        chance: True to draw one outcome at chance nodes, False to visit all.
+        opponents: True to draw one action at opponents' nodes, False to visit all.
+        player: selection of the updated player's actions, see `algorithms.Sampling`.
+        prune: True to skip actions that opponents play with probability 0.
+        draws_one_action: True to draw one action of the updated player.
+        picks_actions: True for average-strategy sampling.
+        skips: True to skip actions of very negative regret, see selection.py.
+        baseline: type of baseline, "" for none, see baselines.py.
+        batched: True for several walks per player and iteration.
+        forgets: True for players with imperfect recall, see visits.py. Requires regret
+            matching or regret matching+. Such algorithms walk even if they sample
+            nothing.
     """
 
     chance: bool
@@ -38,33 +39,36 @@ class Sampled(NamedTuple):
 
     @property
     def learns(self) -> bool:
-        """Whether there are baselines, see baselines.py."""
+        """True for algorithms with baselines, see baselines.py."""
         return self.baseline != ""
 
     @property
     def branches(self) -> bool:
-        """Whether walks with baselines follow all of the player's actions."""
+        """True if walks with baselines follow all actions of the updated player."""
         return self.learns and self.player == "all"
 
     @property
     def draws_others(self) -> bool:
-        """Whether one move is followed wherever the updated player does not act."""
+        """True if chance and all opponents are sampled."""
         return self.chance and self.opponents
 
     @property
     def meets_once(self) -> bool:
-        """Whether each of the player's infosets is met at most once before an update,
-        which is so if chance and all opponents are sampled."""
+        """True if no infoset of the player is met twice before an update.
+
+        This follows from perfect recall: with all other moves fixed, the player's own
+        moves to the infoset determine the history.
+        """
         return self.draws_others and not self.batched
 
     @property
     def can_be_shared(self) -> bool:
-        """Whether threads or processes may share the walks of a batch."""
+        """True if threads or processes may share the walks of a batch."""
         return not (self.picks_actions or self.skips or self.learns)
 
     @property
     def is_weighted(self) -> bool:
-        """Whether weights differ from 1, unlike those of external sampling."""
+        """True if weights may differ from 1, unlike in external sampling."""
         return self.player != "all" or self.skips or not self.draws_others
 
 
@@ -72,26 +76,26 @@ class Switches(NamedTuple):
     """The switches of one compiled walk.
 
     Attributes:
-        samples_chance: whether one outcome is drawn at chance nodes. Only then the
-            stack holds places of histories.
-        samples_opponents: whether one action is drawn at opponents' nodes.
-        prunes: whether children that opponents never play to are skipped.
-        draws_own: whether one action of the updated player is drawn.
-        explores: whether it is drawn from the policy mixed with the uniform one
-            (outcome sampling). Otherwise the balanced strategy draws.
-        picks_own: whether average-strategy sampling picks the player's actions.
-        skips: whether actions of very negative regret are skipped.
-        may_overflow: whether weights may become so large that payoffs overflow.
-        learns: whether the walk adds baselines and takes notes for them.
-        branches: whether it then follows all of the player's actions.
-        forgets: whether players forget, so that visits are listed.
-        is_weighted: whether the stack holds weights.
-        has_debts: whether the stack holds debts to the average.
-        meets_once: whether no infoset of the player is met twice.
-        postpones: whether the walk postpones nodes that must be expanded first. It may,
-            because walks that meet no infoset twice add to no sequence twice. So their
-            steps need no order, and a repeated walk writes the same payoffs.
-        in_top: whether the walk stops where blocks begin, see logs.py.
+        samples_chance: one outcome is drawn at chance nodes. Only in this case the
+            stack stores places of histories.
+        samples_opponents: one action is drawn at opponents' nodes.
+        prunes: actions that opponents play with probability 0 are skipped.
+        draws_own: one action of the updated player is drawn.
+        explores: that draw mixes the policy with the uniform policy (outcome sampling).
+            Otherwise it uses the balanced strategy.
+        picks_own: average-strategy sampling selects the updated player's actions.
+        skips: actions of very negative regret are skipped.
+        may_overflow: weights may become so large that payoffs overflow.
+        learns: the walk adds baselines and appends notes.
+        branches: a walk with baselines follows all actions of the updated player.
+        forgets: players have imperfect recall, and the walk lists visits.
+        is_weighted: the stack stores weights.
+        has_debts: the stack stores debts to the average.
+        meets_once: no infoset of the updated player is met twice.
+        postpones: the walk postpones unexpanded nodes and visits others meanwhile. This
+            requires that no sequence receives two payoffs. Then the order of visits is
+            irrelevant, and a repeated walk writes the same payoffs.
+        in_top: the walk stops at the roots of blocks, see logs.py.
     """
 
     samples_chance: bool
@@ -113,12 +117,12 @@ class Switches(NamedTuple):
 
 
 def switches_of(sampled: Sampled, *, grows: bool, part: int) -> Switches:
-    """The switches of a walk.
+    """Derives the switches of a walk.
 
     Args:
-        sampled: what the walk samples.
-        grows: whether its nodes may have to be expanded first.
-        part: one of ALONE, TOP_PART and BLOCK_PART.
+        sampled: the sampled parts of the algorithm.
+        grows: True if nodes may be missing, see `source.Source`.
+        part: ALONE, TOP_PART or BLOCK_PART.
     """
     has_debts = part == ALONE and not sampled.forgets
     is_alone_once = sampled.meets_once and has_debts

@@ -1,20 +1,20 @@
-"""Walks and updates of players who forget.
+"""Walks and updates of players with imperfect recall.
 
-Under an abstraction a player may reach one infoset after different own moves. The
-infoset is then a string with one row of tables and no parent sequence. So a walk keeps
-the gradient for each visit of a decision instead of each sequence.
+Under an abstraction a player may reach an infoset after different own moves. The
+infoset then has one row of tables but no unique parent sequence. A walk therefore keeps
+gradients per visit of a decision instead of per sequence.
 
-`Walk.visit` lists the decisions visited, ancestors first. `Walk.gain` has a *slot* for
-each action at each visit of the updated player. The first slots stand for the empty
-sequences, one for each player. The update goes through the visits bottom-up. It adds
-the regrets of a visit to the row of its string, and the value of the visit to the slot
-through which the walk came. The policies move when all visits have been added.
+`Walk.visit` lists the visits, ancestors first. `Walk.gain` has a *slot* for each action
+at each visit of the updated player. The first slots represent the empty sequences, one
+per player. The update processes visits bottom-up. It adds the regrets of a visit to the
+row of the infoset, and the value of the visit to the slot from which the walk came.
+Policies are updated after all visits were processed.
 
-The average is stochastically weighted (Lanctot 2013, section 4.4): a visit of a player
-who is not updated adds that player's policy to the average, times the weight of the
-walk. Whether the walk reaches the visit depends on the player's own moves. So with two
-players the expected weight of each iteration's policy is the reach probability of
-chance and the player itself. With more players the moves of the others count, too.
+The average uses stochastic weights (Lanctot 2013, section 4.4): each visit of a player
+who is not updated adds that player's policy, times the weight of the walk. The chance
+of this visit depends on the player's own moves. With two players, the expected weight
+of an iteration's policy is therefore the reach probability of chance and the player.
+With more players it also depends on the moves of the others.
 """
 
 from typing import Any
@@ -27,12 +27,12 @@ from mccfr_spiel.kernels.regret_rules import match_sums
 from mccfr_spiel.kernels.tables import Tables, TreeArrays, Walk
 
 NOT_UPDATED = -1
-"""Value of `above` for visits of players who are not updated. They have no slots."""
+"""Value of `above` for visits of players who are not updated and have no slots."""
 
 
 @inlined
 def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
-    """The first free slot."""
+    """Returns the first free slot."""
     return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
 
 
@@ -52,8 +52,8 @@ def note_visit(
         walk: the walk with the list.
         num_met: length of the list.
         infoset: the infoset.
-        above: the slot through which the updated player came, or NOT_UPDATED.
-        weight: importance weight, the factor of all payoffs below.
+        above: the slot from which the updated player came, or NOT_UPDATED.
+        weight: importance weight of payoffs below.
         count: number of moves.
         num_players: number of players of the game.
 
@@ -72,18 +72,18 @@ def note_visit(
 def apply_visits(
     tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, floored: bool
 ) -> None:
-    """Updates the strings visited, by regret matching or regret matching+.
+    """Updates the visited infosets by regret matching or regret matching+.
 
     Args:
         tree: the tree, or another record with `infosets` and `utilities`.
         tables: the tables, of which `average`, `memory` and `policy` change.
-        walk: the walk with the visits; its gradient `gain` is cleared.
+        walk: the walk with the visits; `gain` is set to 0.
         num_met: number of visits.
-        floored: whether negative sums of regrets become 0, as in regret matching+.
+        floored: True to replace negative sums of regrets by 0 (regret matching+).
     """
     policy, memory, gain = tables.policy, tables.memory, walk.gain
     share = walk.clock[layout.AVERAGE_WEIGHT]
-    # Bottom-up: the slots of a visit are complete when its turn comes.
+    # Descendants come later in the list, so the slots of visit k are complete here.
     for k in range(num_met - 1, -1, -1):
         visit, record = walk.visit[k], tree.infosets[walk.visit[k]["infoset"]]
         start, count = record["first_sequence"], np.int64(record["num_actions"])
@@ -99,6 +99,8 @@ def apply_visits(
             memory[start + i] = memory[start + i] + gain[first + i] - value
             gain[first + i] = 0.0
         gain[above] += value
+    # Policies change only now, because the values above depend on the old ones. An
+    # infoset with several visits is matched several times, with the same result.
     for k in range(num_met):
         if walk.visit[k]["above"] != NOT_UPDATED:
             record = tree.infosets[walk.visit[k]["infoset"]]

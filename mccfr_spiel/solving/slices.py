@@ -22,7 +22,9 @@ from mccfr_spiel.kernels.own_rules import (
     FAULT,
 )
 from mccfr_spiel.kernels.passes import compile_for_threads
-from mccfr_spiel.kernels.walk import MAX_WEIGHT
+from mccfr_spiel.kernels.recording import (
+    MAX_WEIGHT,
+)
 from mccfr_spiel.solving import due_rows
 from mccfr_spiel.solving.state import SolverState
 

@@ -1,7 +1,7 @@
-"""Every gradient estimator is unbiased, exactly: all sample paths are enumerated.
+"""Gradient estimators are unbiased, tested exactly by enumeration of all sample paths.
 
-What runs is the Python source of the compiled walk. Only its draws are replaced, by a
-script that takes every path once.
+The tests run the Python source of the compiled walk. Scripted draws replace random
+draws, so that every path occurs once.
 """
 
 import itertools
@@ -28,6 +28,7 @@ from mccfr_spiel.kernels import (
     apply,
     baselines,
     batches,
+    children,
     iterations,
     lazy_average,
     minimizers,
@@ -75,9 +76,9 @@ class WalkDoneError(Exception):
 
 
 def source_of(kernel):
-    """The Python function that was compiled; itself where the JIT is off.
+    """Returns the Python source of a compiled function and of functions in its closure.
 
-    What it knows of the function around it is replaced likewise.
+    With NUMBA_DISABLE_JIT=1 this is the function itself.
     """
     function = getattr(kernel, "py_func", None)
     if function is None:
@@ -102,7 +103,7 @@ class SourceOfWalk:
         slices = self.solver.slices
         slices.kernel = source_of(slices.kernel)
         self.tree, self.player = tree, player
-        # One more player, to whom nothing belongs, puts off the update.
+        # An additional player without infosets delays the update.
         nothing = np.zeros((len(tree.utilities), 1))
         utilities = np.append(tree.utilities, nothing, axis=1)
         storage = (*tree.storage[:4], utilities)
@@ -110,7 +111,7 @@ class SourceOfWalk:
         self.monkeypatch = monkeypatch
 
     def estimate(self, draw):
-        """The gradient that the walk leaves behind when its draws are `draw`'s."""
+        """Returns the gradient of one walk whose draws at places come from `draw`."""
         tables, state = self.solver.state.tables, self.solver.state
         num_walks = 0
 
@@ -136,7 +137,7 @@ class SourceOfWalk:
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
             patch.setattr(iterations, "stream_key", begin_walk)
-            for module in (selection, walk):
+            for module in (selection, children):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)
@@ -144,7 +145,7 @@ class SourceOfWalk:
 
 
 def expectation(game, sampling, policy, player, monkeypatch):
-    """The gradient over all sample paths, by name, and how many paths there are."""
+    """Returns the expected gradient over all sample paths, and the number of paths."""
     walk = SourceOfWalk(game, sampling, policy, player, monkeypatch)
     textbook = Textbook(game, sampling, regret_matching(), UNIFORM)
     textbook.play(policy)
@@ -162,7 +163,7 @@ def expectation(game, sampling, policy, player, monkeypatch):
 
 
 def with_zeros(policy, seed):
-    """The policy with one action in three dropped, where more than one is left."""
+    """Returns the policy after removal of about a third of all actions."""
     generator = np.random.default_rng(seed)
     thinned = {}
     for info_state, probs in policy.items():
@@ -179,12 +180,12 @@ CASES = [
     *itertools.product([KUHN_3, LEDUC], ["outcome"]),
     *itertools.product([GOOFSPIEL], ["external", "balanced_outcome", "pruned"]),
 ]
-"""Where the player's actions are followed, draws at many infosets of the opponents
-combine: opponent sampling of three-player Kuhn poker has 2^28 paths."""
+"""Pairs with few sample paths. If a walk follows all actions of the player, draws at
+many infosets combine: opponent sampling of three-player Kuhn poker has 2^28 paths."""
 
 
 @pytest.mark.parametrize(("game", "estimator"), CASES)
-def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
+def test_expectation_over_all_sample_paths_equals_full_gradient(
     game, estimator, monkeypatch
 ):
     sampling = ESTIMATORS[estimator]
@@ -199,7 +200,7 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
 
 
 @pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])
-def test_the_pass_over_leaves_is_the_full_gradient(game):
+def test_pass_over_leaves_equals_full_gradient(game):
     game = named(game)
     tree = GameTree(game).expand_all()
     policy = with_zeros(random_policy(game, seed=4), seed=5)

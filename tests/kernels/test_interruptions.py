@@ -1,4 +1,4 @@
-"""A signal waits until numba has compiled or loaded a function."""
+"""Signal handlers wait for the end of a block, and for numba's compiler."""
 
 import signal
 
@@ -19,7 +19,7 @@ needs_jit = pytest.mark.skipif(
 
 @pytest.fixture
 def handlers():
-    """Puts back the handlers of signals that a test sets."""
+    """Restores the handlers of signals after a test."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     previous = {number: signal.getsignal(number) for number in numbers}
     yield
@@ -28,7 +28,7 @@ def handlers():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_a_block_ends_before_ctrl_c_is_heard():
+def test_ctrl_c_waits_for_the_end_of_the_block():
     done = []
     with pytest.raises(KeyboardInterrupt), signals_deferred():
         signal.raise_signal(signal.SIGINT)
@@ -40,7 +40,7 @@ def test_a_block_ends_before_ctrl_c_is_heard():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_a_block_inside_another_delivers_nothing():
+def test_nested_block_delivers_no_signals():
     done = False
     with pytest.raises(KeyboardInterrupt), signals_deferred():
         with signals_deferred():
@@ -51,13 +51,13 @@ def test_a_block_inside_another_delivers_nothing():
 
 @needs_jit
 @pytest.mark.parametrize("door", ["call", "compile", "get_compile_result"])
-def test_ctrl_c_waits_for_the_compiler_at_every_door(door):
+def test_ctrl_c_waits_for_the_compiler(door):
     def stop_here():
         pass
 
     @overload(stop_here)
     def _typed_stop_here():
-        signal.raise_signal(signal.SIGINT)  # now the compiler is in the midst
+        signal.raise_signal(signal.SIGINT)  # arrives while numba compiles
         return lambda: None
 
     def double(x):

@@ -1,5 +1,7 @@
-"""Draws are independent between seeds, iterations, players and places; arrays that
-compiled code gets by their addresses are the arrays themselves."""
+"""Draws are independent between seeds, iterations, players and places.
+
+Frames share memory with their arrays.
+"""
 
 import itertools
 from typing import Annotated, NamedTuple
@@ -26,7 +28,7 @@ def key(seed, iteration, player, num_players):
     return np.uint64(stream_key(np.uint64(seed), iteration, player, num_players))
 
 
-def test_the_mixer_is_splitmix64():
+def test_mixer_equals_splitmix64():
     # The first two outputs of splitmix64 from the seed 0 (Vigna's reference program).
     golden = 0x9E3779B97F4A7C15
     outputs = [int(mix(np.uint64(golden * n % 2**64))) for n in (1, 2)]
@@ -36,14 +38,14 @@ def test_the_mixer_is_splitmix64():
     ]
 
 
-def test_every_walk_has_its_own_key():
+def test_keys_of_walks_are_distinct():
     for players in (1, 2, 3):
         walks = itertools.product(range(4), range(1, 500), range(players))
         keys = [int(key(*walk, players)) for walk in walks]
         assert len(set(keys)) == 4 * 499 * players
 
 
-def test_draws_are_uniform_and_not_correlated():
+def test_draws_are_uniform_and_uncorrelated():
     place = np.uint64(infoset_place(0, "a state"))
     other = np.uint64(infoset_place(1, "a state"))
     iterations = range(1, 10_001)
@@ -65,7 +67,7 @@ def test_draws_are_uniform_and_not_correlated():
     assert np.abs(correlations).max() < 0.05  # five standard errors
 
 
-def test_every_history_and_infoset_has_its_own_place():
+def test_places_are_distinct():
     root = np.uint64(ROOT_PLACE)
     places = [root]
     level = [root]
@@ -99,14 +101,14 @@ views = LAYOUT.viewer()
 
 @jit
 def change(frame):
-    """Writes into three arrays and returns the sizes it saw."""
+    """Writes to two arrays of the frame and returns the sizes of three."""
     floats, nodes = views(frame, Floats), views(frame, Nodes).nodes
     nodes[1]["player"] = nodes[0]["player"] + 1
     floats.table[1, 2] = 7.0
     return len(nodes), *floats.table.shape, len(floats.empty)
 
 
-def test_a_frame_leads_to_the_same_memory():
+def test_views_of_a_frame_share_memory_with_its_arrays():
     floats = Floats(table=np.zeros((2, 3)), empty=np.zeros(0))
     nodes = Nodes(nodes=np.zeros(4, NODE), values=np.zeros(4))
     nodes.nodes["player"][0] = 4
@@ -115,7 +117,7 @@ def test_a_frame_leads_to_the_same_memory():
     assert floats.table.tolist() == [[0, 0, 0], [0, 0, 7]]
 
 
-def test_arrays_that_no_address_and_shape_describe_are_refused():
+def test_unsupported_arrays_raise():
     packed = np.zeros(3, np.dtype([("flag", "u1"), ("value", "f8")]))
     single, square = np.zeros(3, np.float32), np.zeros((3, 3))
     for array in (np.zeros((4, 4))[:, 1], packed["value"], single, square):

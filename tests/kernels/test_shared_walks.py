@@ -1,5 +1,4 @@
-"""Walks that threads share by blocks have the bits of one thread, and no two tickets of
-a stage write one place."""
+"""Batches shared by threads give identical results and have no data races."""
 
 from collections import defaultdict
 from typing import Any
@@ -24,24 +23,24 @@ LIARS_DICE = "liars_dice(dice_sides=3)"
 
 @pytest.fixture(autouse=True)
 def helped(monkeypatch) -> list[int]:
-    """Lets batches of every size be shared, in blocks of a few infosets.
+    """Makes batches of all sizes shared, in blocks of a few infosets.
 
     Returns:
-        How many threads each call had that was shared.
+        The number of threads of each shared call.
     """
     for name in ("LEAST_NODES", "SMALL_TREE", "LEAST_NODES_AT_ONCE"):
         monkeypatch.setattr(sharing, name, int(name == "LEAST_NODES"))
     monkeypatch.setattr(tree_arenas, "LEAST_TREE", 0)
     monkeypatch.setattr(cutting, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(cutting, "NUM_BLOCKS_OF_BATCH", 12)
-    found, run = [], teams.run
+    threads, run = [], teams.run
 
     def counted(work, num_threads, *arguments, **more):
-        found.append(num_threads)
+        threads.append(num_threads)
         return run(work, num_threads, *arguments, **more)
 
     monkeypatch.setattr(teams, "run", counted)
-    return found
+    return threads
 
 
 def whole(game):
@@ -49,7 +48,7 @@ def whole(game):
 
 
 def assert_equal_for_all(tree, algorithm, iterations, helped):
-    """Solvers with 1 and 3 threads have the same bits on the way and then."""
+    """Asserts that solvers with 1 and 3 threads agree after each of `iterations`."""
     solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
     helped.clear()
     for more in iterations:
@@ -77,7 +76,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", range(len(ROWS)))
-def test_any_number_of_threads_has_the_bits_of_one(row, helped):
+def test_threads_do_not_change_results(row, helped):
     game, sampling, rule, alternating, batch = ROWS[row]
     if IS_COMPILED and row > 1:
         pytest.skip("each takes long to compile")
@@ -89,7 +88,7 @@ def test_any_number_of_threads_has_the_bits_of_one(row, helped):
 @pytest.mark.parametrize(
     ("nodes", "room", "batch"), [((1, 1), (2, 2), 40), ((3, 7), (9, 40), 2)]
 )
-def test_slices_stretches_and_room_of_any_size_change_no_bit(
+def test_sizes_of_slices_stretches_and_logs_do_not_change_results(
     nodes, room, batch, helped, monkeypatch
 ):
     monkeypatch.setattr(sharing, "_NODES_OF_SLICE", nodes)
@@ -100,7 +99,7 @@ def test_slices_stretches_and_room_of_any_size_change_no_bit(
 
 
 @pytest.mark.compiled
-def test_repeated_runs_have_the_same_bits():
+def test_repeated_runs_give_identical_results():
     tree, algorithm = whole(LIARS_DICE), batched(ms.EXTERNAL, 40)
     alone = Solver(tree, algorithm)
     alone.iterate(3)
@@ -113,7 +112,7 @@ def test_repeated_runs_have_the_same_bits():
 # --- where threads do not share ------------------------------------------------------
 
 
-def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
+def test_unshareable_walks_run_in_one_thread(helped):
     def everything(state, player):
         return state.information_state_string(player)
 
@@ -140,10 +139,10 @@ def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
 @pytest.mark.skipif(IS_COMPILED, reason="stretches are too long to be cut")
 @pytest.mark.parametrize("engine", ["blocks", "groups"])
 @pytest.mark.parametrize("alternating", [True, False])
-def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
+def test_batch_resumes_after_ctrl_c_at_the_end_of_a_call(
     engine, alternating, monkeypatch
 ):
-    """It takes the status of the call away."""
+    """The exception discards the status of the call."""
     monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))  # several stretches
     algorithm = batched(ms.EXTERNAL, 70, alternating=alternating)
 
@@ -183,7 +182,7 @@ def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
 
 
 class Watched(np.ndarray):
-    """An array that notes which ticket reads or writes which address."""
+    """An array that records which ticket reads or writes which address."""
 
     notes: Any = None
     stage = shared_walks.IN_TOP
@@ -195,7 +194,7 @@ class Watched(np.ndarray):
             Watched.notes(address, wrote)
 
     def __getitem__(self, key):
-        # What is got of a record may be written to, as logs are in the first stage.
+        # The first stage writes to fields of the records that it reads.
         is_made = Watched.stage == shared_walks.IN_TOP
         self._note(key, self.dtype.names is not None and is_made)
         return super().__getitem__(key)
@@ -209,9 +208,7 @@ class Watched(np.ndarray):
 @pytest.mark.parametrize(
     ("game", "sampling"), [(KUHN_3, ms.EXTERNAL), (LIARS_DICE, ms.OUTCOME)]
 )
-def test_no_ticket_touches_what_another_of_its_stage_writes(
-    game, sampling, monkeypatch
-):
+def test_tickets_of_a_stage_write_disjoint_memory(game, sampling, monkeypatch):
     reading: dict[int, set[int]] = defaultdict(set)
     writing: dict[int, set[int]] = defaultdict(set)
     now: list[int] = [-1]  # the ticket; the leader between two stages is -1
@@ -244,7 +241,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
     monkeypatch.setattr(tickets, "next_ticket", next_and_noted)
     monkeypatch.setattr(shared_walks, "shared_views", watched)
-    # One thread does all tickets: what counts is what each touches.
+    # One thread processes all tickets, because only their addresses matter.
     run = teams.run
     monkeypatch.setattr(
         teams,

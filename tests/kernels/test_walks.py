@@ -1,7 +1,7 @@
-"""Walks of every kind are the textbook's: in batches, with baselines, of some actions.
+"""Walks with batches, baselines and partial samplings equal the textbook.
 
-That estimates are unbiased is in test_estimators.py, that no source of nodes changes a
-bit in golden_bits.json.
+test_estimators.py tests that estimates are unbiased. golden_bits.json tests that all
+sources of nodes give identical results.
 """
 
 import math
@@ -78,21 +78,21 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("game", "algorithm"), ROWS)
-def test_the_solver_is_the_textbook(game, algorithm):
+def test_solver_equals_textbook(game, algorithm):
     solver, textbook = follow_textbook(named(game), algorithm, 1, 1, 18)
     assert solver.num_iterations == 20
     assert bool(textbook.baseline) == bool(algorithm.sampling.baseline)
 
 
 @pytest.mark.parametrize("alternating", [True, False])
-def test_a_batch_that_grows_is_the_textbook(alternating):
+def test_growing_batches_equal_textbook(alternating):
     for sampling in (ms.CHANCE, ms.EXTERNAL, ms.OUTCOME):
         algorithm = walks(sampling, "auto", alternating=alternating)
-        # 2 walks from iteration 128 on, 4 from 256 on
+        # Batches have 2 walks from iteration 128, 4 walks from iteration 256.
         follow_textbook("kuhn_poker", algorithm, 127, 1, 1, 140)
 
 
-def test_growing_batches_have_their_sizes_and_no_two_walks_one_stream():
+def test_growing_batches_have_expected_sizes_and_distinct_streams():
     sizes = [1] * 127 + [2] * 128 + [4] * 44
     for t, size in enumerate(sizes, 1):
         assert plain_walks_at(GROWING, t) == (sum(sizes[: t - 1]), size)
@@ -105,7 +105,7 @@ def told(state, player):
     return state.information_state_string(player)
 
 
-def test_batches_go_with_an_abstraction():
+def test_batches_work_with_an_abstraction():
     algorithm = walks(ms.EXTERNAL, 3, rule=ms.regret_matching())
     tree = GameTree("leduc_poker", abstraction=told).expand_all()
     whole, plain, small = (
@@ -132,9 +132,7 @@ def test_batches_go_with_an_abstraction():
         (KUHN_3, ms.BALANCED_OUTCOME),
     ],
 )
-def test_with_any_baselines_the_expectation_is_the_full_gradient(
-    game, base, monkeypatch
-):
+def test_gradient_is_unbiased_with_any_baselines(game, base, monkeypatch):
     game, sampling = named(game), base._replace(baseline="learned")
     policy = random_policy(game, seed=2)
     for player in range(GameTree(game).num_players):
@@ -143,7 +141,7 @@ def test_with_any_baselines_the_expectation_is_the_full_gradient(
         given = np.random.default_rng(player).uniform(-3.0, 3.0, baseline.shape)
 
         def estimate(draw, walk=walk, baseline=baseline, given=given):
-            baseline[:] = given  # which the walk before has moved
+            baseline[:] = given  # the previous walk has changed it
             return walk.estimate(draw)
 
         textbook = Textbook(game, sampling, ms.regret_matching(), ms.UNIFORM)
@@ -156,7 +154,7 @@ def test_with_any_baselines_the_expectation_is_the_full_gradient(
         assert gradient_of(walk.tree, player, mean) == pytest.approx(exact, abs=1e-12)
 
 
-def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatch):
+def test_stack_growth_during_a_walk_keeps_results(monkeypatch):
     tree = GameTree(GOOFSPIEL).expand_all()
     algorithm = ms.Algorithm(algorithms.external(baseline="learned"), START)
     baselines = []
@@ -171,7 +169,7 @@ def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatc
 
 
 @pytest.mark.parametrize("most", [None, 90])
-def test_a_cold_walk_stops_once_for_many_nodes(monkeypatch, most):
+def test_one_stop_of_a_cold_walk_expands_many_nodes(monkeypatch, most):
     algorithm = walks(SOON, rule=ms.regret_matching())
     whole = Solver(GameTree(LEDUC).expand_all(), algorithm, seed=3)
     whole.iterate(60)
@@ -185,7 +183,7 @@ def test_a_cold_walk_stops_once_for_many_nodes(monkeypatch, most):
 
 
 @pytest.mark.compiled
-def test_regrets_stay_above_the_floor_and_no_mark_is_left():
+def test_regrets_stay_above_floor_and_gradient_has_no_skip_marks():
     pruned = ms.EXTERNAL._replace(prune_below=-3.0)
     solver = Solver("leduc_poker", ms.Algorithm(pruned, ms.regret_matching()), seed=1)
     solver.iterate(3_000)
@@ -195,7 +193,7 @@ def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     assert not np.any(tables.gradient == SKIPPED)
 
 
-# --- what cannot work ----------------------------------------------------------------
+# --- refusals ------------------------------------------------------------------------
 
 NAN = float("nan")
 OUTSIDE = [
@@ -228,13 +226,13 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("make", "words"), OUTSIDE)
-def test_parameters_that_cannot_be_are_refused(make, words):
+def test_invalid_parameters_raise(make, words):
     with pytest.raises(ValueError, match=words):
         make()
 
 
 @pytest.mark.parametrize(("algorithm", "words"), TOGETHER)
-def test_parts_that_do_not_go_together_are_refused(algorithm, words):
+def test_incompatible_parts_raise(algorithm, words):
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", algorithm)
 
@@ -242,7 +240,7 @@ def test_parts_that_do_not_go_together_are_refused(algorithm, words):
 @pytest.mark.parametrize(
     ("sampling", "words"), [(SOON, "prune_below"), (GIBSON, "Average-strategy")]
 )
-def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words):
+def test_partial_samplings_refuse_abstractions_and_bounds(sampling, words):
     algorithm = ms.Algorithm(sampling, ms.regret_matching())
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", algorithm, abstraction=told)
@@ -253,13 +251,13 @@ def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words)
         nash_conv_bound("kuhn_poker", several)
 
 
-# --- no policy of NaN leaves a solver ----------------------------------------
+# --- overflow ----------------------------------------------------------------
 
 OF_EXTREMES = [ms.FULL, ms.CHANCE, ms.EXTERNAL, ms.OUTCOME]
 
 
 def is_plain(solver):
-    """Whether a solver's policies are distributions."""
+    """Returns True if the solver's policies are probability distributions."""
     for vector in (solver.average_vector(), solver.current_vector()):
         first = solver.tree.infosets["first_sequence"]
         sums = np.add.reduceat(vector, first)
@@ -269,7 +267,7 @@ def is_plain(solver):
 
 
 @pytest.mark.parametrize("sampling", [ms.FULL, ms.OUTCOME])
-def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
+def test_overflowing_weights_raise(sampling):
     algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.polynomial(100))
     solver = ms.Solver("kuhn_poker", algorithm)
     solver.iterate(743)
@@ -291,7 +289,7 @@ def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
 @pytest.mark.parametrize(
     ("sampling", "scale"), [*zip(OF_EXTREMES, (1e-100, 3e99, 1.0, 3e99), strict=True)]
 )
-def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, scale):
+def test_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, scale):
     solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule(step)))
     solver.iterate(100)
     assert is_plain(solver)
@@ -306,7 +304,7 @@ def scaled_pennies(scale):
     return small_game(twice, name="scaled_pennies", max_utility=3 * scale)
 
 
-def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
+def test_overflowed_averages_raise():
     solver = ms.Solver("kuhn_poker", ms.CFR)
     solver.iterate(3)
     solver.state.tables.memory[5] = math.inf
@@ -318,9 +316,7 @@ def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
 @pytest.mark.parametrize(
     ("table", "value"), [("policy", math.nan), ("average", math.nan)]
 )
-def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
-    table, value, tmp_path
-):
+def test_checkpoint_with_non_finite_values_raises(table, value, tmp_path):
     solver = ms.Solver("kuhn_poker", seed=1)
     solver.iterate(5)
     header, arrays = solver.contents()
@@ -342,7 +338,7 @@ LIARS = "liars_dice(dice_sides=3)"
     ("game", "iterations", "alternating"),
     [("kuhn_poker", 60, True), (LIARS, 50, False), (GOOFSPIEL, 20, True)],
 )
-def test_pruning_by_regret_is_the_textbooks(game, iterations, alternating):
+def test_regret_pruning_equals_textbook(game, iterations, alternating):
     algorithm = ms.Algorithm(full(prune="regret"), START, ms.LINEAR, alternating)
     pieces = 1, 1, iterations - 2
     _, textbook = follow_textbook(game, algorithm, *pieces, kind=PrunedTextbook)
@@ -355,7 +351,7 @@ def test_pruning_by_regret_is_the_textbooks(game, iterations, alternating):
     ("game", "iterations", "share", "most"),
     [("liars_dice(dice_sides=4)", 2_000, 0.4, 0.003), (LEDUC, 2_000, 0.9, 0.03)],
 )
-def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
+def test_regret_pruning_converges_like_cfr_with_fewer_nodes(
     game, iterations, share, most
 ):
     tree = GameTree(game).expand_all()
@@ -370,7 +366,7 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
     assert nash_conv[1] < 1.5 * nash_conv[0]
 
 
-def test_what_cannot_work_is_refused_in_words():
+def test_unsupported_regret_pruning_raises():
     for make, words in (
         (lambda: full(prune="regrets"), "prune='regrets' must be True or False, or \""),
         (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),

@@ -1,9 +1,8 @@
 """Walks and plays over compiled rules in which players follow given policies.
 
-A move of a player who follows a policy counts as a move of chance, with the
-probabilities of the policy (`rule_records.GameArrays` holds them). So the walks for the
-one player who follows none learn a response as they learn any strategy. Where all
-players follow policies, each walk from the root to a leaf is a play.
+Moves of players who follow a policy are treated as chance moves with the probabilities
+of the policy, stored in `rule_records.GameArrays`. Walks for the one remaining player then learn a
+response. If all players follow policies, a path from the root to a leaf is a play.
 """
 
 from typing import Any
@@ -36,18 +35,18 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.sampling import draw_action
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
-from mccfr_spiel.kernels.walk import Source
 
 PLAY_LAYOUT = Layout(TreeArrays, GameArrays, Known, Path)
-"""The records in a frame of `play`."""
+"""Records in the frame of `play`."""
 
 _play_views = PLAY_LAYOUT.viewer()
 
 
 @inlined
 def acting_at(nodes, node):
-    """The acting player; CHANCE_NODE for a player who follows a policy."""
+    """Returns the acting player, or CHANCE_NODE for a player who follows a policy."""
     acting = who_acts(nodes.rules, nodes.game, nodes.path)
     follows = acting >= 0 and acting != nodes.game.player[0]
     return np.int64(CHANCE_NODE if follows else acting)
@@ -57,9 +56,9 @@ def acting_at(nodes, node):
 def ask_policy(
     nodes: RuleNodes, acting: int, count: int, length: int, hashed: int
 ) -> bool:
-    """Writes the policy of the acting player as the chance distribution.
+    """Writes the acting player's policy as the chance distribution.
 
-    The policy is uniform at infosets that it does not list.
+    Policies are uniform at infosets that they do not list.
 
     Args:
         nodes: the record of nodes; `path.key` is the player's information key.
@@ -69,20 +68,21 @@ def ask_policy(
         hashed: hash of the key.
 
     Returns:
-        False where the policy has other actions, or is not a distribution.
+        False if the policy has other actions or is not a probability distribution.
     """
     game, path = nodes.game, nodes.path
     if length == 0:
         return False
+    # Policies of twins are listed by OpenSpiel's strings, others by information keys.
     if len(game.text) > 0:
         game.text[0] = acting
         spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
         hashed = row_hash(game.text, 1 + call(nodes.rules, SPELL, spelled))
-    number = np.int64(np.searchsorted(game.hashes, hashed))
-    is_known = number < len(game.hashes) and game.hashes[number] == hashed
-    if is_known and game.counts[number] != count:
+    row = np.int64(np.searchsorted(game.hashes, hashed))
+    is_known = row < len(game.hashes) and game.hashes[row] == hashed
+    if is_known and game.counts[row] != count:
         return False
-    probs, first = nodes.chance_probs, game.starts[number] if is_known else 0
+    probs, first = nodes.chance_probs, game.starts[row] if is_known else 0
     for k in range(count):
         probs[k] = game.probs[first + k] if is_known else 1.0 / count
         if is_known and game.actions[first + k] != path.moves[k]:
@@ -92,8 +92,13 @@ def ask_policy(
 
 @inlined
 def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
-    """Writes the moves of chance, or of a player who follows a policy, and their
-    distribution; returns a status and the number of moves."""
+    """Writes the moves at a chance node, or of a player who follows a policy.
+
+    The probabilities are written to `chance_probs` and `chance_cdf`.
+
+    Returns:
+        A status and the number of moves.
+    """
     status, count, length, hashed = look_around(nodes, acting, room)
     asks = status == DONE and acting != CHANCE_NODE
     if asks and not ask_policy(nodes, acting, count, length, hashed):
@@ -103,7 +108,7 @@ def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """As `played.arrive`, where the moves of players who follow a policy are chance."""
+    """Like `played.arrive`, but treats players who follow policies as chance."""
     mover = who_acts(nodes.rules, nodes.game, nodes.path)
     if mover == nodes.game.player[0]:
         return played.arrive(nodes, node, acting, room)
@@ -117,8 +122,11 @@ FACED: Source = PLAYED._replace(acting_at=acting_at, arrive=arrive)
 
 @inlined
 def play_one(nodes, draws, at, returns):
-    """Makes one play by the draws from `at` on; returns a status and the index of the
-    next play's first draw."""
+    """Plays from the root to a leaf with the draws `draws[at]` and following.
+
+    Returns:
+        A status, and the index of the next unused draw.
+    """
     rules, game, path = nodes.rules, nodes.game, nodes.path
     go_to(rules, game, path, stacked(0))
     acting = who_acts(rules, game, path)
@@ -135,22 +143,23 @@ def play_one(nodes, draws, at, returns):
 
 @jit(views_only=True)
 def play(frame, rules, draws, cursor, results):
-    """Plays until all plays are done or draws run out.
+    """Runs plays until `results` is full or draws run out.
 
     Args:
         frame: a frame of PLAY_LAYOUT, for a game in which all players follow policies.
         rules: the addresses from `rule_calls.callable_rules`.
         draws: numbers in [0, 1), one for each move.
-        cursor: `[2]` number of plays done, and number of draws used; changes.
+        cursor: `[2]` number of finished plays and number of used draws; updated.
         results: `[plays, P]`, receives the returns.
 
     Returns:
-        DONE, GROW if draws run out, or a status from BROKEN on.
+        DONE, GROW if draws run out, or a status of at least BROKEN.
     """
     tree, game = _play_views(frame, TreeArrays), _play_views(frame, GameArrays)
     known, path = _play_views(frame, Known), _play_views(frame, Path)
     nodes = nodes_of(tree, game, known, path, rules)
     while cursor[0] < len(results):
+        # No history is longer than `path.history`, so a play never runs out of draws.
         if cursor[1] + len(path.history) > len(draws):
             return np.int64(GROW)
         returns = results[cursor[0] :]

@@ -18,6 +18,9 @@ from mccfr_spiel.arenas.rules.walks import PLAYED
 from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.source import (
+    Source,
+)
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -31,7 +34,6 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.tickets import (
     NOTES,
 )
-from mccfr_spiel.kernels.walk import Source
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16

@@ -47,14 +47,11 @@ from mccfr_spiel.arenas.rules.rule_records import (
 )
 from mccfr_spiel.arenas.rules.walks import start_new, views
 from mccfr_spiel.kernels import apply, batches
-from mccfr_spiel.kernels.atomics import (
-    load,
-)
-from mccfr_spiel.kernels.batches import (
-    NUM_GROUPS,
-)
+from mccfr_spiel.kernels.atomics import load
+from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.progress import LARGE
 from mccfr_spiel.kernels.shared_walks import make_part_of_batch
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import (
@@ -71,13 +68,8 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.tickets import (
-    FAILED,
-    add_one,
-    share,
-    take_pieces,
-)
-from mccfr_spiel.kernels.walk import LARGE, make_walk
+from mccfr_spiel.kernels.tickets import FAILED, add_one, share, take_pieces
+from mccfr_spiel.kernels.walk import make_walk
 
 
 @for_rule

@@ -1,9 +1,9 @@
-"""Compiled rules as the source of a walk's nodes: no row is stored for a node.
+"""Compiled rules as a source of nodes, which stores no rows of nodes.
 
-The loop is that of kernels/walk.py, with the same draws at the same places, so it
-computes the same bits as on a stored tree. The record `nodes` of this source is a
-`played.RuleNodes`. A node on the stack is a saved state and the index of a child, see
-`played.stacked`.
+The walk is that of kernels/walk.py and uses the same draws at the same places. Its
+results are therefore identical to those on a stored tree. The record `nodes` of this
+source is a `played.RuleNodes`. A node number encodes a saved state and the index of a
+child, see `played.stacked`.
 """
 
 from typing import Any
@@ -33,14 +33,14 @@ from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.iterations import make_loop
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stored import STORED, nothing
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
-from mccfr_spiel.kernels.walk import Source
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, GameArrays, Known, Path)
-"""The records in a frame of these walks. TreeArrays has the infosets, with spare room,
-and the chance distribution and the returns of one node."""
+"""Records in the frame of these walks. TreeArrays contains the infosets, with spare
+room, and the chance distribution and the returns of the present node."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()
@@ -48,7 +48,8 @@ views = LAYOUT.viewer()
 
 @inlined
 def start_new(nodes, tables, walk, start_tables, task):
-    """Starts the tables of infosets that were added, see `make_start`."""
+    """Initializes the tables of added infosets, see `minimizers.make_start`."""
+    # Most visits add nothing, so that the comparison is all the work.
     num_infosets = nodes.known.counts[INFOSETS]
     if num_infosets > walk.known[0]:
         infosets = nodes.infosets[:num_infosets]
@@ -57,27 +58,28 @@ def start_new(nodes, tables, walk, start_tables, task):
 
 @inlined
 def enter(nodes, node):
-    """Restores the saved state of the parent and makes the move to the child."""
+    """Restores the saved state of the parent and moves to the child."""
     go_to(nodes.rules, nodes.game, nodes.path, node)
 
 
 @inlined
 def acting_at(nodes, node):
-    """Asks the rules who acts."""
+    """Returns the acting player according to the rules."""
     return np.int64(who_acts(nodes.rules, nodes.game, nodes.path))
 
 
 @inlined
 def pay(nodes, node):
-    """Asks the rules for the returns, and writes them to `utilities`."""
+    """Writes the returns to row 0 of `utilities`; returns a status and that row."""
     status = end_game(nodes.rules, nodes.game, nodes.path, nodes.utilities)
     return np.int64(status), np.int64(0)
 
 
 @inlined
 def descend(nodes, moves, child):
-    """Makes the move."""
+    """Applies the move; returns 0, because the present node needs no number."""
     path = nodes.path
+    # Rules have no notion of sequences. The path tracks them for all players.
     if moves.acting >= 0:
         path.last[moves.acting] = moves.start + child
     move_on(nodes.rules, nodes.game, path, path.moves[child])
@@ -86,7 +88,7 @@ def descend(nodes, moves, child):
 
 @inlined
 def stop(nodes, node, acting):
-    """Saves the state as a node without moves."""
+    """Saves the state as a node without moves; returns its number."""
     path = nodes.path
     level = free_level(path)
     save(path, level, acting, 0, 0)
@@ -106,23 +108,24 @@ PLAYED: Source = STORED._replace(
     fetch=nothing,
     grows=False,
 )
-"""Places and policies are those of stored trees. Children are not in memory, so nothing
-is prefetched."""
+"""Places and policies are read as in stored trees. Nothing is prefetched, because
+children have no rows in memory."""
 
 
 @for_rule
 def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
-    """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
+    """Compiles `iterate(frame, rules)`, which runs iterations with walks over rules.
 
-    `rules` are those of `rule_calls.callable_rules`. It runs whole iterations up to the
-    limits of the job and returns the statuses of `stored.make_iterate`'s loop. After
-    GROW there must be room for one more infoset. A status from BROKEN on says that the
-    game's rules are wrong where the path ends.
+    `rules` are the addresses from `rule_calls.callable_rules`. `iterate` runs iterations up
+    to the limits of the job and returns a status, as `stored.make_iterate` describes.
+    After GROW, make room for at least one more infoset before the next call. A status
+    of BROKEN or higher means that the game's rules are invalid in the present state.
 
     Args:
         rule: the local rule.
-        sampled: what a walk samples: something, and not by the balanced strategy.
-        source: PLAYED, or `following.FACED` where players follow policies.
+        sampled: the sampled parts of an algorithm that samples, but not with the
+            balanced strategy.
+        source: PLAYED, or `following.FACED` if players follow given policies.
     """
     go_on, start_tables = make_loop(sampled, rule, source), make_start(rule)
 

@@ -4,7 +4,7 @@ Where the walk follows all moves at a node, their nodes surely come next and are
 expanded at once. Where it draws a move, it says itself, by stopping again, where it
 went. A walk that adds to each sequence once has no order to keep, so it goes on
 elsewhere when it comes to a missing node, and stops when it has met some (see
-`sampling.MOST_ASIDE`).
+`stack.MAX_POSTPONED`).
 """
 
 import bisect

@@ -90,7 +90,7 @@ def test_policies_and_solvers_come_back_from_files_as_they_were(
 
 @pytest.mark.parametrize("odd", ["x\ud800y", "\udc80"])
 def test_a_string_with_a_lone_surrogate_is_refused_by_its_name(odd):
-    words = re.escape(f"{odd!r} of player 0 has a lone surrogate")
+    words = re.escape(f"{odd!r} of player 0 contains a lone surrogate")
     game = shared_game(odd, "b")
     for algorithm in (ms.CFR, ms.EXTERNAL_SAMPLING):
         with pytest.raises(ValueError, match=words):

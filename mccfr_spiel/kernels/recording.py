@@ -1,0 +1,192 @@
+"""Stages of the walk that write results: payoffs of leaves, and infosets met."""
+
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.kernels.baselines import note, note_payoff
+from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.logs import log_infoset, log_leaf
+from mccfr_spiel.kernels.prefetching import (
+    prefetch,
+)
+from mccfr_spiel.kernels.progress import Progress
+from mccfr_spiel.kernels.source import Source
+from mccfr_spiel.kernels.stack import Moves, Spot
+from mccfr_spiel.kernels.switches import Switches
+from mccfr_spiel.kernels.tables import DONE, TOO_UNLIKELY, Tables, Walk
+from mccfr_spiel.kernels.visits import NOT_UPDATED, note_visit
+
+MAX_WEIGHT = 1e290
+"""Largest product of payoff and weight. Sums of such products fit a double."""
+
+_FLOATS_A_LINE = 64 // 8
+
+
+def make_pay(switches: Switches, source: Source) -> Any:
+    """Builds `pay_leaf`, which adds a leaf's payoff to the gradient or to the log.
+
+    `pay_leaf` returns a status and the counters.
+    """
+    pay, in_top, may_overflow = source.pay, switches.in_top, switches.may_overflow
+    learns, branches, forgets = switches.learns, switches.branches, switches.forgets
+    postpones = switches.postpones
+
+    @inlined
+    def pay_leaf(nodes, tables, walk, log, trip, spot, progress):
+        height, num_met, num_touched, num_notes, num_leaves, num_forks = progress
+        status, row = pay(nodes, spot.node)
+        payoff = abs(spot.weight) * nodes.utilities[row, trip.player]
+        # "not <=" instead of ">", because an infinite weight times 0 is NaN.
+        if may_overflow and status == DONE and not abs(payoff) <= MAX_WEIGHT:
+            status = np.int64(TOO_UNLIKELY)
+        if status == DONE:
+            num_touched += 1
+            if in_top:
+                status = log_leaf(log, num_leaves, payoff, spot.sequence)
+                num_leaves += 1
+            else:
+                gradient = walk.gain if forgets else tables.gradient
+                is_new = num_touched > trip.passed
+                credit(gradient, spot.sequence, payoff, is_new, postpones)
+            # Outcome sampling stores the payoff in the heading instead of a note.
+            if branches:
+                num_notes = note(walk, num_notes, 0, 0, 0, payoff)
+            elif learns:
+                note_payoff(walk, nodes.utilities[row, trip.player])
+        return status, Progress(
+            height, num_met, num_touched, num_notes, num_leaves, num_forks
+        )
+
+    return pay_leaf
+
+
+@inlined
+def credit(
+    gradient: np.ndarray, sequence: int, payoff: float, is_new: bool, adds_once: bool
+) -> None:
+    """Adds a leaf's payoff to the gradient.
+
+    Args:
+        gradient: `[S]` the gradient.
+        sequence: the updated player's last sequence before the leaf.
+        payoff: payoff times importance weight.
+        is_new: False if a repeated walk has added this payoff before.
+        adds_once: whether each sequence receives at most one payoff before an update.
+            The payoff is then stored instead of added, so repetition is harmless.
+    """
+    if adds_once:
+        gradient[sequence] = payoff
+    elif is_new:
+        gradient[sequence] += payoff
+
+
+def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
+    """Builds `meet_infoset`, which records an infoset for the update.
+
+    `meet_infoset` returns five values: a status; False at the root of a block, where
+    the walk of the top part ends; the spot with the infoset's debt; the moves with
+    their slots; the counters.
+    """
+    start_new, in_top, forgets = source.start, switches.in_top, switches.forgets
+    has_debts, meets_once = switches.has_debts, switches.meets_once
+    draws_own = switches.draws_own
+
+    @inlined
+    def meet_infoset(task, nodes, tables, walk, log, trip, spot, moves, progress):
+        height, num_met, num_touched, num_notes, num_leaves, num_forks = progress
+        acting, infoset, first, start, count, slots = moves
+        node, sequence, weight, place, debt = spot
+        status, continues, settled = np.int64(DONE), True, 0.0
+        is_own = acting == trip.player
+        # Compiled rules may have added the infoset just now. Its tables must exist
+        # before anything reads them.
+        start_new(nodes, tables, walk, start_tables, task)
+        if in_top and is_own:
+            status, num_forks = log_infoset(
+                log, num_met, num_forks, trip.stream, spot, moves
+            )
+            num_met += 1
+            continues = status == DONE and log.home[start] < 0
+        elif forgets:
+            above = sequence if is_own else NOT_UPDATED
+            num_players = nodes.utilities.shape[1]
+            num_met, slots = note_visit(
+                walk, num_met, infoset, above, weight, count, num_players
+            )
+        elif is_own:
+            if has_debts:
+                settled, debt = carry_debt(tables, infoset, sequence, debt)
+            # Only walks that follow one history wait for memory, see LARGE.
+            is_far = trip.is_large and draws_own
+            # Bit 0 marks listed infosets. Shared batches use another bit (REACHED).
+            if meets_once or tables.is_met[infoset] & 1 == 0:
+                if not meets_once:
+                    tables.is_met[infoset] |= 1
+                list_met(tables, walk, num_met, moves, settled, has_debts, is_far)
+                num_met += 1
+        return (
+            status,
+            continues,
+            Spot(node, sequence, weight, place, debt),
+            Moves(acting, infoset, first, start, count, slots),
+            Progress(height, num_met, num_touched, num_notes, num_leaves, num_forks),
+        )
+
+    return meet_infoset
+
+
+@inlined
+def carry_debt(
+    tables: Tables, infoset: int, sequence: int, debt: float
+) -> tuple[float, float]:
+    """Computes the lazy average's debt to an infoset of the updated player.
+
+    The update pays debts after the walk. The average after payment is computed here, so
+    that debts below need no stored sum.
+
+    Args:
+        tables: the tables, of which `average`, `policy` and `paid` are read.
+        infoset: the infoset.
+        sequence: the player's parent sequence of the infoset.
+        debt: debt to the infoset of `sequence`.
+
+    Returns:
+        The average of `sequence` after payment, and the debt to `infoset`.
+    """
+    settled = tables.average[sequence] + tables.policy[sequence] * debt
+    return settled, settled - tables.paid[infoset]
+
+
+@inlined
+def list_met(
+    tables: Tables,
+    walk: Walk,
+    num_met: int,
+    moves: Moves,
+    settled: float,
+    has_debts: bool,
+    is_far: bool,
+) -> None:
+    """Appends an infoset to the list of infosets met.
+
+    Args:
+        tables: the tables, whose rows are prefetched for the update.
+        walk: the walk with the list.
+        num_met: length of the list.
+        moves: the moves at the infoset.
+        settled: average of the parent sequence after payment, see `carry_debt`.
+        has_debts: whether `settled` is stored.
+        is_far: whether to prefetch.
+    """
+    walk.met[num_met] = moves.infoset
+    if has_debts:
+        walk.settled[num_met] = settled
+    if is_far:
+        for s in range(moves.start, moves.start + moves.count, _FLOATS_A_LINE):
+            prefetch(tables.memory, s)
+            prefetch(tables.gradient, s)
+            prefetch(tables.average, s)
