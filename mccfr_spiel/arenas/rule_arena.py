@@ -7,6 +7,7 @@ import pyspiel
 
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, WalkSpec
 from mccfr_spiel.arenas.grouped_walks import GroupedWalks
+from mccfr_spiel.arenas.infosets.declarations import longest_history
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
@@ -64,7 +65,7 @@ class RuleArena(ArenaTable):
     @property
     def longest_history(self) -> int:
         """Number of moves above which a history is considered endless."""
-        return loading.longest_history(self.game)
+        return longest_history(self.game)
 
     def _kept_in_words(self) -> str:
         return "no nodes kept"

@@ -16,10 +16,14 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
     infosets_fill,
     present_walk,
 )
-from mccfr_spiel.arenas.rules.rule_records import Path
+from mccfr_spiel.arenas.rules.rule_records import (
+    BROKEN,
+    Path,
+)
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
@@ -101,9 +105,9 @@ class RuleGrowth(NoGrowth):
         if used < min(_SMALL_SHARE * max_bytes, _SMALL_STORE):
             return
         limit = tree.budget.in_words()
-        if (available := used + limits.free_memory()) < max_bytes:
+        if (available := used + free_memory()) < max_bytes:
             max_bytes = available
-            limit = f"the {limits.in_words(available)} of free memory"
+            limit = f"the {in_words(available)} of free memory"
         tree.update()
         rates, probes = store.least_rates(), PROBES_OF_INFOSETS
         if self._sizes.surely_exceed(max_bytes, tables, walk, probes, rates):
@@ -142,8 +146,8 @@ class RuleGrowth(NoGrowth):
         tree.update()
 
     def raise_broken(self, status: int) -> NoReturn:
-        """Raises the GameError for a status of at least `played.BROKEN`."""
-        self._store.raise_broken(status - played.BROKEN, self._path)
+        """Raises the GameError for a status of at least BROKEN."""
+        self._store.raise_broken(status - BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:

@@ -1,8 +1,9 @@
 """Walks and plays over compiled rules in which players follow given policies.
 
 Moves of players who follow a policy are treated as chance moves with the probabilities
-of the policy, stored in `rule_records.GameArrays`. Walks for the one remaining player then learn a
-response. If all players follow policies, a path from the root to a leaf is a play.
+of the policy, stored in `rule_records.GameArrays`. Walks for the one remaining player
+then learn a response. If all players follow policies, a path from the root to a leaf is
+a play.
 """
 
 from typing import Any
