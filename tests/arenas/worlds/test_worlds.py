@@ -374,7 +374,7 @@ def test_what_cannot_be_had_is_refused():
         ms.Solver("python_leduc_ranks", ms.CFR, store="worlds")
     with pytest.raises(ValueError, match="declares no worlds"):
         ms.nash_conv("python_leduc_ranks", {}, store="worlds")
-    with pytest.raises(ValueError, match="store='world' is not one of"):
+    with pytest.raises(ValueError, match="Unknown store='world'"):
         ms.nash_conv(GAMES[0], {}, store="world")
     with pytest.raises(ValueError, match="sample and prune nothing"):
         ms.Solver(GAMES[0], ms.EXTERNAL_SAMPLING, store="worlds")
