@@ -194,5 +194,5 @@ def test_the_cost_is_known_before_the_tree_is_made():
         ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1)
     sequences = f"{tree.num_sequences:,} sequences: up to "
     assert sequences in str(found)
-    with pytest.raises(ValueError, match="no game of hands"):
+    with pytest.raises(ValueError, match="not a game of hands"):
         ms.poker.cost("tic_tac_toe")

@@ -163,7 +163,7 @@ def test_policy_files_of_something_else_are_refused_in_words(tmp_path):
         Solver.load(path)
     with pytest.raises(CheckpointError, match=r"for kuhn_poker\(\), not for leduc"):
         SequencePolicy.load(path, "leduc_poker")
-    with pytest.raises(ValueError, match="neither a pyspiel"):
+    with pytest.raises(ValueError, match="must be a pyspiel"):
         SequencePolicy.load(path, 3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         SequencePolicy.load(tmp_path / "nothing")

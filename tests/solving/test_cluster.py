@@ -145,8 +145,8 @@ def plain(policy, memory, gradient, parameters, t):
     ("algorithm", "more", "words"),
     [
         (ms.CFR_PLUS, {}, "samples nothing"),
-        (ms.EXTERNAL_SAMPLING, {}, r"one walk at a time.*_replace\(batch=512\)"),
-        (batched(ms.AVERAGE_STRATEGY), {}, "each walk reads what the one before"),
+        (ms.EXTERNAL_SAMPLING, {}, r"has batch=1.*_replace\(batch=512\)"),
+        (batched(ms.AVERAGE_STRATEGY), {}, "each walk depends on the previous walk"),
         (batched(), {"store": "none"}, "store='none' keeps no tree"),
         (
             batched(rule=algorithms.own_rule(plain, compiled=False)),

@@ -283,7 +283,7 @@ def test_what_cannot_forget_is_refused_in_words():
         lambda: ms.solve_lp(tree),
         lambda: ms.theory.m_values(tree),
     ):
-        with pytest.raises(ValueError, match=r"has an abstraction.* Give the game"):
+        with pytest.raises(ValueError, match=r"has an abstraction.* Pass the game"):
             refused()
     with pytest.raises(ValueError, match="to_tabular"):
         policy.to_pyspiel()
