@@ -155,7 +155,7 @@ def _why_no_cluster(algorithm: Algorithm) -> str:
     if not getattr(algorithm.minimizer, "compiled", True):
         return (
             f"A cluster requires a compiled update rule, but {algorithm.minimizer} is "
-            "plain Python; use own_rule with a function that numba compiles."
+            "plain Python; use own_rule with compiled=True."
         )
     return ""
 

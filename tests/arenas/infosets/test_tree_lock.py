@@ -43,7 +43,7 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
         nonlocal times
         times += 1
         if times % 5 == 0:
-            with pytest.raises(ms.TreeInUseError, match="after that one"):
+            with pytest.raises(ms.TreeInUseError, match="after the outer call"):
                 call(solver, tmp_path / "solver")
         return state.information_state_string(player)
 

@@ -362,10 +362,10 @@ SHARED = {
 @pytest.mark.parametrize("list_is_shared", SHARED)
 def test_states_that_share_a_list_are_refused_by_every_solver(list_is_shared):
     for algorithm in ENGINES:
-        with pytest.raises(GameError, match="share something that moves change"):
+        with pytest.raises(GameError, match="must not share data that moves change"):
             Solver(auction(*SHARED[list_is_shared]), algorithm)
     game = auction(*SHARED[list_is_shared])
-    with pytest.raises(GameError, match="share something that moves change"):
+    with pytest.raises(GameError, match="must not share data that moves change"):
         ms.nash_conv(game, UniformRandomPolicy(game))
 
 

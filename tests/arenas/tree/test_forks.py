@@ -155,7 +155,7 @@ def test_a_child_forked_by_the_thread_that_holds_the_lock_goes_on():
     solver.iterate(10)
     name, words = answers[0]
     assert name == "TreeInUseError"
-    assert "after that one" in words  # as in the parent: the step is not over
+    assert "after the outer call" in words  # as in the parent: the step is not over
 
 
 def ask_in_pool(_):
