@@ -125,11 +125,11 @@ def test_a_tree_is_saved_whole_or_not_at_all(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not list(tmp_path.iterdir())
     save_tree(tree, path)
-    with pytest.raises(FileExistsError, match="save the tree elsewhere"):
+    with pytest.raises(FileExistsError, match="use another folder"):
         save_tree(tree, path)
     grown = ms.Solver(KUHN).tree
     for incomplete in (grown, GameTree(KUHN, abstraction=lambda state, player: "a")):
-        with pytest.raises(ValueError, match="give a complete tree"):
+        with pytest.raises(ValueError, match="expected a complete tree"):
             save_tree(incomplete, tmp_path / "other")
 
 

@@ -159,7 +159,7 @@ def test_a_twin_that_does_not_exist_cannot_be_asked_for():
         GameTree("tic_tac_toe", twin=True, abstraction=None)
     with pytest.raises(ValueError, match="abstraction has no twin"):
         GameTree("kuhn_poker", twin=True, abstraction=lambda state, player: "")
-    with pytest.raises(ValueError, match="twin='yes' is none of"):
+    with pytest.raises(ValueError, match="twin='yes' must be None"):
         GameTree("kuhn_poker", twin="yes")  # pyright: ignore[reportArgumentType]
 
 
