@@ -236,7 +236,7 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_iterate_makes_as_many_iterations_as_it_says_whoever_looks(engine, tmp_path):
+def test_concurrent_reads_do_not_change_iterations(engine, tmp_path):
     looks = 0
     for seed in range(1, 31):  # a busy machine lets few look during a fast run
         looks += look_beside(engine, seed, tmp_path / "solver")
@@ -253,9 +253,7 @@ LONG_WALKS = {
 
 
 @pytest.mark.parametrize("engine", LONG_WALKS)
-def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
-    engine, tmp_path, monkeypatch
-):
+def test_reads_during_long_walks_return_soon(engine, tmp_path, monkeypatch):
     undisturbed(engine, 1)  # compiles its loop
     monkeypatch.setattr(running, "SLICE_SECONDS", 0.005)
     solver = LONG_WALKS[engine]()
@@ -284,7 +282,7 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
 
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
-def test_threads_that_wait_change_the_numbers_of_infosets_and_no_policy():
+def test_waiting_threads_change_numbering_but_no_policy():
     """As docs/scaling.md says: policies are equal by state, vectors may not be."""
     game = "goofspiel(imp_info=True,points_order=random,num_cards=4)"
     solvers = [Solver(game, ms.EXTERNAL_SAMPLING, twin=False) for _ in range(2)]
@@ -301,7 +299,7 @@ def test_threads_that_wait_change_the_numbers_of_infosets_and_no_policy():
 
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
-def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
+def test_walk_that_emptied_the_tree_finishes_first():
     """Somebody always waits, so one solver is stopped wherever it may be, and then the
     other one empties the tree. A walk that could be stopped again would never end."""
     tree = GameTree("kuhn_poker", max_nodes=24, twin=False)
@@ -372,7 +370,7 @@ def interrupt(engine: str, times: int, seed: int) -> int:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_signal_at_any_moment_changes_nothing(engine):
+def test_signals_at_any_moment_change_nothing(engine):
     interrupt(engine, 30, seed=1)
 
 
@@ -442,11 +440,11 @@ def raise_in_game(engine: str, times: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("engine", IN_PYTHON)
-def test_an_exception_in_a_game_s_method_leaves_what_was_learned(engine):
+def test_exceptions_in_games_keep_results(engine):
     raise_in_game(engine, 200, seed=3)
 
 
-def test_an_expansion_that_exceptions_end_can_be_repeated():
+def test_failed_expansion_can_be_repeated():
     tree, faults = GameTree(PYTHON_KUHN), Faults(seed=4)
     with faults.all_over():
         while faults.comes(tree.expand_all):
@@ -467,7 +465,7 @@ def test_an_expansion_that_exceptions_end_can_be_repeated():
     ],
     ids=["rules", "growing tree"],
 )
-def test_full_memory_leaves_what_was_learned(algorithm, game, most, more):
+def test_full_memory_keeps_results(algorithm, game, most, more):
     """A solver that is given more memory goes on."""
     solver = Solver(game, algorithm, max_memory=most, **more)
     with pytest.raises(MemoryBudgetError):

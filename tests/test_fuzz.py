@@ -116,7 +116,7 @@ SEEDS = strategies.integers(0, 10**6)
 
 @fuzz()
 @hypothesis.given(games(), SEEDS)
-def test_every_estimators_expectation_is_the_full_gradient(game, seed):
+def test_expected_estimates_equal_full_gradient(game, seed):
     policy = random_policy(game, seed)
     if seed % 2:
         policy = with_zeros(policy, seed)
@@ -133,7 +133,7 @@ def test_every_estimators_expectation_is_the_full_gradient(game, seed):
 
 @fuzz()
 @hypothesis.given(games(most_leaves=60), SEEDS)
-def test_nash_conv_and_returns_are_openspiels(game, seed):
+def test_nash_conv_and_returns_equal_openspiels(game, seed):
     tree = GameTree(game).expand_all()
     policy = ms.SequencePolicy(tree, vector_of(tree, random_policy(game, seed)))
     theirs = exploitability.nash_conv(game, policy, use_cpp_br=False)
@@ -143,7 +143,7 @@ def test_nash_conv_and_returns_are_openspiels(game, seed):
 @pytest.mark.compiled
 @fuzz()
 @hypothesis.given(games((2,), zero_sum=True, most_leaves=60))
-def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
+def test_cfr_plus_approaches_value_of_linear_program(game):
     solution = solve_lp(game)
     gap = exploitability.nash_conv(game, solution.policy, use_cpp_br=False)
     assert isinstance(gap, float)
@@ -165,7 +165,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
 @pytest.mark.compiled
 @fuzz(0.5)
 @hypothesis.given(games(most_leaves=60), SEEDS)
-def test_growth_drops_and_checkpoints_change_nothing(game, seed):
+def test_growth_and_checkpoints_change_nothing(game, seed):
     for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):
         algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.LINEAR)
         whole = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
@@ -235,7 +235,7 @@ def test_random_bytes_are_refused(data):
 
 @fuzz()
 @hypothesis.given(SEEDS)
-def test_a_checkpoint_with_odd_arrays_and_right_checksums_is_safe(seed):
+def test_invalid_arrays_with_valid_checksums_are_safe(seed):
     # It may be loaded where the bytes are numbers of tables; else it is refused.
     generator = random.Random(seed)
     solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
@@ -258,7 +258,7 @@ def policy_file(folder):
 
 @fuzz()
 @hypothesis.given(BYTES)
-def test_random_bytes_are_no_policy(data):
+def test_random_bytes_are_refused_as_policy(data):
     magic = checkpoint.POLICY.magic
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "policy"
@@ -270,7 +270,7 @@ def test_random_bytes_are_no_policy(data):
 
 @fuzz(3)
 @hypothesis.given(SEEDS)
-def test_a_changed_policy_file_is_refused_and_with_right_checksums_safe(seed):
+def test_modified_policy_files_are_refused_or_safe(seed):
     # It may be loaded where the bytes are probabilities or names; else it is refused.
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -332,13 +332,13 @@ def reads_or_says_why(content):
 
 @fuzz(5)
 @hypothesis.given(strategies.dictionaries(FIELDS | strategies.text(max_size=5), JSON))
-def test_settings_of_any_values_are_read_or_refused_in_words(values):
+def test_arbitrary_settings_are_read_or_refused(values):
     reads_or_says_why(json.dumps({"settings": values}).encode())
 
 
 @fuzz(5)
 @hypothesis.given(BYTES | JSON.map(lambda value: json.dumps(value).encode()), SEEDS)
-def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):
+def test_arbitrary_bytes_are_read_or_refused_as_settings(data, seed):
     reads_or_says_why(data)
     reads_or_says_why(b"[" * 100_000 + data)
     good = {"settings": {**DEFAULT}}

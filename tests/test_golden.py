@@ -58,7 +58,7 @@ def test_every_run_is_recorded():
 
 @pytest.mark.both
 @pytest.mark.parametrize("name", RUNS)
-def test_the_policy_is_the_recorded_one(name):
+def test_policy_equals_record(name):
     recorded = json.loads(FILE.read_text())[name]
     mine = result(name)
     tolerance = RUNS[name][3]

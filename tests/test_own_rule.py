@@ -92,7 +92,7 @@ def test_a_file_needs_the_function_again(tmp_path):
 
 
 def test_what_an_own_rule_cannot_do_is_refused_in_words():
-    with pytest.raises(ValueError, match="own_rule is only for players who forget"):
+    with pytest.raises(ValueError, match="own_rule requires perfect recall"):
         Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE), abstraction=jack_or_queen)
     with pytest.raises(ValueError, match="takes 2 arguments, not the 5 policy"):
         algorithms.own_rule(lambda policy, memory: 0.0)

@@ -242,7 +242,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("call", "value"), CASES)
-def test_it_is_refused_in_words_that_show_the_value(call, value):
+def test_message_shows_invalid_value(call, value):
     with pytest.raises((ValueError, TypeError)) as refusal:
         call(value)
     message = str(refusal.value)

@@ -161,8 +161,8 @@ class FullPass:
             ValueError: the arena has no tree.
         """
         raise ValueError(
-            f"{self.table!r} keeps no histories, so reach probabilities are unknown; "
-            "use store='tree'."
+            f"{self.table!r} has no reach probabilities, because they are sums over "
+            "histories; use store='tree'."
         )
 
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
@@ -295,7 +295,7 @@ class GradientEngine(PassEngine):
             gradient: `[S]` gradient of the updated players.
             num_nodes: number of nodes touched to compute it.
         """
-        # A signal handler must not see a gradient without its update.
+        # Signal handlers must not run between gradient and update.
         with signals_deferred():
             for table in (state.tables.gradient, state.tables.ahead):
                 if len(table):

@@ -109,7 +109,7 @@ class GroupedWalks:
             else:
                 self._is_torn = False
                 return status
-            self._plan[grouped.WALKED] = 0  # the stretch is walked again
+            self._plan[grouped.WALKED] = 0  # repeat the stretch
             self._groups = None
 
     def _ask_for_room(self) -> None:

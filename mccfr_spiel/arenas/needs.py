@@ -166,7 +166,7 @@ def _why_no_locks(algorithm: Algorithm, abstraction: Abstraction | None) -> str:
     if is_sparse or "ahead" in minimizer.tables or abstraction is not None:
         return (
             "locked= requires an algorithm that samples and prunes nothing and does "
-            f"not look ahead, and no abstraction. {algorithm} cannot be used here; use "
-            "ms.CFR, ms.CFR_PLUS or ms.DCFR."
+            f"not look ahead, and no abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR "
+            f"instead of {algorithm}."
         )
     return ""

@@ -61,8 +61,8 @@ def _why_no_cluster(request: ArenaRequest) -> str:
         load_game(str(table.source))
     except ValueError as error:
         return (
-            "Each worker of a cluster loads the game from its string, but "
-            f"{brief(table.source)} cannot be loaded from its string. {error}"
+            "Workers of a cluster load the game from a string, but "
+            f"{brief(table.source)} cannot be loaded from a string. {error}"
         )
     return ""
 
@@ -73,7 +73,7 @@ def why_not_given(arena: ArenaTable, request: ArenaRequest) -> str | None:
     if store not in ("auto", arena.store):
         return (
             f"This arena of {brief(arena.source)} keeps no nodes, but store={store!r} "
-            "was requested. Pass the game instead."
+            "requires them. Pass the game instead."
         )
     if arena.has_gradients and not needs.can_do_without_nodes:
         return (

@@ -396,5 +396,5 @@ def test_what_cannot_work_is_refused_in_words():
     def told(state, player):
         return state.information_state_string(player)
 
-    with pytest.raises(ValueError, match='prune="regret" goes by the regrets'):
+    with pytest.raises(ValueError, match='prune="regret" prunes by regrets'):
         Solver("kuhn_poker", PRUNED, abstraction=told)

@@ -147,7 +147,7 @@ def _is_told(value: Any) -> bool:
         return True
     try:
         return not pathlib.Path(value).exists()
-    except (OSError, ValueError):  # too long, or contains a NUL character
+    except (OSError, ValueError):  # invalid path: length or NUL character
         return True
 
 

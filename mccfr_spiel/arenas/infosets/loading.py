@@ -51,7 +51,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         )
     try:
         return _loaded(game, name)
-    except GameError:  # compiled rules that break their own declaration
+    except GameError:  # compiled rules contradict their declarations
         raise
     except Exception as error:  # games raise arbitrary exceptions
         raise ValueError(
@@ -132,7 +132,7 @@ def _check_start(parameters: dict[str, Any]) -> None:
     if parameters.get("name") != "start_at" or not inner or not history:
         return
     game = inner_game(inner[0])
-    if game is None:  # OpenSpiel raises its own error later
+    if game is None:  # reported by OpenSpiel later
         return
     state = game.new_initial_state()
     for position, move in enumerate(history.split(";")):

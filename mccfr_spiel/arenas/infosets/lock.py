@@ -93,8 +93,8 @@ class TreeLock:
             )
         raise TreeInUseError(
             f"{doing} was called from inside a call that is changing the same tree: by "
-            "a signal handler, a game or an abstraction. Call it after the outer call "
-            "(such as iterate) has returned. A signal handler can set a flag or raise "
+            "a signal handler, a game or an abstraction. Wait until the outer call "
+            "(such as iterate) returns. A signal handler can set a flag or raise "
             "an exception instead."
         )
 

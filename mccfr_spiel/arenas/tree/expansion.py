@@ -266,6 +266,6 @@ def _check_decision(
     if state.is_terminal():
         raise GameError(
             f"{name} has a terminal state (is_terminal()) in which player {player} "
-            "acts (current_player()). Make the two methods agree."
+            "acts (current_player()). The two methods must agree."
         )
     description.check_actions(tree.declared, player, info_state, actions)

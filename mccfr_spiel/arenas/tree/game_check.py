@@ -90,7 +90,7 @@ def check_game(
     while played < histories and time.monotonic() < end:
         check.play(generator)
         played += 1
-        if played == 1:  # the first history includes compilation
+        if played == 1:  # compilation happens in the first history
             end = time.monotonic() + seconds
     rules = description.rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
@@ -117,11 +117,11 @@ class _Check:
         self.declared: description.Declared = description.declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
-        # (player, information state) -> its actions, its past, its first history
+        # (player, information state) -> actions, last own move, history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
         rules = description.rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
-        # the string of compiled rules -> its key
+        # information-state string of compiled rules -> key
         self.keys: dict[str, tuple[int, ...]] = {}
 
     def play(self, generator: random.Random) -> None:

@@ -220,7 +220,7 @@ class GameTree(TreeTable):
 
     @changes
     def _expand_all(self, most: int, most_memory: int | None) -> None:
-        if self.is_complete:  # another thread expanded it while this one waited
+        if self.is_complete:  # expanded by another thread while waiting
             return
         if self._expand_by_rules(most):
             return
@@ -404,7 +404,7 @@ def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
 
     try:
         return kept_beside(table, table.source, suits, make)
-    except Exception:  # games raise arbitrary exceptions; callers work without a tree
+    except Exception:  # games raise arbitrary exceptions
         return None
 
 
@@ -412,5 +412,5 @@ def small_whole_tree(game: pyspiel.Game, max_nodes: int) -> InfosetTable | None:
     """A new whole tree; None if it exceeds `max_nodes` or cannot be expanded."""
     try:
         return GameTree(game, max_nodes=max_nodes).expand_all()
-    except Exception:  # games raise arbitrary exceptions; callers work without a tree
+    except Exception:  # games raise arbitrary exceptions
         return None

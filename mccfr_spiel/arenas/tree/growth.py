@@ -153,7 +153,7 @@ class Growth:
         """
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
-            raise MemoryBudgetError("The process has grown beyond the counted bytes.")
+            raise MemoryBudgetError("The memory of the process exceeds the budget.")
         before, left = limits.resident(), budget.left
         self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):

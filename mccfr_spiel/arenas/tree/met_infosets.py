@@ -37,7 +37,7 @@ refused while enough memory is left to report it.
 
 _BYTES_OF_LIST = 250
 _ACTIONS = "lists of actions"
-_LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
+_LARGEST_SHARED_INT = 256  # CPython shares the objects of integers up to 256
 
 
 def bytes_of_string(info_state: str) -> int:
@@ -61,7 +61,7 @@ def refuse_children(game: object, count: int) -> ValueError:
     """The error for a node with more children than a record can count."""
     return ValueError(
         f"{brief(game)} has a node with {count} children, but at most {MAX_CHILDREN} "
-        "are supported. Split the move into two moves."
+        "are supported. Split the node into two moves."
     )
 
 
@@ -118,14 +118,14 @@ class Infosets:
 
     def _set_records(self, records: np.ndarray) -> None:
         buffer = records.view(np.uint8).data
-        self.records, self._bytes = records, buffer  # one statement, atomic for Ctrl-C
+        self.records, self._bytes = records, buffer  # atomic for Ctrl-C
 
     def __len__(self) -> int:
         return len(self.parents)
 
     def used(self) -> np.ndarray:
         """`[I]` the records in use."""
-        count = len(self)  # first: another thread may enlarge both
+        count = len(self)  # read before the array: other threads may enlarge both
         return self.records[:count]
 
     def action_array(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class Infosets:
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         legal = self._action_lists.get(tuple(actions))
-        if legal is None:  # infosets with equal actions share the first one's list
+        if legal is None:  # infosets with equal actions share a list
             is_shared = actions[-1] <= _LARGEST_SHARED_INT
             hold_list(budget, _ACTIONS, count, 16 if is_shared else 48)
             legal = self._action_lists[tuple(actions)] = actions
@@ -243,7 +243,7 @@ class Infosets:
         """
         size = sum(map(bytes_of_string, strings))
         self._budget.meet(len(strings), len(actions), size)
-        # The first call checks that all fit. `add` then takes the bytes one by one.
+        # Check the total, then let `add` take the bytes of single infosets.
         self._budget.meet(-len(strings), -len(actions), -size)
         for string, record in zip(strings, records.tolist(), strict=True):
             place, start, parent, count, player = record

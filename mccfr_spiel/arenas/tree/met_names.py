@@ -12,7 +12,7 @@ class MetNames(InfosetNames):
     def __init__(self) -> None:
         super().__init__(array("i"))
         self._strings: list[str] = []
-        self._others: dict[tuple[int, str], int] = {}  # the first of other players
+        self._others: dict[tuple[int, str], int] = {}  # other owners of a shared string
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._strings)

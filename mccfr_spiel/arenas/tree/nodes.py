@@ -86,7 +86,7 @@ class Nodes:
 
     def used(self) -> np.ndarray:
         """`[N]` the records in use."""
-        count = self.count  # first: another thread may enlarge both
+        count = self.count  # read before the array: other threads may enlarge both
         return self.records[:count]
 
     @property
@@ -158,7 +158,7 @@ class Nodes:
         """Takes the bytes for `size` nodes from the budget."""
         budget = self._budget
         needed = limits.NODE_BYTES * grown_size(len(self.records), size)
-        # While rows are copied, both the old and the new array are in memory.
+        # The old array stays in memory while rows are copied.
         available = budget.left
         if not self._takes_everything:
             available = min(available, (budget.left + budget.held(NODES)) // 2)
@@ -188,7 +188,7 @@ class Nodes:
         self.generation += 1
         self._is_whole, self._huge, self._outcomes = False, [], {}
         self._budget.measured(OUTCOMES, 0)
-        self.records["player"] = UNEXPANDED  # first, so that Ctrl-C leaves no old node
+        self.records["player"] = UNEXPANDED  # Ctrl-C below leaves unexpanded nodes only
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
 
@@ -216,7 +216,7 @@ class Nodes:
             actions: `[S]` action of each sequence.
         """
         sequences = list(range(state.num_players()))
-        # Each pass applies the move from a node to its child on the path.
+        # Apply the moves along the path.
         for above, below in itertools.pairwise(reversed(self._way_to(node))):
             first, start, _, _, player = self.record(above)
             child = below - first
@@ -246,7 +246,7 @@ class Nodes:
 
     def _way_to(self, node: int) -> list[int]:
         """The path from a node up to the root, including both."""
-        if len(self._origins) < self.count:  # the first call after `take_over`
+        if len(self._origins) < self.count:  # after `take_over`
             self._set(self.records, _origins_of(self.used()))
         origin_of, path = self._origin_of, [node]
         # Each pass appends the parent of `node`. Siblings are contiguous, so the

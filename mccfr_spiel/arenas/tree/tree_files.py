@@ -112,7 +112,7 @@ def load_tree(
     if not has_same_name or identity != content_print(source):
         raise CheckpointError(
             f"The tree in {path} is of {name}, version {version}; expected "
-            f"{brief(source)}, version {_VERSION}. Expand and save the tree again."
+            f"{brief(source)}, version {_VERSION}. Save it again with save_tree."
         )
     tree = GameTree(source, max_nodes=MAX_INDEX, max_memory=max_memory)
     files = sorted(path.glob("*.npy"))
@@ -126,7 +126,8 @@ def load_tree(
         raise
     except Exception as error:  # a file is missing, truncated or foreign
         raise DamagedError(
-            f"The tree in {path} cannot be read: {error!r}. Expand and save it again."
+            f"The tree in {path} cannot be read: {error!r}. Save it again with "
+            "save_tree."
         ) from error
     return tree
 

@@ -34,8 +34,7 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
         num_sequences: number of sequences of all players.
     """
     num_players = tree.utilities.shape[1]
-    # Two walks over the tree: the first counts the leaves of each sequence, which
-    # determines the row where the second writes each leaf.
+    # Count the leaves of each sequence, then write them at the resulting offsets.
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)

@@ -72,7 +72,7 @@ def openspiels(game, policy) -> tuple[Any, Any]:
     ("pair", "algorithm"),
     [*zip(PAIRS, itertools.cycle([ms.CFR, ms.EXTERNAL_SAMPLING]), strict=False)],
 )
-def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
+def test_policy_is_evaluated_in_given_game(pair, algorithm):
     for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
         solver = ms.Solver(one, algorithm, seed=1)
         solver.iterate(20)
@@ -86,7 +86,7 @@ def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
             assert -1e-12 <= gain <= nash_conv + 1e-12
 
 
-def test_a_policy_is_refused_in_a_game_of_other_information_states():
+def test_policy_of_other_information_states_is_refused():
     one = ms.Solver(one_move(1, 2), seed=1)
     one.iterate(5)
     other = one_move(1, 2, info_state="b")
@@ -101,9 +101,7 @@ def test_a_policy_is_refused_in_a_game_of_other_information_states():
     ("pair", "algorithm"),
     [*zip(PAIRS, itertools.cycle([ms.EXTERNAL_SAMPLING, ms.CFR]), strict=False)],
 )
-def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
-    pair, algorithm, tmp_path
-):
+def test_file_of_other_game_with_same_string_is_refused(pair, algorithm, tmp_path):
     for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
         solver = ms.Solver(one, algorithm, seed=1)
         solver.iterate(10)
@@ -127,7 +125,7 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
 # --- looking changes nothing -------------------------------------------------
 
 
-def test_evaluation_leaves_a_grown_tree_as_it_is():
+def test_evaluation_does_not_change_grown_tree():
     solver = ms.Solver("leduc_poker", seed=1, max_nodes=3000)
     solver.iterate(30)
     tree, policy = solver.tree, solver.average_policy()
@@ -152,7 +150,7 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
         ("python_kuhn_poker", ms.CFR),
     ],
 )
-def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
+def test_repeated_evaluations_expand_once(game, algorithm, expansions):
     for made in (game, pyspiel.load_game(game)):
         solver = ms.Solver(made, algorithm, seed=1)
         before = len(expansions)
@@ -165,14 +163,14 @@ def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
 # --- what is surely the same -------------------------------------------------
 
 
-def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
+def test_python_games_with_equal_attributes_are_the_same():
     one, other = (pyspiel.load_game("python_kuhn_poker") for _ in range(2))
     assert same_game(one, other)
     other.rake = 1
     assert not same_game(one, other)
 
 
-def test_openspiel_is_not_asked_for_a_game_without_the_parameters_it_needs(capfd):
+def test_games_with_missing_parameters_are_not_loaded(capfd):
     game = pyspiel.load_game("normal_form_extensive_game(game=kuhn_poker())")
     ms.Solver(game, ms.CFR)
     stages = map(pyspiel.load_game, ("matrix_pd", "matrix_sh"))
@@ -194,7 +192,7 @@ takes the 4 for a number, and refuses it, though nim calls itself so."""
 
 
 @pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)
-def test_a_default_written_out_is_the_same_game(first, second, tmp_path):
+def test_explicit_default_is_the_same_game(first, second, tmp_path):
     one, other = load_game(first), load_game(second)
     assert all(same(one, other) for same in (same_name, same_game))
     solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
@@ -221,7 +219,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("pair", OTHERS, ids=lambda pair: pair[1])
-def test_other_parameters_are_another_game(pair, tmp_path):
+def test_other_parameters_are_a_different_game(pair, tmp_path):
     one, other = map(pyspiel.load_game, pair)
     told = same_name(one, other), same_game(one, other), has_name(one, str(other))
     assert told == (False, False, False)

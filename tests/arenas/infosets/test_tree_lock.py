@@ -38,7 +38,7 @@ pytestmark = pytest.mark.compiled
         lambda solver, path: Solver(solver.tree, ms.CFR),
     ],
 )
-def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
+def test_abstraction_that_calls_the_solver_is_refused(call, tmp_path):
     def abstraction(state, player):
         nonlocal times
         times += 1
@@ -63,7 +63,7 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
 # --- copies, pickles, forks --------------------------------------------------
 
 
-def test_a_tree_is_neither_copied_nor_pickled():
+def test_trees_cannot_be_copied_or_pickled():
     tree = GameTree("kuhn_poker")
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="Solvers and policies can"):

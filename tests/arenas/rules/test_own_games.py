@@ -237,7 +237,7 @@ def test_an_information_state_that_is_no_string_is_refused(monkeypatch):
         "information_state_string",
         lambda self, player=None: self.tree.info_state.encode(),
     )
-    with pytest.raises(GameError, match="b'heads', which is no string"):
+    with pytest.raises(GameError, match="b'heads', which must be a string"):
         GameTree(game).expand_all()
 
 
@@ -308,7 +308,7 @@ MISTAKES = {
     "words": ("(value, 1 / 3)", "str(value)", r"no list of pairs.*: \['0', '1', '2'\]"),
     "no return": ("return list(range", "list(range", "Is a return missing"),
     "a float": ("list(range(self.values[player] + 1))", "[0.0]", "or an int a float"),
-    "no move": (APPENDS, "pass", "does not end: a history of 1,016 moves"),
+    "no move": (APPENDS, "pass", "does not end: a history has 1,016 moves"),
 }
 
 

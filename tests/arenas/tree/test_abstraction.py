@@ -216,7 +216,7 @@ def assert_like_textbook(solver, textbook):
         for k, sampling in enumerate(SAMPLINGS)
     ],
 )
-def test_a_solver_is_the_textbook(players, sampling, minimizer):
+def test_solver_equals_textbook(players, sampling, minimizer):
     game = random_game(players)
     for alternating in (True, False):
         algorithm = ms.Algorithm(sampling, minimizer, ms.LINEAR, alternating)
@@ -232,7 +232,7 @@ def test_a_solver_is_the_textbook(players, sampling, minimizer):
 # --- saved ---------------------------------------------------------------------
 
 
-def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
+def test_loading_solver_requires_abstraction(tmp_path):
     path = tmp_path / "solver"
     Solver(LEDUC, ms.CFR, abstraction=without_first_round).save(path)
     with pytest.raises(CheckpointError, match=r"with an abstraction.*give it again"):
@@ -244,7 +244,7 @@ def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
         Solver.load(path, abstraction=without_first_round)
 
 
-def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
+def test_loaded_policy_uses_abstraction(tmp_path):
     solver = Solver(LEDUC, seed=2, abstraction=without_first_round)
     solver.iterate(100)
     policy = solver.average_policy()
@@ -264,15 +264,17 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
-def test_what_cannot_forget_is_refused_in_words():
+def test_algorithms_without_abstraction_are_refused():
     def abstract(algorithm):
         return Solver("kuhn_poker", algorithm, abstraction=jack_or_queen)
 
-    with pytest.raises(ValueError, match=r"ftrl is only for players .*regret_matching"):
+    with pytest.raises(
+        ValueError, match=r"ftrl requires perfect recall.*regret_matching"
+    ):
         abstract(ms.Algorithm(ms.EXTERNAL, ms.ftrl(1.0)))
-    with pytest.raises(ValueError, match="omd is only for players"):
+    with pytest.raises(ValueError, match="omd requires perfect recall"):
         abstract(ms.Algorithm(ms.EXTERNAL, ms.omd(1.0)))
-    with pytest.raises(ValueError, match=r"balanced strategy.*outcome\(epsilon\)"):
+    with pytest.raises(ValueError, match=r"balanced.*outcome\(epsilon\)"):
         abstract(ms.BALANCED_OUTCOME_SAMPLING)
     tree = GameTree("kuhn_poker", abstraction=jack_or_queen)
     with pytest.raises(ValueError, match="built without the abstraction"):
@@ -293,7 +295,7 @@ def abstracted(root, abstraction):
     GameTree(small_game(root), abstraction=abstraction).expand_all()
 
 
-def test_wrong_abstractions_are_refused_in_words():
+def test_invalid_abstractions_are_refused():
     once = move(0, "b", leaf(0, 0), leaf(1, -1))
     with pytest.raises(ValueError, match=r"'x'.*twice .absentmindedness"):
         abstracted(move(0, "a", once, once), lambda state, player: "x")
@@ -301,7 +303,9 @@ def test_wrong_abstractions_are_refused_in_words():
     root = chance((0.5, once), (0.5, other))
     with pytest.raises(ValueError, match=r"different legal actions: \[0, 1\] and"):
         abstracted(root, lambda state, player: "x")
-    with pytest.raises(ValueError, match=r"gives 3, no string, for player 0"):
+    with pytest.raises(
+        ValueError, match=r"must return a string, but returned 3 for player 0"
+    ):
         abstracted(once, lambda state, player: 3)
 
 
@@ -339,7 +343,7 @@ def test_completed_rounds_solve_games_with_simultaneous_moves(game):
         assert guaranteed(start, rows, player) > -0.01 * spread
 
 
-def test_moves_of_the_current_round_in_an_abstraction_make_another_game():
+def test_leaking_current_round_changes_the_game():
     def all_moves(state, player):
         return state.history_str()
 
@@ -351,19 +355,19 @@ def test_moves_of_the_current_round_in_an_abstraction_make_another_game():
     assert values[0] < -1.9  # two rounds, each lost; with `completed_rounds` it is 0
 
 
-def test_completed_rounds_are_all_moves_where_players_move_in_turn():
+def test_completed_rounds_list_all_moves_of_sequential_games():
     state = pyspiel.load_game("tic_tac_toe").new_initial_state()
     state.apply_action(4)
     assert ms.completed_rounds(state, 1) == state.history_str() == "4"
     turns = pyspiel.load_game(
         "misere(game=turn_based_simultaneous_game(game=matrix_rps()))"
     )
-    with pytest.raises(ValueError, match="cannot tell the rounds of misere"):
+    with pytest.raises(ValueError, match="cannot find the rounds of misere"):
         ms.completed_rounds(turns.new_initial_state(), 0)
 
 
 @pytest.mark.parametrize("game", ["markov_soccer", "backgammon"])
-def test_the_advice_for_a_game_without_strings_solves_it(game):
+def test_advice_for_games_without_strings_works(game):
     with pytest.raises(ValueError, match=r"abstraction=mccfr_spiel.completed_rounds"):
         Solver(game)
     solver = Solver(game, ms.OUTCOME_SAMPLING, abstraction=ms.completed_rounds)

@@ -88,7 +88,7 @@ def answer_of_child(ask):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_child_returns_the_undisturbed_policy_or_raises(name):
+def test_child_returns_undisturbed_policy_or_raises(name):
     solver = SOLVERS[name]()
     solver.iterate(50)
     digest(solver)  # all that the child needs is compiled now
@@ -112,7 +112,7 @@ def test_a_child_returns_the_undisturbed_policy_or_raises(name):
         assert second == digest(undisturbed)
 
 
-def test_a_child_forked_inside_a_step_is_told_so_and_the_parent_goes_on():
+def test_child_forked_inside_step_raises_and_parent_continues():
     started, may_go_on = threading.Event(), threading.Event()
 
     def abstraction(state, player):
@@ -142,7 +142,7 @@ def test_a_child_forked_inside_a_step_is_told_so_and_the_parent_goes_on():
     assert solver.num_iterations == 10
 
 
-def test_a_child_forked_by_the_thread_that_holds_the_lock_goes_on():
+def test_child_forked_by_lock_holder_continues():
     answers = []
 
     def abstraction(state, player):
@@ -168,7 +168,7 @@ def ask_in_pool(_):
 IN_POOL: list[ms.Solver] = []
 
 
-def test_pools_of_forked_processes_answer():
+def test_forked_process_pools_work():
     solver = SOLVERS["growing tree"]()
     solver.iterate(500)
     solver.average_vector()
@@ -181,7 +181,7 @@ def test_pools_of_forked_processes_answer():
             assert all(size in (None, *range(1, 10_000)) for size in sizes)
 
 
-def test_a_child_hears_ctrl_c_though_the_parents_main_thread_defers_it():
+def test_child_handles_ctrl_c_that_parent_defers():
     answers = []
 
     def ask():

@@ -89,7 +89,7 @@ def _put_in_openspiel_s_place(_):
         lambda _: (ms.solve_lp("kuhn_poker").policy.tree,),
     ],
 )
-def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
+def test_unreferenced_objects_are_freed_without_garbage_collection(make, tmp_path):
     make(tmp_path)  # what is imported once
     gc.collect()
     gc.disable()
@@ -100,7 +100,7 @@ def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
         gc.enable()
 
 
-def test_outcomes_that_are_kept_for_replays_are_counted_until_nodes_are_dropped():
+def test_stored_outcomes_are_counted_until_nodes_are_dropped():
     cards = ";".join(f"{rank}2+" for rank in "23456789TJQKA")
     name = "python_holdem_subgame(board=Ks7d4c2s9h,pot=100,stacks=300,bets=50%"
     tree = GameTree(f"{name},range0={cards},range1={cards})")

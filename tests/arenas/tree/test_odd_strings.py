@@ -57,9 +57,7 @@ def make(request):
 
 
 @pytest.mark.parametrize("strings", ODD)
-def test_policies_and_solvers_come_back_from_files_as_they_were(
-    make, strings, tmp_path
-):
+def test_odd_strings_survive_files(make, strings, tmp_path):
     game = make(*strings)
     whole = ms.GameTree(game).expand_all()
     rng = np.random.default_rng(1)
@@ -89,7 +87,7 @@ def test_policies_and_solvers_come_back_from_files_as_they_were(
 
 
 @pytest.mark.parametrize("odd", ["x\ud800y", "\udc80"])
-def test_a_string_with_a_lone_surrogate_is_refused_by_its_name(odd):
+def test_lone_surrogates_are_refused(odd):
     words = re.escape(f"{odd!r} of player 0 has a lone surrogate")
     game = shared_game(odd, "b")
     for algorithm in (ms.CFR, ms.EXTERNAL_SAMPLING):

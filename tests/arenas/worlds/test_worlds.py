@@ -182,7 +182,7 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
     found = ms.nash_conv(tree, lambda _, legal, __: legal / legal.sum(1)[:, None])
     expected = full_pass(tree).nash_conv(uniform_vector(tree))
     assert found == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(ValueError, match=r"returned the shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"returned shape \(5,\)"):
         ms.nash_conv(GAMES[0], lambda _, legal, __: np.ones(5))
     with pytest.raises(ValueError, match="is no distribution"):
         ms.nash_conv(GAMES[0], lambda _, legal, __: legal / 2)
