@@ -2,7 +2,7 @@
 
     FUZZ_EXAMPLES=1000 python -m pytest tests/test_fuzz.py
 
-runs a thousand examples of each test instead of a few.
+runs 1000 examples of each test.
 """
 
 import contextlib
@@ -147,7 +147,7 @@ def test_cfr_plus_approaches_value_of_linear_program(game):
     solution = solve_lp(game)
     gap = exploitability.nash_conv(game, solution.policy, use_cpp_br=False)
     assert isinstance(gap, float)
-    assert gap < 1e-9  # so its value is the game's
+    assert gap < 1e-9  # the value of the linear program is exact
     solver = Solver(game, ms.CFR_PLUS)
     before = float("inf")
     for iterations in (100, 1900):
@@ -173,7 +173,7 @@ def test_growth_and_checkpoints_change_nothing(game, seed):
         most = whole.tree.num_nodes * 2 // 3 + 1
         try:
             Solver(game, algorithm, seed=seed, max_nodes=most).iterate(15)
-        except TreeFullError:  # one walk needs more
+        except TreeFullError:  # a single walk does not fit
             most = whole.tree.num_nodes
         dropped = Solver(game, algorithm, seed=seed, max_nodes=most)
         for _ in range(3):
@@ -278,7 +278,7 @@ def test_modified_policy_files_are_refused_or_safe(seed):
         good = path.read_bytes()
         before = ms.SequencePolicy.load(path).to_dict()
         path.write_bytes(scribbled(good, generator))
-        with contextlib.suppress(CheckpointError):  # or bytes that mean nothing
+        with contextlib.suppress(CheckpointError):  # the changed bytes may be unused
             assert ms.SequencePolicy.load(path).to_dict() == before
         path.write_bytes(scribbled_inside(good, generator))
         try:

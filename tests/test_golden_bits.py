@@ -1,4 +1,4 @@
-"""What many runs have learned in the end, against golden_bits.json."""
+"""Final tables of many runs, compared with golden_bits.json."""
 
 import json
 

@@ -1,7 +1,7 @@
-"""Every public function, called with what it cannot use.
+"""Invalid arguments of every public function.
 
-Each call must be refused with a ValueError (or a subclass, or a TypeError) whose
-message shows the value, so that the reader knows which of a call's arguments is wrong.
+Each call must raise a ValueError (or a subclass, or a TypeError) whose message shows
+the invalid value.
 """
 
 import math

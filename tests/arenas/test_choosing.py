@@ -1,4 +1,4 @@
-"""Which arena an algorithm gets, and how combinations that cannot work are refused."""
+"""choose_arena: the arena of each algorithm, and refused combinations."""
 
 import pytest
 

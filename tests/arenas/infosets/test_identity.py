@@ -1,4 +1,4 @@
-"""Games of one string are told apart: by evaluation, policies and checkpoints."""
+"""Evaluation, policies and checkpoints distinguish games with equal strings."""
 
 import itertools
 import json
@@ -114,7 +114,7 @@ def test_file_of_other_game_with_same_string_is_refused(pair, algorithm, tmp_pat
             again.iterate(10)
         with pytest.raises(CheckpointError, match="of another game with the name"):
             ms.Solver.load(tmp_path / "solver", ms.GameTree(other).expand_all())
-        for game in (one, other):  # a policy has no payoffs
+        for game in (one, other):  # policy files contain no payoffs
             policy = SequencePolicy.load(tmp_path / "policy", game)
             nash_conv, _ = openspiels(game, policy)
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
@@ -122,7 +122,7 @@ def test_file_of_other_game_with_same_string_is_refused(pair, algorithm, tmp_pat
         np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
 
 
-# --- looking changes nothing -------------------------------------------------
+# --- evaluation changes no solver --------------------------------------------
 
 
 def test_evaluation_does_not_change_grown_tree():
@@ -160,7 +160,7 @@ def test_repeated_evaluations_expand_once(game, algorithm, expansions):
         assert len(expansions) - before <= 1
 
 
-# --- what is surely the same -------------------------------------------------
+# --- same_game ---------------------------------------------------------------
 
 
 def test_python_games_with_equal_attributes_are_the_same():

@@ -1,7 +1,6 @@
-"""Threads, signal handlers and callbacks: each gets its turn or an error in words.
+"""The lock of a tree: threads, signal handlers and callbacks wait or raise an error.
 
-What runs here at the same time crashed the process or changed results before there was
-a lock. The oracle for bits is a solver that nobody disturbs.
+The oracle is a solver that runs undisturbed.
 """
 
 import copy
@@ -17,7 +16,7 @@ from tests.vectors import tables_by_name
 pytestmark = pytest.mark.compiled
 
 
-# --- the same thread comes in again ------------------------------------------
+# --- nested calls of one thread ----------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Moves, deals and what players know, as people say them."""
+"""Phrases for moves, deals and information states."""
 
 import random
 
@@ -67,7 +67,7 @@ def test_phrases_of_information_states(name, history, words):
     ],
 )
 def test_phrases_distinguish_actions_and_infosets(name):
-    """Along 200 random histories, as OpenSpiel's strings do."""
+    """Along 200 random histories, phrases differ if OpenSpiel's strings differ."""
     game = pyspiel.load_game(name)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)

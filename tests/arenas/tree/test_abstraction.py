@@ -1,4 +1,4 @@
-"""Players who forget: what is updated and averaged is what the docstrings define."""
+"""Abstractions: solvers with imperfect recall equal CFR by recursion over histories."""
 
 import pickle
 import re
@@ -31,7 +31,7 @@ ROUNDS = [
     "repeated_game(stage_game=matrix_brps(),num_repetitions=1)",
     "oshi_zumo(coins=3,horizon=3)",
 ]
-"""Symmetric or fair zero-sum games of value 0 in which players move simultaneously."""
+"""Zero-sum games of value 0 (symmetric or fair) with simultaneous moves."""
 
 SAMPLINGS = (
     ms.FULL,
@@ -49,7 +49,7 @@ def identity(state, player):
 
 
 def without_first_round(state, player):
-    """In Leduc's second round, neither the first one's bets nor the pot are known."""
+    """Hides the first round's bets and the pot in Leduc's second round."""
     name = state.information_state_string(player)
     if "[Round 2]" in name:
         name = re.sub(r"\[(Round1|Pot|Money):[^\]]*\]", "", name)
@@ -57,13 +57,13 @@ def without_first_round(state, player):
 
 
 def jack_or_queen(state, player):
-    """In Kuhn poker, the two lower cards look alike."""
+    """Merges the two lower cards of Kuhn poker."""
     return re.sub("^[01]", "low ", state.information_state_string(player))
 
 
 def random_game(num_players):
-    """Three cards; 0 moves, the others see how and move, 0 moves again. No two payoffs
-    agree, so that rounding decides nothing."""
+    """Three cards. Player 0 moves, the others observe the move, then player 0 moves
+    again. Payoffs are distinct, so that rounding cannot decide ties."""
     payoffs = np.random.default_rng(5)
 
     def again(name):
@@ -84,13 +84,13 @@ def random_game(num_players):
 
 
 def own_first_move(state, player):
-    """In `random_game`, player 0 forgets it."""
+    """Hides player 0's first move in `random_game`."""
     name = state.information_state_string(player)
     return f"{name[0]}?{name[2:]}" if player == 0 else name
 
 
 class Textbook:
-    """CFR of players who forget, by recursion over histories and no laziness at all."""
+    """CFR with imperfect recall, by plain recursion over histories."""
 
     def __init__(self, game, algorithm, abstraction, seed):
         self.game = turn_based(game)

@@ -1,5 +1,7 @@
-"""Forked children of a process whose other threads run solvers: each call returns what
-an undisturbed solver returns, or raises TreeInUseError."""
+"""Forked children of a process whose other threads run solvers.
+
+Each call returns the result of an undisturbed solver, or raises TreeInUseError.
+"""
 
 import contextlib
 import functools
@@ -91,11 +93,11 @@ def answer_of_child(ask):
 def test_child_returns_undisturbed_policy_or_raises(name):
     solver = SOLVERS[name]()
     solver.iterate(50)
-    digest(solver)  # all that the child needs is compiled now
+    digest(solver)  # compiles everything for the child
 
     def ask():
         solver.average_vector()
-        solver.iterate(1)  # to the end of an iteration that may have begun
+        solver.iterate(1)  # finishes the current iteration
         return solver.num_iterations, digest(solver)
 
     answers = []
@@ -135,7 +137,7 @@ def test_child_forked_inside_step_raises_and_parent_continues():
         assert name == "TreeInUseError"
         assert "forked child" in words
         assert "spawn" in words
-    # A tree that no other thread changes is as good as in the parent.
+    # A tree that no other thread changes works as in the parent.
     assert answer_of_child(lambda: digest(other)) == digest(other)
     may_go_on.set()
     thread.join()

@@ -1,4 +1,4 @@
-"""The tree in arrays: its size, its numbering, and the games it refuses."""
+"""GameTree: nodes, numbering, counts, and refused games."""
 
 import itertools
 

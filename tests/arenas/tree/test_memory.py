@@ -1,4 +1,4 @@
-"""What nobody holds goes, and what solvers take is given back."""
+"""Unreferenced objects are freed, and solvers return their bytes to the budget."""
 
 import gc
 import pickle
@@ -90,7 +90,7 @@ def _put_in_openspiel_s_place(_):
     ],
 )
 def test_unreferenced_objects_are_freed_without_garbage_collection(make, tmp_path):
-    make(tmp_path)  # what is imported once
+    make(tmp_path)  # imports modules
     gc.collect()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Saved trees: equal to expanded ones in all they do, and of no other game."""
+"""Saved trees: equality with expanded trees, and refused files."""
 
 import os
 import pathlib
@@ -66,7 +66,7 @@ def test_loaded_tree_equals_expanded_tree(game, tmp_path, expansions):
             state, sequences = tree.state_at(node)
             expected, same = whole.state_at(node)
             assert (state.history(), sequences) == (expected.history(), same)
-    assert len(expansions) == 2  # the second is this test's own
+    assert len(expansions) == 2  # the second expansion belongs to this test
 
 
 def test_solver_on_loaded_tree_is_bit_identical(tmp_path):
@@ -84,7 +84,7 @@ def test_changes_to_mapped_arrays_are_private(tmp_path):
     assert_equal_trees(load_tree(path), GameTree(KUHN).expand_all())
 
 
-# --- what is refused ---------------------------------------------------------
+# --- refused files -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["cut", "no header", "missing", "no game"])
@@ -139,7 +139,7 @@ def test_files_beyond_max_memory_are_refused(tmp_path):
         load_tree(path, max_memory="100KB")
 
 
-# --- trees that the processes of a sweep share -------------------------------
+# --- trees shared by the processes of a sweep --------------------------------
 
 
 PROGRAM = """
