@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
 
 def forget_own_card(state: Any, player: int) -> str:
-    """The information state of Leduc without the private card's suit."""
+    """Hides the suit of the private card in Leduc poker."""
     words = state.information_state_string(player).split("]")
     return "]".join(
         f"[Private: {int(word.split(': ')[1]) // 2}" if "Private" in word else word
@@ -147,7 +147,7 @@ def is_compiled(name: str) -> bool:
     """Whether a run uses the JIT.
 
     True for one run per update rule and for most sampling schemes, which would take
-    half a minute in Python. Compiling each of the others would take seconds.
+    half a minute in Python. Compiling any other run takes seconds.
     """
     kind, *more = name.split()
     if "batch" in more:

@@ -136,9 +136,8 @@ def undisturbed(engine: str, iterations: int) -> dict[Any, Any]:
 
 
 UPDATES: collections.defaultdict[str, dict[Any, Any]]
-"""Results of each engine by position of the solver."""
 UPDATES = collections.defaultdict(dict)
-"""What each engine was found to have learned after an update."""
+"""Results of each engine by position of the solver."""
 
 
 def stands_alike(solver: Solver, engine: str) -> bool:
@@ -305,8 +304,9 @@ def test_waiting_threads_change_numbering_but_no_policy():
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
 def test_walk_that_emptied_the_tree_finishes_first():
-    """Somebody always waits, so one solver is stopped wherever it may be, and then the
-    other one empties the tree. A walk that could be stopped again would never end."""
+    """A waiting thread interrupts one solver at arbitrary points, and then the other
+    solver empties the tree. If the walk could be interrupted again, the run would
+    never end."""
     tree = GameTree("kuhn_poker", max_nodes=24, twin=False)
     first, second = (Solver(tree, ms.CHANCE_SAMPLING, seed=seed) for seed in (0, 1))
     generations = set()
@@ -329,19 +329,20 @@ def test_walk_that_emptied_the_tree_finishes_first():
 
 
 class Alarm(BaseException):
-    """What the timer raises, as Ctrl-C raises KeyboardInterrupt."""
+    """The exception of the timer, which plays the role of KeyboardInterrupt."""
 
 
 def interrupt(engine: str, times: int, seed: int) -> int:
-    """Runs an engine that a signal stops so many times, at any moment, and compares
-    each finished run with an undisturbed one. A run goes on as a copy now and then.
+    """Interrupts an engine by signals at random moments.
+
+    Every finished run must equal an undisturbed run. Some runs continue as a copy.
 
     Returns:
-        How many signals came in the midst of a walk.
+        Number of signals during a walk.
     """
     draws, solver, done, midway = random.Random(seed), started(engine), 0, 0
     for one in (started(engine), copy.copy(solver)):
-        assert finishes_alike(one, engine)  # and all is compiled
+        assert finishes_alike(one, engine)  # compiles everything
 
     def handle(number: int, frame: object) -> None:
         raise Alarm
@@ -384,14 +385,14 @@ class GameFault(Exception):  # noqa: N818
 
 
 class Faults:
-    """Has the methods of Kuhn poker in Python raise GameFault, at random."""
+    """Makes methods of Kuhn poker in Python raise GameFault at random."""
 
     def __init__(self, seed: int) -> None:
         self.draws, self.raised, self.are_on = random.Random(seed), 0, True
 
     @contextlib.contextmanager
     def all_over(self) -> Iterator[None]:
-        """While the block lasts."""
+        """Patches the methods inside a `with` block."""
         with pytest.MonkeyPatch.context() as patch:
             for name in METHODS:
                 method = getattr(kuhn_poker.KuhnPokerState, name)
@@ -407,7 +408,7 @@ class Faults:
         return called
 
     def comes(self, do: Callable[[], object]) -> bool:
-        """Whether a call ends by a fault."""
+        """Whether a call raises a fault."""
         try:
             do()
         except Exception as error:
@@ -418,7 +419,7 @@ class Faults:
         return False
 
     def without(self, do: Callable[[], Any]) -> Any:
-        """What a call gives in which there are none."""
+        """The result of a call without faults."""
         self.are_on = False
         try:
             return do()
@@ -427,8 +428,9 @@ class Faults:
 
 
 def raise_in_game(engine: str, times: int, seed: int) -> None:
-    """Runs an engine while the game's methods raise so many exceptions, as `interrupt`
-    does. Each leaves what the last update left."""
+    """Runs an engine while methods of the game raise exceptions, see `interrupt`.
+
+    Every exception must leave the results of the last update unchanged."""
     start, faults = IN_PYTHON[engine], Faults(seed)
     solver = start()
     assert finishes_alike(start(), engine)

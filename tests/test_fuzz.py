@@ -56,8 +56,9 @@ PAYOFFS = strategies.integers(-40, 40).map(lambda number: number / 8)
 def trees(draw, num_players, zero_sum, most_leaves):
     """The root of a random game.
 
-    A player's information-state string is all its past, its own moves included, and an
-    observation of three: so histories share information sets and nobody forgets.
+    An information-state string contains the player's past moves and observations.
+    There are three different observations, so histories share information sets, and
+    the game has perfect recall.
     """
     leaves_left = most_leaves
 
@@ -194,7 +195,7 @@ BYTES = strategies.binary(max_size=3000)
 
 
 def scribbled(data, generator):
-    """A copy with some random bytes."""
+    """A copy with random bytes at random positions."""
     data = bytearray(data)
     for _ in range(generator.randrange(1, 4)):
         start = generator.randrange(len(data))
@@ -204,7 +205,7 @@ def scribbled(data, generator):
 
 
 def scribbled_inside(data, generator):
-    """A file of ours with random bytes in one of its arrays and checksums that fit."""
+    """A file with random bytes in one array and valid checksums."""
     magic, inside = data.split(b"\n", 1)
     changed = io.BytesIO()
     with (
@@ -236,7 +237,7 @@ def test_random_bytes_are_refused(data):
 @fuzz()
 @hypothesis.given(SEEDS)
 def test_invalid_arrays_with_valid_checksums_are_safe(seed):
-    # It may be loaded where the bytes are numbers of tables; else it is refused.
+    # Changed numbers in tables may be loaded. Other changes must be refused.
     generator = random.Random(seed)
     solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.iterate(3)
@@ -271,7 +272,7 @@ def test_random_bytes_are_refused_as_policy(data):
 @fuzz(3)
 @hypothesis.given(SEEDS)
 def test_modified_policy_files_are_refused_or_safe(seed):
-    # It may be loaded where the bytes are probabilities or names; else it is refused.
+    # Changed probabilities or names may be loaded. Other changes must be refused.
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = policy_file(folder)
@@ -313,7 +314,7 @@ FIELDS = strategies.sampled_from(list(SETTINGS))
 
 
 def reads_or_says_why(content):
-    """Settings come in their types, or there is an error in words."""
+    """Checks that settings have valid types or raise an error with the path."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "settings.json"
         path.write_bytes(content)

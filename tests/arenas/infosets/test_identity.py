@@ -58,7 +58,7 @@ PAIRS = {
 
 
 def openspiels(game, policy) -> tuple[Any, Any]:
-    """NashConv and returns by OpenSpiel's own routines."""
+    """NashConv and returns computed by OpenSpiel."""
     form = game
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         form = pyspiel.convert_to_turn_based(game)
@@ -187,8 +187,8 @@ WRITTEN_OUT = [
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
     ("nim(pile_sizes=4)", "nim(pile_sizes=4,is_misere=True)"),
 ]
-"""A default that is not given, and the same default given. OpenSpiel's own `load_game`
-takes the 4 for a number, and refuses it, though nim calls itself so."""
+"""Load strings without and with an explicit default. `pyspiel.load_game` parses the 4 of
+nim's own string as a number and refuses it."""
 
 
 @pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)

@@ -310,8 +310,9 @@ def test_invalid_abstractions_are_refused():
 
 
 def guaranteed(state, rows, player):
-    """What a player gets at least, by enumeration, who plays `rows[(player, history)]`
-    at each state of a game with simultaneous moves that all players see."""
+    """Worst-case return of a player with a fixed policy, by enumeration.
+
+    The policy is `rows[(player, history)]` in a game of simultaneous public moves."""
     if state.is_terminal():
         return state.returns()[player]
     row = rows[player, state.history_str()]

@@ -44,14 +44,14 @@ SECONDS = 60
 
 
 def digest(solver):
-    """A hash of the average policy by state, whose numbering may differ."""
+    """A hash of the average policy by state, independent of numbering."""
     rows = sorted(solver.average_policy().to_dict().items())
     return hashlib.sha256(pickle.dumps(rows)).hexdigest()
 
 
 @contextlib.contextmanager
 def iterated_elsewhere(solver):
-    """Another thread iterates the solver."""
+    """Iterates the solver in a second thread."""
     is_over = threading.Event()
 
     def iterate():
@@ -68,8 +68,9 @@ def iterated_elsewhere(solver):
 
 
 def answer_of_child(ask):
-    """What a function returns in a forked child, or the name of the error it raises;
-    a child that takes longer than SECONDS is killed."""
+    """Result of a function in a forked child, or the name of the raised exception.
+
+    Kills the child after SECONDS."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -143,14 +143,14 @@ def test_games_with_few_decisions_run(algorithm):
         assert ms.expected_returns(game, solver.average_policy()).sum() == 0
 
 
-# --- a tree in numbers -------------------------------------------------------
+# --- counts ------------------------------------------------------------------
 
 DESCENDING = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 COUNTED = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", DESCENDING]
 
 
 def histories(game):
-    """All states of a game, depth first, by OpenSpiel alone."""
+    """All states of a game in OpenSpiel, depth first."""
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     stack = [game.new_initial_state()]

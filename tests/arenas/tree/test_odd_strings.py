@@ -14,8 +14,9 @@ ODD = [("\0", "\0x"), ("a", "\0001\0a"), ("\0000\0\0", "\0001\0\0")]
 
 
 def game_with(mine: str, theirs: str):
-    """Player 1 does not see player 0's move; chance picks one of two such games, of
-    which in the second player 1's string is "a"."""
+    """Two games chosen by chance, with different strings of player 1.
+
+    Player 1 does not observe player 0's move."""
 
     def matching(name: str, scale: float) -> Tree:
         replies = [
@@ -45,7 +46,7 @@ class _NeedsPlayer(small_games._SmallState):
 
 
 def game_that_needs_the_player(mine: str, theirs: str):
-    """Its information_state_string has to be given the player, as Python games may."""
+    """A game whose information_state_string requires the argument `player`."""
     game = game_with(mine, theirs)
     game.new_initial_state = lambda: _NeedsPlayer(game, game.root)
     return game
