@@ -161,7 +161,7 @@ class FullPass:
             ValueError: the arena has no tree.
         """
         raise ValueError(
-            f"{self.table!r} has no reach probabilities, because they are sums over "
+            f"{self.table!r} has no reach probabilities, which are sums over "
             "histories; use store='tree'."
         )
 

@@ -133,7 +133,7 @@ def _why_no_abstraction(algorithm: Algorithm) -> str:
 def _why_no_cluster(algorithm: Algorithm) -> str:
     if not algorithm.sampling.is_sampled:
         return (
-            f"A cluster splits batches of walks, but {algorithm} samples nothing. Use "
+            f"A cluster splits batches of walks; {algorithm} samples nothing. Use "
             "threads=..., or an algorithm that samples, with a batch."
         )
     if isinstance(algorithm.averaging, OwnAveraging):
@@ -143,7 +143,7 @@ def _why_no_cluster(algorithm: Algorithm) -> str:
         )
     if algorithm.batch == 1:
         return (
-            f"A cluster splits batches of walks, but {algorithm} has batch=1. Use a "
+            f"A cluster splits batches of walks; {algorithm} has batch=1. Use a "
             "larger batch, such as algorithm._replace(batch=512)."
         )
     if not sampled_by(algorithm).can_be_shared:
@@ -154,7 +154,7 @@ def _why_no_cluster(algorithm: Algorithm) -> str:
         )
     if not getattr(algorithm.minimizer, "compiled", True):
         return (
-            f"A cluster requires a compiled update rule, but {algorithm.minimizer} is "
+            f"A cluster requires a compiled update rule; {algorithm.minimizer} is "
             "plain Python; use own_rule with compiled=True."
         )
     return ""
@@ -165,8 +165,8 @@ def _why_no_locks(algorithm: Algorithm, abstraction: Abstraction | None) -> str:
     is_sparse = sampling.is_sampled or sampling.prune
     if is_sparse or "ahead" in minimizer.tables or abstraction is not None:
         return (
-            "locked= requires an algorithm that samples and prunes nothing and does "
-            f"not look ahead, and no abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR "
-            f"instead of {algorithm}."
+            "locked= requires an algorithm without sampling, pruning or prediction, "
+            "and no abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR instead of "
+            f"{algorithm}."
         )
     return ""

@@ -109,13 +109,13 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
             extra = [a for a, p in row.items() if p != 0 and a not in legal]
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f"The policy has {row!r} at {where}; expected a dictionary action -> "
+                f"Invalid row {row!r} at {where}: expected a dictionary action -> "
                 "probability."
             ) from error
         if extra:
             raise ValueError(
-                f"The policy has the actions {[*row]} at {where}, but the legal "
-                f"actions are {legal}. Remove {extra}."
+                f"Illegal actions {extra} in the row of {where}: the policy has the "
+                f"actions {[*row]}, but the legal actions are {legal}. Remove {extra}."
             )
     return checked_vector(tree, vector)
 
@@ -156,8 +156,6 @@ def _asked_in_batches(
     states: Iterable[Any] = tree.states(range(tree.num_infosets)) if wanted[0] else ()
     states, strings = iter(states), iter(tree.infoset_names if wanted[2] else ())
     vector, num_actions = np.ones(tree.num_sequences), tree.game.num_distinct_actions()
-    # Each pass handles a batch of consecutive infosets. Their sequences are contiguous,
-    # so the legal entries of `[B, A]`, row by row, fill a slice of the vector.
     # Each pass handles a batch of consecutive infosets. Their sequences are contiguous,
     # so the legal entries of `[B, A]`, row by row, fill a slice of the vector.
     for first in range(0, tree.num_infosets, _ASKED):

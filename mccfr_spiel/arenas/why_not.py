@@ -35,8 +35,8 @@ def why_nowhere(request: ArenaRequest) -> str:
         )
     if needs.leaf_rows and table.num_players != 2:
         return (
-            f'prune="regret" requires two players, but {brief(table.source)} has '
-            f"{table.num_players} players; use ms.algorithms.PRUNED_CFR or ms.CFR."
+            f'prune="regret" requires two players; {brief(table.source)} has '
+            f"{table.num_players} players. Use ms.algorithms.PRUNED_CFR or ms.CFR."
         )
     if needs.locks and needs.no_locks:
         return needs.no_locks
@@ -206,8 +206,8 @@ def _why_not_unexpanded(tree: GameTree) -> str | None:
         return None
     return (
         f"The tree of {brief(tree.source)} has {tree.num_nodes} nodes and "
-        f"{tree.num_infosets} infosets already, and other solvers or policies may use "
-        "their numbering; pass the game instead."
+        f"{tree.num_infosets} infosets already, and other solvers or policies may "
+        "depend on the numbering; pass the game instead."
     )
 
 

@@ -13,11 +13,6 @@ from mccfr_spiel.arenas.rules.description import (
     rules_of,
 )
 
-#
-# A name may depend on the state, of which a tree keeps only how to get there, so a
-# state of each infoset is replayed from the root. Compiled rules need none.
-
-
 _NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
 """Default name of OpenSpiel's base class for actions of games that need a state to name
 them."""

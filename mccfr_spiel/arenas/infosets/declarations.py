@@ -58,7 +58,7 @@ def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
     state = type(game.new_initial_state())
     if state.information_state_string == pyspiel.State.information_state_string:
         raise ValueError(
-            f"{brief(game)} declares provides_information_state_string but has no "
+            f"{brief(game)} declares provides_information_state_string without a "
             f"method for it: define {state.__name__}.information_state_string(player), "
             f"or {class_name}.make_py_observer."
         )
@@ -91,7 +91,7 @@ def check_length(game: pyspiel.Game, length: int, name: str = "") -> None:
         raise ValueError(
             f"{name or brief(game)} does not end: a history has {length:,} moves, but "
             "max_game_length and max_chance_nodes_in_history allow at most "
-            f"{declared_length(game):,}. Let the game end, or correct these numbers."
+            f"{declared_length(game):,}. End the game earlier or correct these numbers."
         )
 
 

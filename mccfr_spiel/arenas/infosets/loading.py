@@ -94,8 +94,8 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
         )
     if game_type.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         raise ValueError(
-            f"{brief(game)} has sampled stochastic chance: it does not list its chance "
-            "outcomes, so it has no tree. Use a version with explicit chance."
+            f"{brief(game)} has sampled stochastic chance, which lists no chance "
+            "outcomes for a tree. Use a version with explicit chance."
         )
     if game_type.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)

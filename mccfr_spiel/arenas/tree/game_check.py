@@ -227,14 +227,14 @@ class _Check:
         )
         if actions != view.moves:
             raise GameError(
-                f"{name} gives player {view.player} one information state, {string!r}, "
-                f"with the legal actions {list(actions)} after the history {before}, "
-                f"but {list(view.moves)} here."
+                f"{name}: the information state {string!r} of player {view.player} has "
+                f"the legal actions {list(actions)} after the history {before}, and "
+                f"{list(view.moves)} here. They must be equal."
             )
         if first_past != past:
             raise GameError(
-                f"{name} gives player {view.player} one information state, {string!r}, "
-                f"after {_in_words(first_past)} in the history {before}, but after "
+                f"{name}: the information state {string!r} of player {view.player} "
+                f"follows {_in_words(first_past)} in the history {before}, and "
                 f"{_in_words(past)} here: the player forgets (imperfect recall)."
             )
 

@@ -339,7 +339,7 @@ class GameTree(TreeTable):
             raise ValueError(
                 f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
                 f"{self.num_infosets} infosets already, and solvers or policies may "
-                "use their numbering; use a new GameTree."
+                "depend on the numbering; use a new GameTree."
             )
 
     # --- dropping nodes, states of nodes -------------------------------------

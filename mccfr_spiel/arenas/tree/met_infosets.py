@@ -60,8 +60,8 @@ def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
 def refuse_children(game: object, count: int) -> ValueError:
     """The error for a node with more children than a record can count."""
     return ValueError(
-        f"{brief(game)} has a node with {count} children, but at most {MAX_CHILDREN} "
-        "are supported. Split the node into two moves."
+        f"{brief(game)} has a node with {count} children; the maximum is "
+        f"{MAX_CHILDREN}. Split the node into two moves."
     )
 
 

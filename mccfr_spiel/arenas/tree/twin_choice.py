@@ -112,8 +112,8 @@ def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
         raise ValueError(f"twin={twin!r} must be None, True or False.")
     if known_twin(turn_based(game)) is None:
         raise ValueError(
-            f"twin=True, but {brief(game)} has no compiled twin. Games with a twin for "
-            f"most of their parameters: {', '.join(TWINS)}. Use twin=None instead."
+            f"twin=True requires a compiled twin; {brief(game)} has no compiled twin. "
+            f"Games with a twin: {', '.join(TWINS)}. Use twin=None instead."
         )
     return True
 

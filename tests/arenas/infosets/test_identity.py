@@ -187,8 +187,8 @@ WRITTEN_OUT = [
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
     ("nim(pile_sizes=4)", "nim(pile_sizes=4,is_misere=True)"),
 ]
-"""Load strings without and with an explicit default. `pyspiel.load_game` parses the 4 of
-nim's own string as a number and refuses it."""
+"""Load strings without and with an explicit default. `pyspiel.load_game` parses the 4
+of nim's own string as a number and refuses it."""
 
 
 @pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)
