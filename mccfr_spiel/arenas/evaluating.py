@@ -116,9 +116,9 @@ def table_beside(
     def make() -> Any:
         if is_new and source is grown.source:
             return choose_arena(grown, EVALUATION, store).table
-        budget, most = grown.budget, max(DEFAULT_MAX_NODES, grown.max_nodes)
+        budget, node_limit = grown.budget, max(DEFAULT_MAX_NODES, grown.max_nodes)
         limits = Limits(
-            max_nodes=most if max_nodes is None else max_nodes,
+            max_nodes=node_limit if max_nodes is None else max_nodes,
             max_memory=max_memory if budget.is_default else max_memory or budget.limit,
             twin=False if twin is None and grown.twin is False else twin,
         )

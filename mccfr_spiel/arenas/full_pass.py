@@ -186,9 +186,9 @@ class FullPass:
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`[P]` expected returns, and `[P]` returns of best responses."""
-        _, got, best = self.evaluated(policy)
+        _, on_policy, best = self.evaluated(policy)
         players = self.table.num_players
-        return got[:players].copy(), best[:players].copy()
+        return on_policy[:players].copy(), best[:players].copy()
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`[S]` counterfactual value of each sequence to its player under the policy,
@@ -206,14 +206,14 @@ class FullPass:
                 needed.
         """
         plan = self.plan(policy)
-        got = self.gradients(plan, range(self.table.num_players))
+        on_policy = self.gradients(plan, range(self.table.num_players))
         best = plan  # reuses the memory: the plan is not needed any more
-        best[:] = got
+        best[:] = on_policy
         nothing = _without_rows(np.zeros(0, INFOSET), self.table.num_players)
         parts = self.table.infosets, nothing, cutting.one_block(nothing)
         policy = np.ascontiguousarray(policy, np.float64)
-        respond(Evaluation(*parts, policy, plan, got, best, choice))
-        return best, got, best
+        respond(Evaluation(*parts, policy, plan, on_policy, best, choice))
+        return best, on_policy, best
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """NashConv: the sum of all players' gains from a best response."""

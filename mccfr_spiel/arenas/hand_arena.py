@@ -63,9 +63,9 @@ class HandArena(ArenaWithoutNodes):
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes over the hands; each block of a gradient can run in its own thread."""
         num_blocks = self.worlds.num_blocks
-        most = (updated or self.num_players) * num_blocks
+        max_threads = (updated or self.num_players) * num_blocks
         threads = cutting.checked_threads(threads) or num_cores()
-        return HandPass(self, min(threads, most), num_blocks)
+        return HandPass(self, min(threads, max_threads), num_blocks)
 
 
 class HandPass(WorldPass):

@@ -1,11 +1,13 @@
 """policy_vector: converts any policy to a vector over the sequences of a game.
 
-type of policy                           source of probabilities
-vector `[S]`, SequencePolicy             copied, or matched by string
-tabular policy, dict of rows             looked up by information-state string
-other OpenSpiel policy                   called at a state of each infoset
-function (tensors, legal, strings)       called for batches of infosets
-list with one of these per player        each is used at its player's infosets
+Probabilities come from these sources:
+
+    type of policy                           source of probabilities
+    vector `[S]`, SequencePolicy             copied, or matched by string
+    tabular policy, dict of rows             looked up by information-state string
+    other OpenSpiel policy                   called at a state of each infoset
+    function (tensors, legal, strings)       called for batches of infosets
+    list with one of these per player        each is used at its player's infosets
 """
 
 import inspect
@@ -78,8 +80,8 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
         if policy.tree is tree and len(policy.vector) == tree.num_sequences:
             return policy.vector
         if policy.tree.abstraction is None:
-            known = policy.tree, policy.num_infosets
-            return checked_vector(tree, moved(tree, *known, policy.vector))
+            source = policy.tree, policy.num_infosets
+            return checked_vector(tree, moved(tree, *source, policy.vector))
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
         if not callable(policy):
             solved = hasattr(policy, "average_policy")
@@ -213,7 +215,7 @@ def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
     if isinstance(policy, openspiel_policy.TabularPolicy):
         rows = policy.action_probability_array.tolist()
         lookup = policy.state_lookup.items()
-        return {name: dict(enumerate(rows[number])) for name, number in lookup}
+        return {name: dict(enumerate(rows[row])) for name, row in lookup}
     return None
 
 

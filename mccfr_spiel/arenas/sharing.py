@@ -225,10 +225,10 @@ class SharedWalks:
 
 def _walks_of_slice(batch: int, mean: float) -> int:
     """Number of walks per slice, for walks with `mean` nodes on average."""
-    least, most = _NODES_OF_SLICE
-    enough = min(-(-batch // 8), -(-least // mean))
+    min_nodes, max_nodes = _NODES_OF_SLICE
+    enough = min(-(-batch // 8), -(-min_nodes // mean))
     walks = max(-(-batch // shared_walks.NUM_SLICES), enough)
-    return int(min(walks, max(most // mean, 1)))
+    return int(min(walks, max(max_nodes // mean, 1)))
 
 
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:

@@ -83,17 +83,17 @@ class WorldArena(ArenaWithoutNodes):
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each given infoset, replayed from a history that reaches it."""
-        how = self.rules, self.budget, self.finder
-        known = finding.known_worlds(*how, with_histories=True)
+        search = self.rules, self.budget, self.finder
+        worlds = finding.known_worlds(*search, with_histories=True)
         for infoset in infosets:
-            length, *moves = known.histories[infoset].tolist()
+            length, *moves = worlds.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes over the worlds; each player's gradient can run in its own thread."""
-        most = updated or self.num_players
+        max_threads = updated or self.num_players
         threads = cutting.checked_threads(threads) or num_cores()
-        return WorldPass(self, min(threads, most))
+        return WorldPass(self, min(threads, max_threads))
 
 
 class RemadeWorldArena(WorldArena):
@@ -146,10 +146,10 @@ def find_arena(
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
     found = finding.known_worlds(rules, budget, find)
-    kind: Callable[..., WorldArena] = HistoryArena
+    arena_class: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
-        kind = WorldArena if found.start_pass is None else RemadeWorldArena
-    return kind(source, rules, found, budget, **settings)
+        arena_class = WorldArena if found.start_pass is None else RemadeWorldArena
+    return arena_class(source, rules, found, budget, **settings)
 
 
 # --- passes ---------------------------------------------------------------------------

@@ -57,7 +57,7 @@ _FILE_KINDS = frozenset(("efg_game", "nfg_game"))
 """C++ games that are read from a file or from a text that is not a parameter."""
 
 
-def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+def same_name(first: pyspiel.Game, second: pyspiel.Game) -> bool:
     """Whether two games have the same name and parameters.
 
     An omitted parameter equals its default, so "kuhn_poker()" and
@@ -66,11 +66,11 @@ def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
     are not reliable: in OpenSpiel 2.0.2 hanabi registers zeros that stand for other
     numbers, and liars_dice_ir reads `recall_length` under another name.
     """
-    if one is other or str(one) == str(other):
+    if first is second or str(first) == str(second):
         return True
-    if one.get_type().short_name != other.get_type().short_name:
+    if first.get_type().short_name != second.get_type().short_name:
         return False
-    return one.get_parameters() == other.get_parameters()
+    return first.get_parameters() == second.get_parameters()
 
 
 def has_name(game: pyspiel.Game, text: Any) -> bool:
@@ -91,25 +91,25 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return False
 
 
-def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+def same_game(first: pyspiel.Game, second: pyspiel.Game) -> bool:
     """Whether two games are surely the same; False if this is unknown.
 
     Games are the same if they are one object, C++ games with the same name that their
     strings determine, games with the same compiled rules and parameters, or instances
     of one Python class with equal attributes.
     """
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other) or not same_name(one, other):
+    if type(first) is not type(second) or not same_name(first, second):
         return False
-    rules, others = rules_of(one), rules_of(other)
-    if rules is not None and others is not None:
-        same_rules = rules.description is others.description
-        return same_rules and rules.parameters == others.parameters
-    if is_of_pyspiel(one):
-        return told_by_string(one) and told_by_string(other)
+    first_rules, second_rules = rules_of(first), rules_of(second)
+    if first_rules is not None and second_rules is not None:
+        same_rules = first_rules.description is second_rules.description
+        return same_rules and first_rules.parameters == second_rules.parameters
+    if is_of_pyspiel(first):
+        return told_by_string(first) and told_by_string(second)
     try:
-        return str(one) == str(other) and bool(vars(one) == vars(other))
+        return str(first) == str(second) and bool(vars(first) == vars(second))
     except Exception:  # comparisons of arrays have no single truth value
         return False
 
@@ -120,11 +120,11 @@ def told_by_string(game: pyspiel.Game) -> bool:
     False if unknown: for Python games, for matrix and tensor games, whose name is
     arbitrary, for games read from a file, and for C++ games that wrap one of these.
     """
-    kind = game.get_type()
+    game_type = game.get_type()
     return (
         is_of_pyspiel(game)
         and not _is_made_of_data(game)
-        and not lacks_game(kind.short_name, game.get_parameters())
+        and not lacks_game(game_type.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
 

@@ -61,24 +61,24 @@ class WalkSizes:
 
     def surely_exceed(
         self,
-        most: int,
+        limit: int,
         tables: Tables,
         walk: Walk,
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether the current walk visits more than `most` nodes, with error
+        """Whether the current walk visits more than `limit` nodes, with error
         probability at most 10^-7.
 
         Follows random histories for half a second after the first history, which may
         have to build the index of names.
 
         Args:
-            most: number of nodes, or of bytes if `rates` is given.
+            limit: number of nodes, or of bytes if `rates` is given.
             tables, walk: records of the solver.
             probes: maximum number of histories.
             rates: if given, compare the bytes of the updated player's infosets with
-                `most`.
+                `limit`.
 
         Returns:
             False also for walks that follow a single history, and for walks that select
@@ -92,11 +92,11 @@ class WalkSizes:
         generator, end = random.Random(0), math.inf
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
+            size = self._probe(tables, player, generator, _ENOUGH * limit, rates)
             end = min(end, time.monotonic() + limits.SECONDS)
             estimates.append(size)
             if len(estimates) == look_at:
-                if limits.exceeds(estimates, most):
+                if limits.exceeds(estimates, limit):
                     return True
                 look_at *= 2
         return False
@@ -106,13 +106,13 @@ class WalkSizes:
         tables: Tables,
         player: int,
         generator: random.Random,
-        most: int,
+        limit: int,
         rates: Rates | None,
     ) -> int:
         """Unbiased estimate of the nodes of a walk (Knuth 1975), or of the bytes of the
         updated player's infosets if `rates` is given.
 
-        Follows one random history of the walk until the estimate exceeds `most`.
+        Follows one random history of the walk until the estimate exceeds `limit`.
         """
         state = self._tree.new_state()
         size, weight = int(rates is None), 1
@@ -120,8 +120,8 @@ class WalkSizes:
         # Each pass descends by one node. `weight` is the product of the numbers of
         # children that the walk would follow on the way, so that the node represents
         # `weight` nodes at this depth. The loop ends at a terminal state, when the
-        # estimate exceeds `most`, or when the history is too long.
-        while size <= most and not state.is_terminal() and length < longest:
+        # estimate exceeds `limit`, or when the history is too long.
+        while size <= limit and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
             if acting == CHANCE_NODE:

@@ -58,12 +58,12 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
     return state, sequences
 
 
-def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
+def expand_depth_first(tree: Any, max_nodes: int, most_memory: int | None) -> None:
     """Expands every unexpanded node and checks regularly for endless histories and
     memory.
 
     Raises:
-        TreeFullError: the tree has more than `most` nodes, or a forecast predicts it.
+        TreeFullError: more than `max_nodes` nodes, or a forecast predicts them.
         MemoryBudgetError: the process has grown by more than `most_memory` or the
             budget.
         ValueError: a history is endless, or `expand` refuses a state.
@@ -74,21 +74,21 @@ def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
 
     def look(state: pyspiel.State) -> int:
         nonlocal is_forecast
-        if nodes.count > most:
-            raise too_many_nodes(tree.game, most)
+        if nodes.count > max_nodes:
+            raise too_many_nodes(tree.game, max_nodes)
         tree.check_length(state)
         if not is_forecast:
             is_forecast = True
-            refuse_larger_tree(tree, most)
+            refuse_larger_tree(tree, max_nodes)
         counted = budget.taken - budget.held(UNCOUNTED) - taken
         budget.measured(UNCOUNTED, max(resident() - process - counted, 0))
         if budget.left < 0 or budget.taken - taken > most_memory:
             raise nodes.full(", with the states on the way,")
-        return min(most, nodes.count + _CHECKED)
+        return min(max_nodes, nodes.count + _CHECKED)
 
     root = tree.new_state(), list(range(tree.num_players))
     follows_all = [False] * (tree.num_players + 1)
-    first_look = min(most, nodes.count + _CHECKED)
+    first_look = min(max_nodes, nodes.count + _CHECKED)
     expand_below(tree, 0, root, follows_all, first_look, look, [])
 
 
@@ -118,8 +118,8 @@ def expand_below(
             their first children.
     """
     nodes, (state, sequences) = tree.node_store, place
-    old, way = nodes.count, []  # nodes from `old` on are new and unexpanded
-    # `way` is the stack of a depth-first search. Each pass visits one node: it expands
+    old, stack = nodes.count, []  # nodes from `old` on are new and unexpanded
+    # `stack` belongs to a depth-first search. Each pass visits one node: it expands
     # the node if necessary, pushes it if its children are surely visited, and moves to
     # the next child of the topmost node on the stack. A node's last child reuses its
     # state, because the node is popped then. The loop ends when the stack is empty, or
@@ -135,20 +135,20 @@ def expand_below(
                 moves = state.legal_actions()
         if moves:
             opened = [first, 0, moves, acting, start, state, sequences]
-            (opens if draws[acting] else way).append(opened)
+            (opens if draws[acting] else stack).append(opened)
         if nodes.count > look_at:
             look_at = look(state)
         if look_at < 0:
-            opens += way
+            opens += stack
             opens.sort(key=_FIRST_CHILD)
-        if look_at < 0 or not way:
+        if look_at < 0 or not stack:
             return
-        opened = way[-1]
+        opened = stack[-1]
         child = opened[1]
         opened[1] = child + 1
         is_last = child + 1 == len(opened[2])
         if is_last:
-            way.pop()
+            stack.pop()
         state, sequences = child_of(opened, child, is_last=is_last)
         node = opened[0] + child
 
