@@ -165,8 +165,8 @@ def _why_no_locks(algorithm: Algorithm, abstraction: Abstraction | None) -> str:
     is_sparse = sampling.is_sampled or sampling.prune
     if is_sparse or "ahead" in minimizer.tables or abstraction is not None:
         return (
-            "locked= requires an algorithm without sampling, pruning or prediction, "
-            "and no abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR instead of "
-            f"{algorithm}."
+            "locked= is only for algorithms that sample and prune nothing and do not "
+            "look ahead, without an abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR "
+            f"instead of {algorithm}."
         )
     return ""
