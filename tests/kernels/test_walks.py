@@ -240,7 +240,7 @@ def test_parts_that_do_not_go_together_are_refused(algorithm, words):
 
 
 @pytest.mark.parametrize(
-    ("sampling", "words"), [(SOON, "prune_below"), (GIBSON, "Average-strategy")]
+    ("sampling", "words"), [(SOON, "prune_below"), (GIBSON, 'player="average"')]
 )
 def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words):
     algorithm = ms.Algorithm(sampling, ms.regret_matching())

@@ -161,7 +161,7 @@ def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
 
 
 def test_a_game_that_no_string_makes_is_refused_in_words():
-    with pytest.raises(ValueError, match="loads the game from its string, but"):
+    with pytest.raises(ValueError, match="load the game from a string, but"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 

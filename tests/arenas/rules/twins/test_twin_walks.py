@@ -92,7 +92,9 @@ def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
 
 
 def test_what_has_no_twin_is_refused_without_a_tree():
-    with pytest.raises(ValueError, match=r"no compiled rules but those of its twin"):
+    with pytest.raises(
+        ValueError, match=r"no compiled rules except a twin, and twin=False"
+    ):
         Solver(KUHN, store="none", twin=False)
     with pytest.raises(ValueError, match=r"has an abstraction"):
         Solver(KUHN, store="none", abstraction=pyspiel.State.information_state_string)
@@ -105,7 +107,7 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
         assert Solver("kuhn_poker").store == "tree"
     with (
         pytest.warns(TwinWarning),
-        pytest.raises(ValueError, match=r"kuhn_poker.* its twin, which differs"),
+        pytest.raises(ValueError, match=r"kuhn_poker.* a compiled twin that differs"),
     ):
         Solver("kuhn_poker", store="none")
 
