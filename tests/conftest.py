@@ -1,12 +1,12 @@
-"""Fixtures that several test files use, and the two modes in which tests run.
+"""Shared fixtures, and the two modes of the tests.
 
-Numba reads its mode once, when it is imported, so a process runs tests of one mode:
+Numba reads its mode once, at import, so a process runs the tests of one mode:
 
     NUMBA_DISABLE_JIT=1 python -m pytest    tests marked `interpreted` or `both`
-    python -m pytest                        all tests but those marked `interpreted`
+    python -m pytest                        all tests except those marked `interpreted`
 
-If only files in INTERPRETED are named, as an editor does that runs one test, the JIT is
-off by default. `-m` and NUMBA_BOUNDSCHECK=1 leave the choice of tests to the caller.
+If all named files are in INTERPRETED, for example when an editor runs one test, the JIT
+is disabled by default. With `-m` or NUMBA_BOUNDSCHECK=1 the caller selects the tests.
 """
 
 import gc
@@ -31,8 +31,8 @@ INTERPRETED = (
     "test_solver.py",
 )
 """Files that compare loops with the textbook, with OpenSpiel and with each other. Each
-combination of options takes seconds to compile, and what it computes does not depend on
-that; test_golden_bits.py shows it for all of them."""
+combination of options would take seconds to compile. test_golden_bits.py shows that
+compilation does not change results."""
 
 
 def has_interpreted_files_only(arguments: Sequence[str]) -> bool:
@@ -46,8 +46,7 @@ def has_interpreted_files_only(arguments: Sequence[str]) -> bool:
 
 
 def is_interpreted(file: pathlib.Path, tests: pathlib.Path) -> bool:
-    """Whether the tests of a file or folder run without the JIT, unless one is marked
-    otherwise."""
+    """Whether the tests of a path run without the JIT, apart from marked ones."""
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     for mark, answer in (("interpreted", True), ("compiled", False), ("both", False)):
         if f"\npytestmark = pytest.mark.{mark}\n" in text:
@@ -64,23 +63,23 @@ import open_spiel.python.games  # noqa: E402, F401
 
 from mccfr_spiel import GameTree  # noqa: E402
 
-# Both imports register games. Every test may name them, whichever ran before it.
+# Both imports register games, so that tests find them in any order.
 importlib.import_module("mccfr_spiel.games")
 
 
 def pytest_configure() -> None:
-    """Lets Ctrl-C be heard, also by programs that tests start: a shell has what it runs
-    in the background ignore it."""
+    """Restores the handling of Ctrl-C, which shells disable for background
+    processes."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """Puts back the handlers of signals after each test and the fixtures made for it.
+    """Restores the signal handlers after each test and the fixtures made for it.
 
-    The program leaves signals ignored when it has done its work. The next test must not
-    find them so, whether a test or a fixture of a module called the program.
+    The program ignores signals when its work is done. This must not affect the next
+    test, whether a test or a fixture of a module called the program.
     """
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     found = yield
@@ -92,7 +91,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Marks the tests that run without the JIT, and keeps those of the present mode."""
+    """Marks the interpreted tests and deselects those of the other mode."""
     tests = pathlib.Path(__file__).parent
     is_jit_off = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
     kept, dropped = [], []
@@ -118,10 +117,10 @@ def pytest_collection_modifyitems(
 
 @pytest.fixture
 def no_collection() -> Iterator[None]:
-    """Keeps the garbage collector still while signal handlers raise exceptions.
+    """Disables the garbage collector while signal handlers raise exceptions.
 
-    A handler that runs inside a callback of the collector (Hypothesis installs one)
-    raises into nowhere: Python reports its exception as ignored and goes on.
+    Python ignores an exception that a handler raises inside a callback of the
+    collector, such as the one that Hypothesis installs.
     """
     gc.disable()
     yield
@@ -130,7 +129,7 @@ def no_collection() -> Iterator[None]:
 
 @pytest.fixture
 def expansions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The games whose trees were expanded, in place of being found or loaded."""
+    """The games whose trees were expanded, as opposed to found or loaded."""
     made: list[str] = []
     expand_all = GameTree.expand_all
 

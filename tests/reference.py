@@ -1,12 +1,12 @@
 """The textbook: regret minimization with recursion and dictionaries.
 
-An oracle for the compiled solvers. It reads the game from pyspiel, names everything by
-OpenSpiel's information-state strings and recomputes what the solvers maintain: plans,
-averages and updates of the whole game, no array, no laziness. Only the draws come from
+An oracle for the compiled solvers. It reads the game from pyspiel, uses OpenSpiel's
+information-state strings as names, and recomputes plans, averages and updates over the
+whole game, without arrays and lazy updates. Only the draws come from
 `mccfr_spiel.kernels.randomness`, so that a textbook and a solver with the same seed
-walk the same paths.
+follow the same paths.
 
-A sequence of a player is `(info_state, action)`, or `EMPTY` before its first action.
+A sequence of a player is `(info_state, action)`, or `EMPTY` before the first action.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class Infoset:
-    """What a player knows when it acts, and the `parent` sequence that led there."""
+    """An information set with its `parent` sequence."""
 
     player: int
     info_state: str
@@ -60,9 +60,10 @@ class Infoset:
 
 @dataclass
 class Node:
-    """A history: a decision has an infoset, chance has probs, the end has returns.
+    """A history: a decision has an infoset, a chance node probs, a terminal node
+    returns.
 
-    `place`, where its draw is asked, is the infoset's at a decision.
+    `place` identifies the draw at the node; at a decision it belongs to the infoset.
     """
 
     place: np.uint64
@@ -72,17 +73,17 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
 
-PRUNING_PLACE = np.uint64(0x13198A2E03707344)  # of the draw whether a walk prunes
+PRUNING_PLACE = np.uint64(0x13198A2E03707344)  # of the draw that decides about pruning
 
 
 @np.errstate(over="ignore")
 def action_place(infoset: Infoset, k: int) -> np.uint64:
-    """Where the draw is asked whether action number `k` is followed."""
+    """The place of the draw that decides whether to follow action number `k`."""
     return np.uint64(child_place(np.uint64(infoset_place(*infoset.key)), k))
 
 
 def turn_based(game: pyspiel.Game | str) -> pyspiel.Game:
-    """The game itself, by name too; simultaneous moves become successive ones."""
+    """The game with simultaneous moves converted to turns; accepts a name."""
     loaded = pyspiel.load_game(game) if isinstance(game, str) else game
     if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(loaded)
@@ -91,7 +92,7 @@ def turn_based(game: pyspiel.Game | str) -> pyspiel.Game:
 
 @np.errstate(over="ignore")  # the hashes wrap around
 def read_game(game: pyspiel.Game) -> tuple[Node, dict[tuple[int, str], Infoset]]:
-    """The root and the infosets by (player, info_state), ancestors first."""
+    """The root, and the infosets by (player, info_state), ancestors first."""
     infosets: dict[tuple[int, str], Infoset] = {}
 
     def grow(state: pyspiel.State, place: np.uint64, last: list[Sequence]) -> Node:
@@ -129,7 +130,7 @@ def read_game(game: pyspiel.Game) -> tuple[Node, dict[tuple[int, str], Infoset]]
 
 
 def balanced_strategy(infosets: dict) -> dict[tuple[int, str], list[float]]:
-    """Plays each action in proportion to the sequences at and below it."""
+    """Plays each action in proportion to the number of sequences at and below it."""
     below: dict = defaultdict(int)
     strategy = {}
     for key, infoset in reversed(infosets.items()):
@@ -140,7 +141,8 @@ def balanced_strategy(infosets: dict) -> dict[tuple[int, str], list[float]]:
 
 
 def dilated_weights(infosets: dict, weights: str) -> dict[tuple[int, str], float]:
-    """The dilated entropy's beta of each infoset; `weights` "constant" or "kroer"."""
+    """The dilated entropy's beta of each infoset; `weights` is "constant" or
+    "kroer"."""
     if weights == "constant":
         return dict.fromkeys(infosets, 1.0)
     below: dict = defaultdict(float)
@@ -181,20 +183,21 @@ def regret_matching(policy, memory, gradient, minimizer, beta, t):
 
 
 def discounted_regret_matching(policy, memory, gradient, minimizer, beta, t):
-    """Memory: the regrets, discounted already (Brown, Sandholm 2019)."""
+    """Memory: the discounted regrets (Brown, Sandholm 2019)."""
     value = value_where_regrets_fade(policy, gradient)
     memory = [regret + (g - value) for regret, g in zip(memory, gradient, strict=True)]
     return normalized([max(regret, 0.0) for regret in memory]), memory, value
 
 
 def value_where_regrets_fade(policy, gradient):
-    """What is played is nowhere worse than all of its actions, by rounding either."""
+    """The value of the policy, at most the largest value of a played action despite
+    rounding."""
     best = max(g for b, g in zip(policy, gradient, strict=True) if b > 0)
     return min(dot(policy, gradient), best)
 
 
 def regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
-    """Memory: the regrets, cut at 0 after each update (Tammelin 2014)."""
+    """Memory: the regrets, floored at 0 after each update (Tammelin 2014)."""
     _, memory, value = regret_matching(policy, memory, gradient, minimizer, beta, t)
     memory = [max(regret, 0.0) for regret in memory]
     return normalized(memory), memory, value
@@ -212,7 +215,7 @@ def ftrl(policy, memory, gradient, minimizer, beta, t):
 
 
 def omd(policy, memory, gradient, minimizer, beta, t):
-    """Memory: none, the policy is the center."""
+    """Memory: none; the policy is the center."""
     scale = minimizer.step_size / beta
     top = max(gradient)
     factors = [math.exp(scale * (g - top)) for g in gradient]
@@ -221,7 +224,7 @@ def omd(policy, memory, gradient, minimizer, beta, t):
 
 
 def predictive_regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
-    """Memory: the regrets, discounted already (Farina et al. 2021, Xu et al. 2024)."""
+    """Memory: the discounted regrets (Farina et al. 2021, Xu et al. 2024)."""
     value = value_where_regrets_fade(policy, gradient)
     now = [g - value for g in gradient]
     memory = [max(total + r, 0.0) for total, r in zip(memory, now, strict=True)]
@@ -233,7 +236,7 @@ def predictive_regret_matching_plus(policy, memory, gradient, minimizer, beta, t
 
 
 def magnetic_mirror_descent(policy, memory, gradient, minimizer, beta, t):
-    """Memory: none, the policy is the center (Sokota et al. 2023)."""
+    """Memory: none; the policy is the center (Sokota et al. 2023)."""
     eta = minimizer.step_size / t**minimizer.step_power
     alpha = minimizer.temperature / t**minimizer.temperature_power
     magnet, top = 1 / len(policy), max(gradient)
@@ -264,14 +267,14 @@ RULES = {
 
 
 def discounted(memory: list[float], minimizer: Any, t: int) -> list[float]:
-    """What is left in iteration t of memories from before it.
+    """The memories in iteration t after discounting.
 
-    What is above 0 stays there: it would in exact arithmetic.
+    Positive entries stay positive, as in exact arithmetic.
     """
 
     def left(total: float, power: float, offset: float) -> float:
         k = t - 1
-        kept = k**power / (k**power + offset) if k else 1.0  # there is nothing yet
+        kept = k**power / (k**power + offset) if k else 1.0  # no iteration yet
         return max(total * kept, sys.float_info.min) if total > 0 else total * kept
 
     if minimizer.rule == "discounted_regret_matching":
@@ -296,12 +299,11 @@ def choose(probs: list[float], u: float) -> int:
 
 
 class Textbook:
-    """Monte Carlo CFR and its relatives (any number of players, general sum).
+    """Monte Carlo CFR and its relatives, for any number of players and general sums.
 
-    The settings are read by attribute: `sampling` has chance, opponents, player,
-    epsilon, prune, threshold, bonus, prune_below; `minimizer` has rule and its
-    parameters; `averaging` has gamma.
-    Initial regrets are 0. `policy` and `memory` are open to the tests.
+    Settings are attributes: `sampling` has chance, opponents, player, epsilon, prune,
+    threshold, bonus, prune_below; `minimizer` has rule and its parameters; `averaging`
+    has gamma. Initial regrets are 0. Tests may change `policy` and `memory`.
     """
 
     def __init__(
@@ -323,7 +325,7 @@ class Textbook:
         self.batch = batch
         self.seed = seed
         self.iteration = 0
-        self.walks_before = 0  # for each player, in the iterations before this one
+        self.walks_before = 0  # per player, in earlier iterations
         self.nodes_touched = 0
         self.root, self.infosets = read_game(self.game)
         self.balanced = balanced_strategy(self.infosets)
@@ -331,10 +333,10 @@ class Textbook:
         self.beta = dilated_weights(self.infosets, weights)
         self.policy = {}
         self.memory = {}
-        self.baseline = {}  # (player, a sequence of anyone) -> what the player expects
-        self.paths = defaultdict(list)  # player -> its walks to learn from, in order
-        self.skipped = {}  # player -> the sequences that its last walk left out
-        self.center = {}  # of optimistic rules: the policy without the prediction
+        self.baseline = {}  # (player, any sequence) -> the player's expected value
+        self.paths = defaultdict(list)  # player -> walks to learn from, in order
+        self.skipped = {}  # player -> sequences skipped by the last walk
+        self.center = {}  # optimistic rules: the policy without the prediction
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
         for key, infoset in self.infosets.items():
             self.policy[key] = normalized([0.0] * len(infoset.actions))
@@ -344,7 +346,7 @@ class Textbook:
                 self.sum_of_plans[infoset.player, sequence] = 0.0
 
     def run(self, iterations: int) -> None:
-        """Iterates; in an iteration the players move in turn, or all at once."""
+        """Runs iterations, with alternating or simultaneous updates."""
         players = range(self.game.num_players())
         turns = [[player] for player in players] if self.alternating else [players]
         for _ in range(iterations):
@@ -360,15 +362,19 @@ class Textbook:
 
     @property
     def batch_now(self) -> int:
-        """The walks of this iteration. "auto" has the largest power of two that is no
-        more than a 64th of the iterations, from 1 to 4096."""
+        """The number of walks in this iteration.
+
+        "auto" is the largest power of two that is at most a 64th of the iterations,
+        from 1 to 4096.
+        """
         if isinstance(self.batch, int):
             return self.batch
         powers = [2**k for k in range(13)]
         return max(power for power in powers if power <= max(self.iteration / 64, 1))
 
     def estimate_batch(self, player: int) -> Gradient:
-        """The sum of this iteration's estimates for `player`, one for each walk."""
+        """The sum of this iteration's estimates for `player` over the walks of the
+        batch."""
         total: Gradient = {}
         for nth in range(self.batch_now):
             gradient = self.estimate(player, self.draws(player, nth))
@@ -380,8 +386,11 @@ class Textbook:
 
     @np.errstate(over="ignore")
     def draws(self, player: int, nth: int = 0) -> Draw:
-        """The draws of walk number `nth` of this iteration for `player`: one number per
-        place. Streams are numbered through, a batch after the other."""
+        """The draws of walk number `nth` of this iteration for `player`: a number per
+        place.
+
+        Streams are numbered consecutively, batch after batch.
+        """
         seed, players = np.uint64(self.seed), self.game.num_players()
         walk = self.walks_before + nth + 1
         stream = np.uint64(stream_key(seed, walk, player, players))
@@ -389,7 +398,8 @@ class Textbook:
 
     @np.errstate(over="ignore")
     def estimate(self, player: int, draw: Draw) -> Gradient:
-        """One walk: `player`'s gradient at the leaves, sequences of met infosets."""
+        """One walk: the gradient of `player` at the leaves, and the visited
+        sequences."""
         if self.has_baselines and self.sampling.player == "all":
             return self.estimate_branches(player, draw)
         if self.has_baselines:
@@ -437,17 +447,18 @@ class Textbook:
         return bool(getattr(self.sampling, "baseline", ""))
 
     def estimate_by_values(self, player: int, draw: Draw) -> Gradient:
-        """One walk with baselines, in the words of Schmid et al. 2019.
+        """One walk with baselines, as described by Schmid et al. 2019.
 
-        Unlike those of `estimate`, the entries are counterfactual values: they contain
-        what comes from infosets further down. `self.paths` gets the walk, each infoset
-        with the number of the action drawn and its probability, and the payoff.
+        Unlike in `estimate`, the entries are counterfactual values, which include the
+        contributions of later infosets. `self.paths` receives the walk: each infoset
+        with the index of the drawn action and its probability, and the payoff.
         """
         values: Gradient = {EMPTY: 0.0}
         path: list[tuple[Infoset, int, float]] = []
 
         def walk(node: Node, reach: float) -> float:
-            """The value of a history; `reach` is the player's own in the sampling."""
+            """The value of a history; `reach` is the player's own sampling
+            probability."""
             self.nodes_touched += 1
             if node.returns:
                 self.paths[player].append((path, node.returns[player]))
@@ -469,15 +480,16 @@ class Textbook:
         return values
 
     def estimate_branches(self, player: int, draw: Draw) -> Gradient:
-        """As `estimate_by_values`, of a walk that follows all of `player`'s actions.
+        """As `estimate_by_values`, for a walk that follows all actions of `player`.
 
-        `self.paths` gets the tree walked: a payoff; or an infoset, the trees below, and
-        for another player's infoset the action drawn and what its baselines change.
+        `self.paths` receives the tree of the walk: a payoff; or an infoset with its
+        subtrees, and for another player's infoset the drawn action and the change of
+        its baselines.
         """
         values: Gradient = {EMPTY: 0.0}
 
         def walk(node: Node) -> tuple[float, Any]:
-            """The value of a history, and the tree walked."""
+            """The value of a history, and the tree of the walk."""
             self.nodes_touched += 1
             if node.returns:
                 return node.returns[player], node.returns[player]
@@ -500,7 +512,7 @@ class Textbook:
         return values
 
     def learn_branches(self, player: int, walked: Any) -> None:
-        """Learns from one tree of `player`, its last branches first."""
+        """Updates baselines from one tree of `player`, last branches first."""
 
         def value_of(tree: Any) -> float:
             if not isinstance(tree, tuple):
@@ -516,7 +528,7 @@ class Textbook:
         value_of(walked)
 
     def move_baseline(self, player: int, infoset: Infoset, k: int, below: float):
-        """Moves the baseline of an action towards what was found below it."""
+        """Moves the baseline of an action towards the value sampled below it."""
         entry = player, infoset.sequences[k]
         old = self.baseline.get(entry, 0.0)
         self.baseline[entry] = old + self.sampling.baseline_rate * (below - old)
@@ -524,13 +536,13 @@ class Textbook:
     def corrected(
         self, player: int, infoset: Infoset, k: int, prob: float, below: float
     ) -> list[float]:
-        """What is expected of each action, corrected for the one that was drawn."""
+        """The expected value of each action, corrected for the drawn one."""
         found = [self.baseline.get((player, s), 0.0) for s in infoset.sequences]
         found[k] += (below - found[k]) / prob
         return found
 
     def learn(self, player: int) -> None:
-        """Moves the baselines, walk by walk, by the policies of now."""
+        """Updates the baselines, walk by walk, under the present policies."""
         for walked in self.paths.pop(player):
             if self.sampling.player == "all":
                 self.learn_branches(player, walked)
@@ -542,15 +554,17 @@ class Textbook:
                 below = dot(self.policy[infoset.key], found)
 
     def follow_probabilities(self, infoset: Infoset) -> list[float]:
-        """The probability with which each action is followed where all are not sampled
-        together (Gibson et al. 2012): S has the plans of this iteration already."""
+        """The probability of following each action in average-strategy sampling.
+
+        See Gibson et al. 2012. S includes the plans of this iteration.
+        """
         sampling = self.sampling
         if sampling.player != "average":
             return [1.0] * len(infoset.actions)
         plan, weight = self.plan(infoset.player), self.iteration**self.averaging.gamma
         scale = (
             max(self.iteration - 1, 0) ** self.averaging.gamma
-        )  # of sums kept so far
+        )  # factor of the earlier sums
         sums = [
             scale * self.sum_of_plans[infoset.player, s] + weight * plan[s]
             for s in infoset.sequences
@@ -562,13 +576,13 @@ class Textbook:
         return [min(1.0, max(sampling.epsilon, rho)) for rho in rough]
 
     def prunes(self, draw: Draw) -> bool:
-        """Whether a walk leaves out poor actions, as 95 % do (Brown, Sandholm 2019)."""
+        """Whether a walk prunes poor actions, as 95 % do (Brown, Sandholm 2019)."""
         if getattr(self.sampling, "prune_below", None) is None:
             return False
         return draw(PRUNING_PLACE) < 0.95
 
     def is_poor(self, infoset: Infoset, k: int, node: Node) -> bool:
-        """Whether such a walk leaves out action number `k` of a node."""
+        """Whether a pruning walk skips action number `k` of a node."""
         return (
             self.policy[infoset.key][k] == 0
             and self.memory[infoset.key][k] < self.sampling.prune_below
@@ -576,7 +590,8 @@ class Textbook:
         )
 
     def distribution(self, node: Node, player: int) -> list[float]:
-        """The probabilities of the children where a walk for `player` samples one."""
+        """The probabilities of the children where a walk for `player` samples one of
+        them."""
         if node.infoset is None:
             return node.probs
         policy = self.policy[node.infoset.key]
@@ -588,7 +603,8 @@ class Textbook:
         return [(1 - epsilon) * b + epsilon / len(policy) for b in policy]
 
     def distributions(self, player: int) -> dict[int, list[float]]:
-        """All of `distribution` by place: `.__getitem__` serves `enumerate_draws`."""
+        """Place -> `distribution`; `.__getitem__` is an argument of
+        `enumerate_draws`."""
         found = {}
 
         def visit(node: Node) -> None:
@@ -606,10 +622,10 @@ class Textbook:
         return found
 
     def update(self, player: int, gradient: Gradient) -> None:
-        """The local rule, bottom up, at the player's infosets met by the walk.
+        """Applies the local rule, bottom up, at the visited infosets of the player.
 
         An optimistic rule takes this step from its center, and then plays as if the
-        same gradient came once more.
+        same gradient came again.
         """
         for key in self.infosets:
             if key[0] == player:
@@ -637,7 +653,7 @@ class Textbook:
         return {key: value for key, value in values.items() if key[0] == player}
 
     def moved(self, player: int, gradient: Gradient, policy: dict, memory: dict):
-        """Policies and memories after the rule's step from others."""
+        """Policies and memories after a step of the rule from given ones."""
         rule = RULES[self.minimizer.rule]
         policy, memory, values = dict(policy), dict(memory), dict(gradient)
         for key, infoset in reversed(self.infosets.items()):
@@ -652,15 +668,15 @@ class Textbook:
                 self.beta[key],
                 self.iteration,
             )
-            if not self.has_baselines:  # whose estimates contain it
+            if not self.has_baselines:  # estimates with baselines include it
                 values[infoset.parent] += value
             if getattr(self.sampling, "prune_below", None) is not None:
                 self.hold_regrets(infoset, policy, memory, before)
         return policy, memory
 
     def hold_regrets(self, infoset, policy, memory, before) -> None:
-        """Takes back what happened to actions left out, and lifts regrets to the floor;
-        the policy follows."""
+        """Undoes the changes at skipped actions, lifts regrets to the floor, updates
+        the policy."""
         floor = self.sampling.prune_below * 31 / 30
         after = memory[infoset.key]
         for k, sequence in enumerate(infoset.sequences):
@@ -669,7 +685,7 @@ class Textbook:
         policy[infoset.key] = normalized([max(regret, 0.0) for regret in after])
 
     def plan(self, player: int) -> Gradient:
-        """The realization plan of `player`'s policy, top down over all its infosets."""
+        """The realization plan of `player`'s policy, top down over all infosets."""
         plan: Gradient = {EMPTY: 1.0}
         for key, infoset in self.infosets.items():
             if infoset.player == player:
@@ -678,11 +694,12 @@ class Textbook:
         return plan
 
     def add_to_average(self, player: int) -> None:
-        """Weights t ** gamma, as a running sum, so that gamma may change."""
+        """Adds plans with weights t ** gamma; the sum is rescaled, so gamma may
+        change."""
         t, averaging = self.iteration, self.averaging
         done = min((t - 1) / averaging.horizon, 1.0) if averaging.horizon else 0.0
         kept = ((t - 1) / t) ** (averaging.gamma + averaging.change * done)
-        # Where batches grow, an iteration counts as often as it has walks.
+        # With growing batches, an iteration counts once per walk.
         times = self.batch_now if self.batch == "auto" else 1
         for sequence, reach in self.plan(player).items():
             if sequence != EMPTY:
@@ -690,7 +707,8 @@ class Textbook:
                 self.sum_of_plans[player, sequence] = kept * before + times * reach
 
     def average_policy(self) -> Policy:
-        """The policy of the average plan, uniform where the player never played to."""
+        """The policy of the average plan; uniform at infosets that the player never
+        reached."""
         return self._by_action(
             lambda infoset: normalized(
                 [self.sum_of_plans[infoset.player, s] for s in infoset.sequences]
@@ -702,7 +720,7 @@ class Textbook:
         return self._by_action(lambda infoset: self.policy[infoset.key])
 
     def play(self, policy: Policy) -> None:
-        """Replaces the current policy of all players; the memories stay."""
+        """Replaces the present policy of all players; memories stay unchanged."""
         for key, infoset in self.infosets.items():
             probs = policy[infoset.info_state]
             self.policy[key] = [probs[action] for action in infoset.actions]
@@ -715,7 +733,8 @@ class Textbook:
 
 
 def random_policy(game: pyspiel.Game | str, seed: int) -> Policy:
-    """Positive probabilities without ties, which regret matching would round apart."""
+    """Positive probabilities without ties, which rounding in regret matching would
+    break."""
     generator = np.random.default_rng(seed)
     _, infosets = read_game(turn_based(game))
     policy = {}
@@ -726,10 +745,10 @@ def random_policy(game: pyspiel.Game | str, seed: int) -> Policy:
 
 
 def full_gradient(game: pyspiel.Game | str, policy: Policy, player: int) -> Gradient:
-    """The exact gradient at the leaves, for every sequence of `player`, on pyspiel.
+    """The exact gradient at the leaves for every sequence of `player`, from pyspiel.
 
-    Entry s sums chance probability, times the others' probabilities, times the
-    player's return, over the terminal histories where the player's last sequence is s.
+    Entry s sums chance probability, times the others' probabilities, times the player's
+    return, over the terminal histories in which the player's last sequence is s.
     """
     gradient: Gradient = {EMPTY: 0.0}
 
@@ -756,14 +775,14 @@ def full_gradient(game: pyspiel.Game | str, policy: Policy, player: int) -> Grad
 def enumerate_draws(
     run: Callable[[Draw], Result], distribution: Callable[[Any], list[float]]
 ) -> Iterator[tuple[float, Result]]:
-    """Yields (probability, result) of `run(draw)` for every way the draws can fall.
+    """Yields (probability, result) of `run(draw)` for every combination of draws.
 
-    `run` must depend on its draws alone and ask `draw(place)` for a number in [0, 1);
-    a place keeps its number within a run. `distribution(place)` lists the
-    probabilities of the alternatives there, in the order in which `run` accumulates
-    them; the number handed out is the middle of the chosen alternative's interval.
+    `run` must depend on its draws alone and obtain numbers in [0, 1) by `draw(place)`;
+    a place keeps its number within a run. `distribution(place)` lists the probabilities
+    of the alternatives in the order in which `run` accumulates them. The returned
+    number is the middle of the chosen alternative's interval.
     """
-    scripts: list[list[int]] = [[]]  # the first choices of runs still to be made
+    scripts: list[list[int]] = [[]]  # prefixes of choices of the remaining runs
 
     def follow(script: list[int]) -> tuple[float, Result]:
         drawn: dict[Any, float] = {}

@@ -26,10 +26,12 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas import sharing
 from mccfr_spiel.arenas.tree import cutting
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
-from mccfr_spiel.solving import cluster as cluster_batches
-from mccfr_spiel.solving import running
+from mccfr_spiel.solving import cluster_batches, due_rows
+from mccfr_spiel.solving.slices import SliceRunner
 from tests.solving.in_this_process import InThisProcess
 
 ITERATIONS = 20
@@ -78,7 +80,7 @@ METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_te
 
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as early as possible and shares work of any length."""
-    put(running, "SLICE_SECONDS", 0.0)
+    put(due_rows, "SLICE_SECONDS", 0.0)
     put(cutting, "LEAST_WORK", 1)
     put(cutting, "LEAST_BLOCK", 40)
     put(cutting, "LEAST_BLOCK_OF_BATCH", 40)
@@ -122,7 +124,7 @@ def learned(solver: Solver) -> dict[Any, Any]:
 def started(engine: str) -> Solver:
     """A solver with a short first slice."""
     solver = ENGINES[engine]()
-    solver._slice = 1
+    solver.slices.size = 1
     return solver
 
 
@@ -225,10 +227,10 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
         if solver.num_iterations != done.pop():  # leaves time to read fast engines
             time.sleep(4e-3)
         done.append(solver.num_iterations)
-        return Solver._iterate_slice(solver, *limits)
+        return SliceRunner.run(solver.slices, *limits)
 
     done = [0]
-    solver._iterate_slice = run_late
+    solver.slices.run = run_late
     with Beside(look):
         solver.iterate(ITERATIONS)
     assert solver.num_iterations == ITERATIONS
@@ -259,10 +261,10 @@ LONG_WALKS = {
 @pytest.mark.parametrize("engine", LONG_WALKS)
 def test_reads_during_long_walks_return_soon(engine, tmp_path, monkeypatch):
     undisturbed(engine, 1)  # compiles its loop
-    monkeypatch.setattr(running, "SLICE_SECONDS", 0.005)
+    monkeypatch.setattr(due_rows, "SLICE_SECONDS", 0.005)
     solver = LONG_WALKS[engine]()
     asked, seconds, midway = looks(solver, tmp_path / "solver"), [], set()
-    solver._slice = 1000
+    solver.slices.size = 1000
     for ask in asked:  # compiles
         ask()
 
@@ -311,9 +313,9 @@ def test_walk_that_emptied_the_tree_finishes_first():
     first, second = (Solver(tree, ms.CHANCE_SAMPLING, seed=seed) for seed in (0, 1))
     generations = set()
     for _ in range(60):
-        first._slice = 1
+        first.slices.size = 1
         tree.lock.waiting.add(-1)
-        first._iterate_slice(1, 2**62)
+        first.slices.run(1, 2**62)
         tree.lock.waiting.clear()
         second.iterate(1)
         generations.add(tree.generation)

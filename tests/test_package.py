@@ -1,4 +1,4 @@
-"""What `import mccfr_spiel` offers, and what the wheel has inside."""
+"""The names of `import mccfr_spiel`, and the contents of the wheel."""
 
 import ast
 import importlib
@@ -58,8 +58,8 @@ def test_unknown_name_is_an_attribute_error():
 
 
 @pytest.mark.parametrize("name", ["__version__", "Solver"])
-def test_importing_the_package_loads_nothing_that_takes_long(name, capsys):
-    """Solvers take numba and pyspiel, and nothing else of these."""
+def test_import_loads_no_slow_modules(name, capsys):
+    """Solvers need numba and pyspiel, and none of the other modules."""
     program = (
         "import sys, time; began = time.perf_counter(); import mccfr_spiel as ms; "
         f"ms.{name}; print(time.perf_counter() - began, *sys.modules)"
@@ -71,7 +71,7 @@ def test_importing_the_package_loads_nothing_that_takes_long(name, capsys):
     assert {*HEAVY} & {*loaded} == needed
 
 
-def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
+def test_dir_lists_public_names():
     assert len({*ms.__all__} - {*NAMESPACES}) <= 80
     assert {*dir(ms)} == {*ms.__all__} > {*NAMESPACES}
     for name in dir(ms):
@@ -79,7 +79,7 @@ def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
 
 
 @pytest.mark.parametrize("space", [ms.algorithms, ms.evaluation])
-def test_dir_shows_the_names_of_a_namespace_before_they_are_asked_for(space):
+def test_dir_of_namespace_lists_unloaded_names(space):
     names = f"import mccfr_spiel; print(dir({space.__name__}))"
     shown = ast.literal_eval(run([sys.executable, "-c", names]))
     assert {"CFR_PLUS", "full"} < {*shown} or {"nash_conv", "recommend"} < {*shown}
@@ -87,7 +87,7 @@ def test_dir_shows_the_names_of_a_namespace_before_they_are_asked_for(space):
 
 
 def modules_of_source() -> set[str]:
-    """The modules as a wheel has them, where `games` is in the package."""
+    """The modules of a wheel, where `games` is inside the package."""
     inside = (ROOT / "mccfr_spiel").rglob("*.py")
     beside = (ROOT / "games").rglob("*.py")
     paths = [path.relative_to(ROOT).as_posix() for path in inside]
@@ -95,14 +95,14 @@ def modules_of_source() -> set[str]:
     return {*paths, *games}
 
 
-def test_every_folder_of_sources_is_a_package_of_the_wheel():
+def test_every_source_folder_is_packaged():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     folders = {path.rpartition("/")[0] for path in modules_of_source()}
     listed = settings["tool"]["setuptools"]["packages"]
     assert sorted(listed) == sorted(folder.replace("/", ".") for folder in folders)
 
 
-def test_the_papers_games_have_a_name_that_clashes_with_nobody():
+def test_games_package_has_a_unique_name():
     module = importlib.import_module("mccfr_spiel.games")
     assert pathlib.Path(str(module.__file__)).parent == ROOT / "games"
     assert pyspiel.load_game(module.PAPER_GAMES["Leduc13"]).num_players() == 2
@@ -111,18 +111,18 @@ def test_the_papers_games_have_a_name_that_clashes_with_nobody():
 
 
 def version_of(distribution: str) -> int:
-    """The major version that is installed, 0 for none; nothing is imported."""
+    """The installed major version, 0 for none, without an import."""
     try:
         return int(importlib.metadata.version(distribution).partition(".")[0])
     except importlib.metadata.PackageNotFoundError:
         return 0
 
 
-def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
+def test_wheel_is_complete_and_works(tmp_path):
     if version_of("pip") < 1 or version_of("setuptools") < 77:
         pytest.skip("Building the wheel takes pip and setuptools 77.")
-    # From a copy, since setuptools leaves a folder `build` beside the source, and what
-    # such a folder has from an earlier build goes into the wheel.
+    # Built from a copy, because setuptools creates a folder `build` in the source, and
+    # copies the files of an earlier build into the wheel.
     source = tmp_path / "source"
     unwanted = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
     source.mkdir()

@@ -1,4 +1,4 @@
-"""The textbook itself against OpenSpiel and published numbers."""
+"""The textbook compared with OpenSpiel and published values."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -77,7 +77,7 @@ def openspiel_table(policy):
     [(cfr.CFRSolver, RM, UNIFORM), (cfr.CFRPlusSolver, RM_PLUS, LINEAR)],
     ids=["cfr", "cfr_plus"],
 )
-def test_full_sampling_is_openspiel(name, iterations, solver, rule, averaging):
+def test_full_sampling_equals_openspiel(name, iterations, solver, rule, averaging):
     game = pyspiel.load_game(name)
     textbook = Textbook(game, FULL, rule, averaging)
     theirs = solver(game)
@@ -90,7 +90,7 @@ def test_full_sampling_is_openspiel(name, iterations, solver, rule, averaging):
 
 @pytest.mark.parametrize("name", [KUHN, KUHN_3])
 @pytest.mark.parametrize("plus", [False, True])
-def test_simultaneous_updates_from_a_random_policy_are_openspiel(name, plus):
+def test_simultaneous_updates_from_random_policy_equal_openspiel(name, plus):
     # From the uniform policy, three-player Kuhn poker ties at "0pp" after iteration 1:
     # one rounding gives regret 0 and plays uniform, another 7e-18 and plays pure.
     game = pyspiel.load_game(name)
@@ -117,7 +117,7 @@ def test_simultaneous_updates_from_a_random_policy_are_openspiel(name, plus):
 
 @pytest.mark.parametrize("rule", ["omd", "ftrl"])
 @pytest.mark.parametrize("weights", ["constant", "kroer"])
-def test_entropy_rules_maximize_the_regularized_objective(rule, weights):
+def test_entropy_rules_maximize_regularized_objective(rule, weights):
     # The plan x maximizes <G, x> - d(x) / eta, G the sum of two gradients and d the
     # dilated entropy, so the derivative G - d'(x) / eta has the same product with
     # every plan.
@@ -144,7 +144,7 @@ def test_entropy_rules_maximize_the_regularized_objective(rule, weights):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_correct_weights_satisfy_the_recursion_of_kroer_et_al(name):
+def test_weights_satisfy_recursion_of_kroer_et_al(name):
     # alpha = 1 + max over actions of the sum of alpha beta / (beta - alpha) below.
     textbook = Textbook(name, FULL, minimizer("omd", weights="kroer"), UNIFORM)
     for infoset in textbook.infosets.values():
@@ -157,9 +157,9 @@ def test_correct_weights_satisfy_the_recursion_of_kroer_et_al(name):
         assert textbook.beta[infoset.key] == 2 * (1 + max(below.values()))
 
 
-def test_balanced_strategy_of_kuhn_poker_counts_sequences():
+def test_balanced_strategy_counts_sequences():
     textbook = Textbook(KUHN, ESTIMATORS["balanced"], RM, UNIFORM)
-    assert textbook.balanced[0, "1"] == [3 / 4, 1 / 4]  # two sequences below a pass
+    assert textbook.balanced[0, "1"] == [3 / 4, 1 / 4]  # two sequences after a pass
     assert textbook.balanced[0, "1pb"] == textbook.balanced[1, "1p"] == [1 / 2, 1 / 2]
 
 
@@ -174,7 +174,7 @@ def test_balanced_plan_is_bounded_below(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_gradient_times_plan_is_openspiels_expected_return(name):
+def test_gradient_times_plan_equals_expected_return(name):
     game = turn_based(name)
     policy = random_policy(game, seed=1)
     textbook = Textbook(game, FULL, RM, UNIFORM)
@@ -199,7 +199,7 @@ def test_gradient_times_plan_is_openspiels_expected_return(name):
         (GOOFSPIEL, ["full", "external", "outcome", "balanced"]),
     ],
 )
-def test_the_expectation_over_all_draws_is_the_full_gradient(name, estimators):
+def test_expected_estimate_equals_full_gradient(name, estimators):
     policy = random_policy(name, seed=2)
     for estimator in estimators:
         textbook = Textbook(name, ESTIMATORS[estimator], RM, UNIFORM)
@@ -219,7 +219,7 @@ def test_the_expectation_over_all_draws_is_the_full_gradient(name, estimators):
             assert expectation == pytest.approx(exact, abs=1e-12), estimator
 
 
-def test_nodes_touched_counts_chance_and_terminal_nodes():
+def test_nodes_touched_include_chance_and_terminal_nodes():
     full, external = (Textbook(KUHN, s, RM, UNIFORM) for s in (FULL, EXTERNAL))
     full.run(1)
     external.run(1)

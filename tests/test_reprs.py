@@ -1,5 +1,4 @@
-"""Objects print as one line that says what matters, at no cost and without errors;
-algorithms are values, equal by what they say."""
+"""Reprs are short, cheap and never raise; algorithms are values."""
 
 import copy
 import math
@@ -26,7 +25,7 @@ ALL = {**ms.ALGORITHMS, **ODD}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_repr_of_an_algorithm_is_the_code_that_makes_it(name):
+def test_algorithm_repr_is_its_code(name):
     algorithm = ALL[name]
     names = {each: getattr(algorithms, each) for each in dir(algorithms)}
     assert eval(repr(algorithm), names) == algorithm
@@ -35,7 +34,7 @@ def test_the_repr_of_an_algorithm_is_the_code_that_makes_it(name):
     assert "\n" not in repr(algorithm)
 
 
-def test_algorithms_have_the_names_of_the_papers_and_all_differ():
+def test_algorithm_names_are_distinct():
     words = {name: str(algorithm) for name, algorithm in ALL.items()}
     assert len(set(words.values())) == len(words)
     assert words["cfr"] == "CFR"
@@ -45,7 +44,7 @@ def test_algorithms_have_the_names_of_the_papers_and_all_differ():
     assert words["at once"] == "CFR+, simultaneous updates"
 
 
-def test_a_solver_shows_a_nash_conv_only_once_it_was_computed():
+def test_solver_shows_only_computed_nash_conv():
     solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     assert repr(solver) == "<Solver: Kuhn Poker, external sampling, 0 iterations>"
     ms.nash_conv("kuhn_poker", solver.average_policy())
@@ -63,7 +62,7 @@ def test_a_solver_shows_a_nash_conv_only_once_it_was_computed():
     )
 
 
-def test_reprs_expand_nothing_and_change_no_later_bit():
+def test_reprs_expand_nothing_and_change_no_bits():
     shown, plain = (ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING) for _ in range(2))
     for _ in range(5):
         shown.iterate(10)
@@ -92,11 +91,11 @@ def test_reprs_expand_nothing_and_change_no_later_bit():
         (0.5, math.nan, "0.5"),
     ],
 )
-def test_an_interval_shows_two_digits_of_its_width(middle, half_width, shown):
+def test_interval_shows_two_digits_of_half_width(middle, half_width, shown):
     assert plus_minus(middle, half_width) == shown
 
 
-def test_what_is_shown_of_an_interval_holds_all_of_it():
+def test_shown_interval_contains_exact_interval():
     generator = np.random.default_rng(0)
     for _ in range(300):
         middle = generator.normal() * 10.0 ** generator.integers(-3, 4)
@@ -108,7 +107,7 @@ def test_what_is_shown_of_an_interval_holds_all_of_it():
         assert wide < 1.2 * half_width
 
 
-def test_a_repr_that_fails_is_a_bare_one():
+def test_failing_repr_becomes_minimal():
     class Broken:
         @never_raises
         def __repr__(self) -> str:
@@ -132,12 +131,12 @@ PARTS = [*PARTS_OF_RULES, ms.EXTERNAL, ms.OUTCOME, ms.LINEAR]
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
-def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
+def test_copied_and_pickled_parts_are_equal(part):
     assert copy.deepcopy(part) == pickle.loads(pickle.dumps(part)) == part
     assert type(part)(**part._asdict()) == part._replace() == part
 
 
-def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
+def test_minimizer_by_name_is_refused_with_advice():
     with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
         ms.algorithms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]
     for kind in algorithms.RULES.values():
@@ -145,6 +144,6 @@ def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
 
 
 @pytest.mark.parametrize("rule", PARTS_OF_RULES, ids=str)
-def test_files_hold_a_rule(rule):
+def test_checkpoint_contains_the_rule(rule):
     algorithm = ms.Algorithm(ms.outcome(0.3), rule, ms.QUADRATIC, False)
     assert files.algorithm_of_file(repr(algorithm), {}) == algorithm

@@ -1,4 +1,4 @@
-"""Solver against the textbook and OpenSpiel, and what never may change a result."""
+"""Solver compared with the textbook, OpenSpiel and published values."""
 
 import math
 import pathlib
@@ -14,7 +14,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import rules
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
+from mccfr_spiel.experiments.algorithm_parts import MINIMIZERS
 from mccfr_spiel.kernels import entropy_rules, minimizers
 from tests import reference
 from tests.reference import EMPTY, full_gradient, read_game, turn_based
@@ -64,13 +64,13 @@ COMBINATIONS = [
 ]
 
 
-def test_every_rule_is_in_every_table_that_has_a_row_for_each():
+def test_every_table_of_rules_is_complete():
     for table in (RULES, reference.RULES, minimizers.RULES, MINIMIZERS):
         assert table.keys() == algorithms.RULES.keys()
 
 
 def rows(*more):
-    """Each combination with the next of the games, and so on."""
+    """Pairs each combination with a game, in rotation."""
     return [
         (*pair, *(options[k % len(options)] for options in more))
         for k, pair in enumerate(COMBINATIONS)
@@ -80,13 +80,13 @@ def rows(*more):
 @pytest.mark.parametrize(
     ("rule", "estimator", "game", "first"), rows(["kuhn_poker", KUHN_3], range(5))
 )
-def test_the_solver_is_the_textbook_over_many_iterations(rule, estimator, game, first):
+def test_solver_equals_textbook_over_many_iterations(rule, estimator, game, first):
     for alternating, gamma in (MODES[first], MODES[(first + 3) % 5]):
         parts = ESTIMATORS[estimator], RULES[rule], ms.polynomial(gamma)
         follow_textbook(game, ms.Algorithm(*parts, alternating), 1, 1, 3, 10, seed=11)
 
 
-def test_the_rule_that_contributing_shows_is_the_textbook(monkeypatch):
+def test_rule_in_contributing_equals_textbook(monkeypatch):
     page = pathlib.Path(__file__).parents[1] / "CONTRIBUTING.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     names = [{**vars(room)} for room in (rules, entropy_rules, reference)]
@@ -100,7 +100,7 @@ def test_the_rule_that_contributing_shows_is_the_textbook(monkeypatch):
 
 
 def modern():
-    """Algorithms of 2019 and later, by name."""
+    """Name -> algorithm, for algorithms of 2019 and later."""
     names = ["lcfr", "dcfr", "pcfr_plus", "dcfr_plus", "pdcfr_plus", "sapcfr_plus"]
     return {name: ms.ALGORITHMS[name] for name in names} | {
         "hs_dcfr": algorithms.hs_dcfr(40, gamma=3.0),
@@ -111,9 +111,9 @@ def modern():
 @pytest.mark.parametrize(
     ("name", "alternating"), [(n, k % 2 == 0) for k, n in enumerate(modern())]
 )
-def test_modern_algorithms_are_the_textbooks(name, alternating):
+def test_modern_algorithms_equal_textbook(name, alternating):
     algorithm = modern()[name]._replace(alternating=alternating)
-    # Linear CFR makes roundings larger: see the published numbers below.
+    # Linear CFR magnifies rounding errors: see the published numbers below.
     last = 5 if name == "lcfr" else 30
     follow_textbook("kuhn_poker", algorithm, 1, 1, 3, 15, last)
 
@@ -138,21 +138,21 @@ LEDUC_ROW = "leduc_poker", "dcfr", (10, 50), (0.7788020469962015, 0.022921832286
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(("game", "name", "at", "values"), [*ROWS, LEDUC_ROW])
-def test_exploitability_is_the_published_one(game, name, at, values):
+def test_exploitability_equals_published_values(game, name, at, values):
     solver = Solver(game, ms.ALGORITHMS[name])
     for iterations, value in zip(at, values, strict=False):
         solver.iterate(iterations - solver.num_iterations)
         assert openspiels_exploitability(solver) == pytest.approx(value, rel=1e-9)
 
 
-def test_a_schedule_reaches_what_was_published_for_it():
+def test_schedule_reaches_published_exploitability():
     solver = Solver("kuhn_poker", algorithms.hs_pcfr_plus(1000, gamma=30.0))
     solver.iterate(100)
     assert openspiels_exploitability(solver) < 1e-12
 
 
 def start_without_ties(solver):
-    """Gives random regrets to a rule that has no parameter for them."""
+    """Gives random regrets to a rule without a parameter for initial regrets."""
     generator, tables = np.random.default_rng(12), solver.state.tables
     for _, start, _, count, _ in solver.tree.infosets.tolist():
         regrets = generator.uniform(0.0, 0.1, count)
@@ -167,7 +167,7 @@ def start_without_ties(solver):
     ("rule", "estimator", "game", "mode"),
     rows(["three_players", "uneven_deal", LEDUC, "three_players", GOOFSPIEL], MODES),
 )
-def test_the_solver_is_the_textbook_from_a_random_start(rule, estimator, game, mode):
+def test_solver_equals_textbook_from_random_start(rule, estimator, game, mode):
     sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
     has_start = hasattr(minimizer, "initial_regret")
     if has_start:
@@ -181,7 +181,7 @@ def test_the_solver_is_the_textbook_from_a_random_start(rule, estimator, game, m
 
 @pytest.mark.parametrize("rule", ["ftrl", "omd"])
 @pytest.mark.parametrize("estimator", ["full", "external"])
-def test_kroers_weights_are_the_textbooks(rule, estimator):
+def test_kroer_weights_equal_textbook(rule, estimator):
     sampling = ESTIMATORS[estimator]
     minimizer = RULES[rule]._replace(weights="kroer", step_size=2.0)
     follow_textbook("kuhn_poker", ms.Algorithm(sampling, minimizer), 50, seed=3)
@@ -198,7 +198,7 @@ def memory_at(solver, info_state):
 
 
 def table_of(program, which="average_policy"):
-    """A policy of one of OpenSpiel's CFR programs as a dictionary."""
+    """A policy of an OpenSpiel CFR program as a dictionary."""
     if not isinstance(program, cfr._CFRSolver):
         rows = program.tabular_average_policy().policy_table().items()
         return {info_state: dict(row) for info_state, row in rows}
@@ -226,7 +226,7 @@ TURN_BASED_GOOFSPIEL = (
 @pytest.mark.parametrize(
     "game", ["kuhn_poker", KUHN_3, LEDUC, TURN_BASED_GOOFSPIEL.format("random")]
 )
-def test_nothing_sampled_is_openspiels_cfr_over_50_iterations(game, name):
+def test_full_sampling_equals_openspiels_cfr(game, name):
     algorithm, compiled, python = OPENSPIELS[name]
     game = pyspiel.load_game(game)
     solver = Solver(game, algorithm)
@@ -246,8 +246,8 @@ def test_nothing_sampled_is_openspiels_cfr_over_50_iterations(game, name):
 
 
 @pytest.mark.parametrize("name", OPENSPIELS)
-def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name):
-    # From the uniform policy there is a tie, see below.
+def test_four_player_cfr_equals_openspiel_from_random_regrets(name):
+    # The uniform policy leads to ties, see below.
     algorithm, _, python = OPENSPIELS[name]
     start = algorithm.minimizer._replace(initial_regret=0.1)
     game = pyspiel.load_game(KUHN_4)
@@ -264,7 +264,7 @@ def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name
     assert largest_difference(mine, table_of(theirs)) < 1e-12
 
 
-def test_simultaneous_updates_are_openspiels():
+def test_simultaneous_updates_equal_openspiel():
     game = pyspiel.load_game("kuhn_poker")
     solver = Solver(game, ms.CFR._replace(alternating=False))
     theirs = cfr._CFRSolver(
@@ -286,13 +286,13 @@ SAMPLED = ["chance", "opponent", "external", "outcome"]
 
 
 def vectors(solver):
-    """All that a solver knows of each state, by name."""
+    """The solver's tables at each state, by name."""
     average, current = solver.average_policy(), solver.current_policy()
     return average.to_dict(), current.to_dict(), solver.nodes_touched
 
 
 def assert_equal_bit_for_bit(grown, whole):
-    """What both know is equal; what only the whole tree has was never met."""
+    """Asserts equal tables; states of the whole tree only must be unvisited."""
     for mine, theirs in zip(vectors(grown)[:2], vectors(whole)[:2], strict=True):
         assert mine == {name: theirs[name] for name in mine}
         for name in theirs.keys() - mine.keys():
@@ -300,7 +300,7 @@ def assert_equal_bit_for_bit(grown, whole):
     assert grown.nodes_touched == whole.nodes_touched
 
 
-def test_a_snapshot_does_not_change_when_the_solver_goes_on():
+def test_snapshot_is_unchanged_by_further_iterations():
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
         solver = Solver("kuhn_poker", algorithm, seed=4)
         solver.iterate(20)
@@ -315,7 +315,7 @@ def test_a_snapshot_does_not_change_when_the_solver_goes_on():
 
 
 @pytest.mark.parametrize("estimator", [*SAMPLED, "balanced_outcome"])
-def test_only_the_seed_decides(estimator):
+def test_seed_determines_the_result(estimator):
     algorithm = ms.Algorithm(ESTIMATORS[estimator], ms.regret_matching())
     results = []
     for seed in (0, 0, 1, -1, 2**64 - 1, 10**30):
@@ -328,7 +328,7 @@ def test_only_the_seed_decides(estimator):
     assert wrapped == minus_one  # modulo 2^64
     different = [first[0], one[0], minus_one[0], huge[0]]
     assert all(a != b for i, a in enumerate(different) for b in different[:i])
-    assert np.random.RandomState(5).rand() == np.random.rand()  # still as seeded
+    assert np.random.RandomState(5).rand() == np.random.rand()  # the seed is unchanged
 
 
 # --- rules of 2019 and later -------------------------------------------------
@@ -367,13 +367,13 @@ FULL = {
 
 
 @pytest.mark.compiled
-def test_linear_cfr_parts_company_with_what_was_published_by_rounding_only():
-    """The first number is published, the last one was computed with 60 digits.
+def test_linear_cfr_differs_from_published_value_by_rounding():
+    """Compares the published value with one computed with 60 digits.
 
-    A program with R += t r gives the published number to the last digit, and the same
-    with R = R (t - 1) / t + r one that is 3.6e-7 from it. No regret is near 0: the
-    players circle each other, and that makes any difference larger, from 1e-13 in
-    iteration 21 to 2e-7 in iteration 701. So all of these numbers are of LCFR, and
+    A program with R += t r reproduces the published value to the last digit; the same
+    program with R = R (t - 1) / t + r differs by 3.6e-7. No regret is near 0. The
+    policies of the players cycle, which magnifies any difference, from 1e-13 in
+    iteration 21 to 2e-7 in iteration 701. All of these values are therefore LCFR's, and
     ours is closer to the exact one.
     """
     solver = Solver("kuhn_poker", ms.LCFR)
@@ -391,16 +391,17 @@ FADING = {
     "RM+": algorithms.predictive_regret_matching_plus(0.0, alpha=-1.0),
     "RM+ with predictions": algorithms.predictive_regret_matching_plus(alpha=-20.0),
 }
-# One action is worse than all others, which are the same; the column is settled, too.
+# One action is worse than all others, which are equal; the column's policy is fixed.
 ONE_BEST = "matrix_pd"
 TIED = pyspiel.create_matrix_game([[0.0, 0.0]] + [[0.3, 0.7]] * 3, [[1.0, 0.9]] * 4)
 
 
 @pytest.mark.parametrize("game", [ONE_BEST, TIED], ids=["one best", "tied"])
 @pytest.mark.parametrize("name", FADING)
-def test_what_is_dominated_is_not_played_again_however_far_regrets_fade(game, name):
-    """In exact arithmetic a regret is above 0 for good once one was: the regrets of an
-    iteration are 0 on average over what is played, so one of these is not below 0."""
+def test_dominated_action_is_never_played_again(game, name):
+    """In exact arithmetic, a positive regret stays positive: the mean of an iteration's
+    regrets under the policy is 0, so one of the played actions has a nonnegative
+    regret."""
     rule = FADING[name]
     for sampling in [ms.FULL] if rule.moves_everywhere else [ms.FULL, ms.EXTERNAL]:
         solver = Solver(game, ms.Algorithm(sampling, rule), seed=2)
@@ -413,7 +414,7 @@ def test_what_is_dominated_is_not_played_again_however_far_regrets_fade(game, na
 
 
 @pytest.mark.parametrize("name", SAMPLED_FORMS)
-def test_sampled_forms_are_the_textbooks(name):
+def test_sampled_algorithms_equal_textbook(name):
     follow_textbook(KUHN_3, SAMPLED_FORMS[name], 1, 1, 8, 15, seed=6)
 
 
@@ -421,8 +422,11 @@ def test_sampled_forms_are_the_textbooks(name):
 
 
 def smoothed_response(game, policy, player, temperature):
-    """The plan that is best against the others if the divergence of each decision from
-    the uniform one costs `temperature` times its probability; from the leaves up."""
+    """The best plan against the others with a cost for divergence, from the leaves up.
+
+    The cost is `temperature` times the divergence from the uniform policy, weighted by
+    reach.
+    """
     _, infosets = read_game(turn_based(game))
     values = dict(full_gradient(game, policy, player))
     response = {}
@@ -443,7 +447,7 @@ def smoothed_response(game, policy, player, temperature):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(("game", "temperature"), [("kuhn_poker", 0.5), (LEDUC, 0.1)])
-def test_magnetic_mirror_descent_ends_where_divergence_costs(game, temperature):
+def test_mirror_descent_converges_to_regularized_equilibrium(game, temperature):
     solver = Solver(game, ms.Algorithm(ms.FULL, ms.mmd(temperature / 2, temperature)))
     solver.iterate(10_000)
     policy = solver.current_policy().to_dict()

@@ -1,5 +1,4 @@
-"""Between the textbook's dictionaries and the solvers' vectors over sequences, and what
-solvers are compared by."""
+"""Converts between the textbook's dictionaries and vectors, and compares solvers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +18,7 @@ GOOFSPIEL = (  # simultaneous moves, general sum
 
 
 def names_of_sequences(tree: GameTree) -> list:
-    """`[S]` the textbook's name of each sequence; `EMPTY` for the empty ones."""
+    """`[S]` the textbook's names of the sequences; `EMPTY` for empty ones."""
     names: list = [EMPTY] * tree.num_sequences
     for infoset, (_, start, _, count, _) in enumerate(tree.infosets.tolist()):
         for s in range(start, start + count):
@@ -28,13 +27,13 @@ def names_of_sequences(tree: GameTree) -> list:
 
 
 def vector_of(tree: GameTree, policy: Policy) -> np.ndarray:
-    """`[S]` a textbook's policy as a policy vector."""
+    """`[S]` a policy of the textbook as a vector."""
     names = names_of_sequences(tree)
     return np.array([policy[n[0]][n[1]] if n != EMPTY else 1.0 for n in names])
 
 
 def gradient_of(tree: GameTree, player: int, gradient: np.ndarray) -> Gradient:
-    """The player's part of a gradient `[S]`, by the textbook's names."""
+    """A player's part of a gradient `[S]`, by the textbook's names."""
     named: Gradient = {EMPTY: float(gradient[player])}
     names = names_of_sequences(tree)
     for _, start, _, count, acting in tree.infosets.tolist():
@@ -45,7 +44,8 @@ def gradient_of(tree: GameTree, player: int, gradient: np.ndarray) -> Gradient:
 
 
 def start_together(solver: Solver, textbook: Textbook) -> None:
-    """Gives the textbook the solver's memories and policies, before it has run."""
+    """Copies the solver's memories and policies into a textbook before its first
+    iteration."""
     tree, tables = solver.tree, solver.state.tables
     for infoset, (_, start, _, count, player) in enumerate(tree.infosets.tolist()):
         key = player, tree.info_state(infoset)
@@ -54,7 +54,8 @@ def start_together(solver: Solver, textbook: Textbook) -> None:
 
 
 def largest_difference(policy: Policy, other: Policy) -> float:
-    """Over all probabilities; a state that only `other` has must be uniform there."""
+    """The largest difference of probabilities; states only in `other` must be
+    uniform."""
     assert policy.keys() <= other.keys()
     differences = [0.0]
     for info_state, probs in other.items():
@@ -65,7 +66,7 @@ def largest_difference(policy: Policy, other: Policy) -> float:
 
 
 def assert_same(solver: Solver, other: Any) -> None:
-    """The policies of two solvers, or of a solver and a textbook, and their work."""
+    """Asserts equal policies and equal numbers of nodes."""
     for policy in ("average_policy", "current_policy"):
         mine, theirs = getattr(solver, policy)(), getattr(other, policy)()
         theirs = getattr(theirs, "to_dict", lambda same=theirs: same)()
@@ -81,9 +82,9 @@ def follow_textbook(
     kind: type[Textbook] = Textbook,
     start: Callable[[Solver], None] = lambda solver: None,
 ) -> tuple[Solver, Any]:
-    """A solver with a whole tree and a textbook, found the same after each piece.
+    """Compares a solver on a whole tree with a textbook after each piece of a run.
 
-    `start` may change what the solver begins with.
+    `start` may change the initial tables of the solver.
     """
     solver = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
     textbook = kind(game, *algorithm, seed=seed)
@@ -97,12 +98,12 @@ def follow_textbook(
 
 
 def bits(solver: Solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
+    """The bytes of all saved arrays of a solver."""
     return {name: array.tobytes() for name, array in solver.state.saved().items()}
 
 
 def tables_by_name(solver: Solver) -> dict[str, list[bytes]]:
-    """The bytes of all tables of each state that was met, by OpenSpiel's strings."""
+    """The bytes of all tables at each visited state, by OpenSpiel's strings."""
     solver.average_policy()
     tables = solver.state.saved()
     rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
@@ -122,6 +123,6 @@ def batched(
     *,
     alternating: bool = True,
 ) -> ms.Algorithm:
-    """A batch of walks with linear averaging, by default of regret matching."""
+    """A batch of walks with linear averaging, by default with regret matching."""
     rule = ms.regret_matching() if rule is None else rule
     return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)

@@ -23,7 +23,7 @@ from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.tree.game_tree import small_whole_tree, whole_tree_of
 from mccfr_spiel.common.arrays import NODE
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.kernels import tables as layout
 
 

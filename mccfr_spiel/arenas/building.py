@@ -8,15 +8,22 @@ from mccfr_spiel.arenas.arena import Arena
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.request import ArenaRequest
 from mccfr_spiel.arenas.rule_arena import RuleArena
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.rules.bound_rules import (
+    BoundRules,
+)
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.size_forecast import is_surely_larger
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.why_not import MAX_NODES_IN_ADVANCE, why_no_rules
 from mccfr_spiel.arenas.world_arenas import find_arena
-from mccfr_spiel.common import limits
+from mccfr_spiel.common.budget import (
+    TreeFullError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import TreeFullError
+from mccfr_spiel.common.forecasts import exceeds
 
 MAX_HISTORY_NODES = 10**11
 """Largest game for passes over histories; one pass takes about an hour."""
@@ -86,7 +93,7 @@ def build_histories(request: ArenaRequest) -> Arena:
     """Finds all infosets in one pass over the histories."""
     tree = request.tree
     estimate = tree.forecast(MAX_HISTORY_NODES)
-    if limits.exceeds(estimate.nodes, MAX_HISTORY_NODES):
+    if exceeds(estimate.nodes, MAX_HISTORY_NODES):
         raise TreeFullError(
             f"{brief(tree.source)} has {estimate.in_words()}. store='none' visits "
             f"all of them in each pass, and more than {MAX_HISTORY_NODES:.0e} would "

@@ -45,8 +45,11 @@ from mccfr_spiel.arenas.why_not import (
     why_nowhere,
     why_whole_tree_is_too_large,
 )
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+    TreeFullError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 
 
 class Candidate(NamedTuple):

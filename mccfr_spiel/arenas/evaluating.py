@@ -15,10 +15,11 @@ from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import Names
-from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each, policy_of
+from mccfr_spiel.policies.adapter import is_one_for_each, policy_of
+from mccfr_spiel.policies.frozen_table import FrozenTable
+from mccfr_spiel.policies.policy import SequencePolicy
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """Bytes per sequence and per infoset for reading a policy: NumPy vectors and Python
@@ -31,7 +32,7 @@ passes and one spare."""
 
 def is_arena(value: Any) -> bool:
     """Whether a value is the table of an arena rather than of a policy file."""
-    return isinstance(value, InfosetTable) and not isinstance(value, Names)
+    return isinstance(value, InfosetTable) and not isinstance(value, FrozenTable)
 
 
 def full_pass(table: Any, threads: int | None = 1) -> FullPass:

@@ -20,7 +20,7 @@ import numpy as np
 from mccfr_spiel.arenas.arena import Engine, GradientPass, NoGrowth
 from mccfr_spiel.arenas.tree import cutting, whole_lists
 from mccfr_spiel.common.arrays import INFOSET
-from mccfr_spiel.kernels import passes, teams
+from mccfr_spiel.kernels import passes, plans, teams
 from mccfr_spiel.kernels.evaluation import Evaluation, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
@@ -149,7 +149,7 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` realization plans of all players for a policy vector `[S]`."""
         plan = np.ones_like(policy)
-        passes.fill_plan(self.table.infosets, policy, plan)
+        plans.fill_plan(self.table.infosets, policy, plan)
         return plan
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:

@@ -12,11 +12,21 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.arena import ArenaTable, WalkSpec
-from mccfr_spiel.arenas.rules import grouped, kernel
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.group_nodes import (
+    GROUP_LAYOUT,
+    MERGED,
+    NUM_GROUP_NOTES,
+    PLAN_SIZE,
+    WALKED,
+    Groups,
+)
+from mccfr_spiel.arenas.rules.grouped import make_grouped_iterate
+from mccfr_spiel.arenas.rules.rule_records import CURSOR_SIZE
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.sharing import STACK_HEIGHT, drop_met
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.frame import new_record
 
 _ROOM_OF_GROUP = 2**8
@@ -51,12 +61,12 @@ class GroupedWalks:
         """
         self._tree, self._store = table, store
         self._sampled, self._rule = spec.sampled, spec.rule
-        self.num_threads = min(spec.threads, grouped.NUM_GROUPS)
+        self.num_threads = min(spec.threads, NUM_GROUPS)
         self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads
         self._kernel: Any = None
-        self._plan = np.zeros(grouped.PLAN_SIZE, np.int64)
+        self._plan = np.zeros(PLAN_SIZE, np.int64)
         self._height, self._room = STACK_HEIGHT, _ROOM_OF_GROUP
-        self._groups: grouped.Groups | None = None
+        self._groups: Groups | None = None
         self._own: list[Any] = []
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
@@ -65,7 +75,7 @@ class GroupedWalks:
     @property
     def is_begun(self) -> bool:
         """Whether a batch is partly walked, so that only groups can continue it."""
-        return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
+        return bool(self._plan[WALKED]) or self._is_paused or self._is_torn
 
     def run(self, frame: np.ndarray, tables: layout.Tables, walk: layout.Walk) -> int:
         """Runs iterations up to the limits in the job.
@@ -78,7 +88,7 @@ class GroupedWalks:
             A status. After NEEDS_ONE_THREAD the single-threaded kernel must continue.
         """
         if self._kernel is None:
-            self._kernel = grouped.make_grouped_iterate(self._rule, self._sampled)
+            self._kernel = make_grouped_iterate(self._rule, self._sampled)
         if self._is_torn:
             self.drop(tables, walk)
         # Each pass calls the kernel. If a stack or a group is full, the next pass walks
@@ -93,10 +103,10 @@ class GroupedWalks:
                 self.num_threads,
                 frame,
                 self._frames,
-                grouped.GROUP_LAYOUT.frame_of(self._groups),
+                GROUP_LAYOUT.frame_of(self._groups),
                 self._store.called,
                 self._plan,
-                notes=grouped.NUM_GROUP_NOTES,
+                notes=NUM_GROUP_NOTES,
                 keep=(tables, walk, self._own, self._groups, self._framed),
             )
             self._is_paused = status == layout.PAUSED
@@ -109,14 +119,14 @@ class GroupedWalks:
             else:
                 self._is_torn = False
                 return status
-            self._plan[grouped.WALKED] = 0  # repeat the stretch
+            self._plan[WALKED] = 0  # repeat the stretch
             self._groups = None
 
     def _ask_for_room(self) -> None:
         """Requests rows in the store for all infosets of the next group to merge."""
         assert self._groups is not None
-        row = int(self._plan[grouped.MERGED])
-        count, num_sequences = self._groups.sizes[row, : kernel.CURSOR_SIZE].tolist()
+        row = int(self._plan[MERGED])
+        count, num_sequences = self._groups.sizes[row, :CURSOR_SIZE].tolist()
         num_values = int(self._groups.rows[row, count]["start"])
         self._store.ask_for(count, num_sequences, num_values)
 
@@ -150,13 +160,13 @@ class GroupedWalks:
         # Assigned together at the end, so that Ctrl-C leaves a consistent state.
         self._frames, self._framed, self._groups = np.array(frames), framed, groups
 
-    def _new_groups(self) -> grouped.Groups:
+    def _new_groups(self) -> Groups:
         """Allocates the groups; raises MemoryBudgetError if they do not fit."""
         room, budget = self._room, self._tree.budget
         sizes = {"S": _SEQUENCES * room, "V": _VALUES * room, "T": 2 * room}
         # The operating system provides pages of zeros when they are first written to.
-        groups = new_record(grouped.Groups, (), C=room, **sizes)
-        name, size = "the groups of a batch", sum(a.nbytes for a in groups)
-        is_small = size - budget.held(name) <= budget.limit // _SMALL
-        (budget.measured if is_small else budget.hold)(name, size)
+        groups = new_record(Groups, (), G=NUM_GROUPS, C=room, **sizes)
+        what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
+        is_small = size - budget.held[what] <= budget.limit // _SMALL
+        (budget.record if is_small else budget.hold)(what, size)
         return groups

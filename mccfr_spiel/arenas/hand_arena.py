@@ -12,13 +12,17 @@ from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, WorldPass
 from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets, list_hands
-from mccfr_spiel.arenas.worlds.public_tree import (
-    DECISION,
-    PublicTree,
+from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
     read_public_tree,
 )
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels.tables import Blocks
 
 

@@ -6,12 +6,14 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.hand_lists import sizes_of
-from mccfr_spiel.arenas.worlds.public_tree import (
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
 )
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import in_words
+from mccfr_spiel.common.memory import (
+    in_words,
+)
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 
 _BYTES_OF_DISCOUNTS = 18

@@ -23,16 +23,17 @@ from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.policies.names import checked_vector, sequences_of
-from mccfr_spiel.policies.policy import (
-    Answers,
-    SequencePolicy,
+from mccfr_spiel.policies.adapter import (
+    PolicyAdapter,
     check_one_for_each,
     is_one_for_each,
     policy_of,
     row_in,
 )
-from mccfr_spiel.policies.table import moved, without_turn
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.renumbering import moved
+from mccfr_spiel.policies.shared_strings import without_turn
+from mccfr_spiel.policies.vectors import checked_vector, sequences_of
 
 
 def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
@@ -70,7 +71,7 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
     if isinstance(policy, np.ndarray):
         return checked_vector(tree, policy)
     if isinstance(policy, dict):
-        policy = Answers(policy, tree.source).policy
+        policy = PolicyAdapter(policy, tree.source).policy
     if isinstance(policy, SequencePolicy):
         if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
@@ -100,7 +101,7 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
             vector[start : start + count] = 1 / count
             continue
         if table is None:
-            row = Answers(policy).action_probabilities(where)
+            row = PolicyAdapter(policy).action_probabilities(where)
         else:
             names = [where, without_turn(where)] if is_simultaneous else [where]
             row = row_in(table, names, acting)

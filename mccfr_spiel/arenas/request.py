@@ -7,7 +7,10 @@ import pyspiel
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import Needs
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.common.limits import Budget, MaxMemory
+from mccfr_spiel.common.budget import (
+    Budget,
+    MaxMemory,
+)
 
 STORES = "auto", "tree", "none", "worlds"
 """The values of the argument `store`, see `Solver`."""

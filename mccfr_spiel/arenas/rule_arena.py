@@ -11,10 +11,12 @@ from mccfr_spiel.arenas.infosets.declarations import longest_history
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.tree.tree_table import NewState
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 

@@ -15,11 +15,11 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
     infosets_fill,
     present_walk,
 )
-from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.store import RuleStore
-from mccfr_spiel.common import limits
+from mccfr_spiel.arenas.rules.rule_records import BROKEN, Path
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
+from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Walk
 
@@ -36,7 +36,7 @@ class RuleGrowth(NoGrowth):
     """Makes room for the infosets that walks over rules meet, which keep no nodes."""
 
     def __init__(
-        self, table: Any, spec: WalkSpec, store: RuleStore, path: played.Path
+        self, table: Any, spec: WalkSpec, store: RuleStore, path: Path
     ) -> None:
         """Grows a store.
 
@@ -96,8 +96,8 @@ class RuleGrowth(NoGrowth):
         if used < min(_SMALL_SHARE * most, _SMALL_STORE):
             return
         limit = tree.budget.in_words()
-        if (on_machine := used + limits.free_memory()) < most:
-            most, limit = on_machine, f"the {limits.in_words(on_machine)} that are free"
+        if (on_machine := used + free_memory()) < most:
+            most, limit = on_machine, f"the {in_words(on_machine)} that are free"
         tree.update()
         rates, probes = store.least_rates(), PROBES_OF_INFOSETS
         if self._sizes.surely_exceed(most, tables, walk, probes, rates):
@@ -135,7 +135,7 @@ class RuleGrowth(NoGrowth):
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
-        self._store.raise_broken(status - played.BROKEN, self._path)
+        self._store.raise_broken(status - BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:

@@ -14,7 +14,7 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import plain_walks_at
+from mccfr_spiel.kernels.batches import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.switches import Sampled

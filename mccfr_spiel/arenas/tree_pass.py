@@ -9,7 +9,7 @@ from mccfr_spiel.arenas.arena import GradientPass
 from mccfr_spiel.arenas.full_pass import NO_CHOICE, FullPass, Gradient, PassEngine
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.kernels import passes, regret_pruning, teams
+from mccfr_spiel.kernels import passes, plans, regret_pruning, teams, traversal
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.tables import (
     Blocks,
@@ -51,13 +51,13 @@ class TreePass(FullPass):
         gradient = np.zeros_like(plan)
         for player in players:
             infosets = self.table.infosets
-            passes.fill_gradient(infosets, self.arrays, player, plan, gradient)
+            plans.fill_gradient(infosets, self.arrays, player, plan, gradient)
         return Gradient(gradient, len(players) * self.table.num_nodes)
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """See FullPass."""
         reaches = np.zeros(self.table.num_infosets)
-        passes.add_reaches(self.table.arrays, plan, reaches)
+        traversal.add_reaches(self.table.arrays, plan, reaches)
         return reaches
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

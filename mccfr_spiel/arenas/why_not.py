@@ -14,9 +14,15 @@ from mccfr_spiel.arenas.request import ArenaRequest
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.size_forecast import refuse_larger_tree
 from mccfr_spiel.arenas.tree.twin_choice import Use, known_twin
-from mccfr_spiel.arenas.worlds import finding, public_tree
+from mccfr_spiel.arenas.worlds import finding
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
+    has_public_tree,
+    needs_public_tree,
+)
+from mccfr_spiel.common.budget import (
+    TreeFullError,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import TreeFullError
 
 MAX_NODES_IN_ADVANCE = 20_000_000
 """Largest tree that compiled rules expand before walks begin; takes a few seconds."""
@@ -100,7 +106,7 @@ def why_not_whole_tree(request: ArenaRequest) -> str | None:
     if needs.all_infosets:
         is_free = request.asks_for("auto") and needs.can_do_without_nodes
         has_hands = is_free and tree.is_new and _has_hands(tree)
-        if has_hands and public_tree.needs_public_tree(tree.game):
+        if has_hands and needs_public_tree(tree.game):
             return "The game is always solved by hands of cards."
         return None
     if not tree.is_new:
@@ -219,7 +225,7 @@ def _no_tree_is_kept(request: ArenaRequest) -> str:
 
 
 def _has_hands(tree: GameTree) -> bool:
-    return tree.abstraction is None and public_tree.has_public_tree(tree.game)
+    return tree.abstraction is None and has_public_tree(tree.game)
 
 
 def never_too_large(request: ArenaRequest) -> TreeFullError | None:

@@ -16,12 +16,21 @@ import pyspiel
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, GradientPass
 from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
-from mccfr_spiel.arenas.worlds.passes import GRADIENTS, LAYOUTS, make_world_iterate
-from mccfr_spiel.common.limits import Budget, num_cores
+from mccfr_spiel.arenas.worlds.world_passes import (
+    GRADIENTS,
+    LAYOUTS,
+    make_world_iterate,
+)
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 
@@ -63,7 +72,7 @@ class WorldArena(ArenaWithoutNodes):
         self,
         source: pyspiel.Game,
         rules: BoundRules,
-        found: finding.Found,
+        found: finding.SearchResult,
         budget: Budget,
         *,
         max_nodes: int,
@@ -84,7 +93,7 @@ class WorldArena(ArenaWithoutNodes):
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each given infoset, replayed from a history that reaches it."""
         search = self.rules, self.budget, self.finder
-        worlds = finding.known_worlds(*search, with_histories=True)
+        worlds = finding.cached_worlds(*search, with_histories=True)
         for infoset in infosets:
             length, *moves = worlds.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
@@ -145,7 +154,7 @@ def find_arena(
         GameError: the rules contradict themselves or the game's declarations.
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
-    found = finding.known_worlds(rules, budget, find)
+    found = finding.cached_worlds(rules, budget, find)
     arena_class: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
         arena_class = WorldArena if found.start_pass is None else RemadeWorldArena

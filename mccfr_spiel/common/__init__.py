@@ -1,10 +1,15 @@
-"""The ground floor: what every other room stands on, and what knows none of them.
+"""Modules without knowledge of games, which all other rooms build on.
 
-arrays.py          how nodes, infosets and sequences are numbered, and their records
+arrays.py          the records of nodes and infosets, and the numbering of rows
 refusals.py        checks of arguments that public functions share
-limits.py          the budget of bytes, and forecasts of what a task needs
-display.py         how objects look: a line, a table of text, a table in a notebook
+memory.py          sizes in bytes, free memory, cores
+budget.py          the memory budget of a tree and its solvers
+forecasts.py       estimates of a tree's size before its expansion
+display.py         reprs, text tables, tables in notebooks
 checkout.py        the folder of games in a clone
-folders.py         atomic writes, locks, rows, the names of the files of a run
-checkpoint.py      the format of saved objects
+cache_folder.py    the user's private cache folder
+folder_lock.py     a lock that lets one process at a time into a folder
+atomic_files.py    files that are written whole or not at all
+csv_files.py       tables of rows in CSV files
+checkpoint.py      the file format of solvers, policies and bots
 """

@@ -1,12 +1,12 @@
-"""The arrays that a game becomes, and how their rows are numbered.
+"""The records of nodes and infosets, and the numbering of rows.
 
-Three rules of numbering hold for every tree, and every compiled loop rests on them:
+Three rules hold for every tree, and all compiled loops rely on them:
 
-- a node's children are contiguous and have larger numbers than the node;
-- information sets ("infosets") are numbered by first visit, so that an ancestor comes
-  before its descendants;
-- a *sequence* is an (infoset, action) pair or a player's empty sequence. The empty ones
-  come first (sequence p is player p's), and an infoset's actions are contiguous.
+- The children of a node are contiguous and have larger numbers than the node.
+- Information sets ("infosets") are numbered by first visit, so ancestors precede
+descendants.
+- A *sequence* is an (infoset, action) pair or a player's empty sequence. Sequence p is
+the empty one of player p; the sequences of an infoset are contiguous.
 """
 
 import numpy as np
@@ -23,12 +23,16 @@ NODE = np.dtype(
 )
 """A node, 16 bytes.
 
-`player` is the one who acts, or CHANCE_NODE, TERMINAL, UNEXPANDED. The children are
-`first_child .. first_child + num_children - 1`, in the order of `legal_actions()` or
-`chance_outcomes()`. `start` is the infoset's first sequence at a decision, the first
-entry in `chance_probs` at chance, the row of `utilities` at a terminal node. A chance
-node with more than MAX_CHILDREN children, which only a tree that grows may have, says 0
-for them, and minus their number in place of the infoset.
+first_child: the first child. Children are numbered `first_child` to `first_child +
+num_children - 1`, in the order of `legal_actions()` or `chance_outcomes()`.
+start: at a decision the first sequence of the infoset, at chance the first entry in
+`chance_probs`, at a terminal node the row of `utilities`.
+infoset: the infoset at a decision.
+num_children: the number of children.
+player: the acting player, or CHANCE_NODE, TERMINAL or UNEXPANDED.
+
+A growing tree may have chance nodes with more than MAX_CHILDREN children. For these,
+`num_children` is 0 and `infoset` is minus the number of children.
 """
 
 INFOSET = np.dtype(
@@ -39,9 +43,11 @@ INFOSET = np.dtype(
 )
 """An infoset, 24 bytes.
 
-`place` seeds its draws (see kernels/randomness.py), `first_sequence` is the first of
-its `num_actions` sequences, `player` acts there, and `parent` is that player's last
-sequence before it.
+place: a hash that seeds the draws at the infoset, see kernels/randomness.py.
+first_sequence: the first sequence of the infoset.
+parent: the acting player's last sequence before the infoset.
+num_actions: the number of legal actions, and of sequences.
+player: the acting player.
 """
 
 MAX_CHILDREN = np.iinfo(np.uint16).max
@@ -50,39 +56,39 @@ MAX_INDEX = np.iinfo(np.int32).max
 _LARGE_STORE = 2**16
 
 
-def reserve(store: np.ndarray, size: int, used: int | None = None) -> np.ndarray:
-    """Returns `store`, or if it has fewer rows than `size` a larger copy of it.
+def reserve(array: np.ndarray, size: int, used: int | None = None) -> np.ndarray:
+    """Returns `array`, or a larger copy if it has fewer than `size` rows.
 
     Args:
-        store: the rows.
-        size: how many there must be.
-        used: how many of them may not be 0; all by default. Others are not copied,
-            since memory that nobody has touched takes neither room nor time.
+        array: `[rows, ...]` the array.
+        size: the required number of rows.
+        used: number of leading rows to copy; all by default. Copying untouched rows
+            would allocate memory for them.
     """
-    if size <= len(store):
-        return store
-    grown = np.zeros((grown_size(len(store), size), *store.shape[1:]), store.dtype)
-    used = len(store) if used is None else min(used, len(store))
-    grown[:used] = store[:used]
+    if size <= len(array):
+        return array
+    grown = np.zeros((grown_size(len(array), size), *array.shape[1:]), array.dtype)
+    used = len(array) if used is None else min(used, len(array))
+    grown[:used] = array[:used]
     return grown
 
 
 def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers `first .. first + count - 1` of each pair, one after another."""
+    """Concatenates the ranges `first` to `first + count - 1` of each pair."""
     before = np.cumsum(counts, dtype=np.int64) - counts
     return np.repeat(firsts - before, counts) + np.arange(counts.sum(dtype=np.int64))
 
 
 def sequences_at(infosets: np.ndarray) -> np.ndarray:
-    """The sequences that end at some infosets, one after another."""
+    """Concatenates the sequences of some infosets (records of dtype INFOSET)."""
     return spans(infosets["first_sequence"], infosets["num_actions"])
 
 
 def grown_size(length: int, size: int) -> int:
-    """The rows to give a store of `length` rows that needs `size`.
+    """The new number of rows for an array of `length` rows that needs `size`.
 
-    A large store grows by an eighth, a small one by half: while rows are copied the old
-    store and the new one are both in memory.
+    Small arrays grow by half. Large ones grow by an eighth, because the old and the new
+    array exist at the same time during the copy.
     """
-    more = length // 2 if length < _LARGE_STORE else length // 8
-    return max(size, length + more)
+    extra = length // 2 if length < _LARGE_STORE else length // 8
+    return max(size, length + extra)

@@ -1,7 +1,7 @@
 """The folder of games in a clone of the repository.
 
-The package imports this file before all others, so it imports the standard library
-only: the program handles Ctrl-C from that import on.
+The package imports this module before all others, because the program handles Ctrl-C
+from its first import on. It may therefore import the standard library only.
 """
 
 import pathlib
@@ -10,10 +10,10 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def games_of_checkout() -> pathlib.Path | None:
-    """The folder that is `mccfr_spiel.games` in a clone of the repository.
+    """Returns the folder that provides `mccfr_spiel.games` in a clone, or None.
 
-    There it stands beside the package, as it does for an editable installation. A wheel
-    has it inside the package, and then this is None.
+    In a clone, and with an editable installation, the folder `games` lies beside the
+    package. A wheel contains it inside the package; the result is then None.
     """
     root = _PACKAGE.parent
     if (_PACKAGE / "games").is_dir() or not (root / "pyproject.toml").is_file():

@@ -1,9 +1,8 @@
-"""The format of solvers, policies and bots on disk and in pickles.
+"""The file format of solvers, policies and bots, on disk and in pickles.
 
-What is read is exactly what was written, and no code in a file is ever run. A file is a
-magic word and a .npz archive with a JSON header and arrays. The archive has a checksum
-of each array, by which a damaged file is known. A user's function is not saved; a hash
-of its code tells it from another function of the same name.
+A file is a magic word and a .npz archive with a JSON header and arrays. The archive has
+a checksum per array, which detects damage. Reading never runs code from a file.
+Functions of the user are not saved; a hash of their source detects a changed function.
 """
 
 import contextlib
@@ -25,25 +24,37 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.common.folders import (
-    CHECKPOINT,
-    DAMAGED,
-    PREVIOUS,
-    CheckpointError,
-    DamagedError,
-    write_file,
-)
+from mccfr_spiel.common.atomic_files import write_file
 
-# --- how files tell a user's function from another one of its name --------------------
+CHECKPOINT = "solver.checkpoint"
+"""The file in which a run saves its solver."""
+
+PREVIOUS = ".previous"
+"""Ends the name of the checkpoint before the newest one."""
+
+DAMAGED = ".damaged"
+"""Ends the name of a damaged file that `load_newest` has set aside."""
+
+
+class CheckpointError(ValueError):
+    """A file is damaged, or is not the expected checkpoint."""
+
+
+class DamagedError(CheckpointError):
+    """A file is damaged, cut short, or not a checkpoint."""
+
+
+# --- identity of a user's functions ---------------------------------------------------
 
 
 def name_of(function: types.FunctionType) -> str:
-    """A function's name with that of its module, `module:name`."""
+    """Returns `module:name` of a function."""
     return f"{function.__module__}:{function.__qualname__}"
 
 
 def digest_of(function: types.FunctionType) -> str:
-    """A hash of a function's source, or of its bytecode if there is no source."""
+    """Returns a hash of a function's source, or of the bytecode if there is no
+    source."""
     try:
         source = inspect.getsource(function).encode()
     except (OSError, TypeError):
@@ -52,24 +63,24 @@ def digest_of(function: types.FunctionType) -> str:
     return hashlib.blake2b(source, digest_size=8).hexdigest()
 
 
-# --- the format of solvers, policies and bots on disk and in pickles ------------------
+# --- the file format ------------------------------------------------------------------
 
 
 MAGIC = b"mccfr_spiel solver\n"
 
 OWN_STRINGS = "information_state_string"
-"""What a header says of an abstraction that is the game's own strings."""
+"""Header entry for an abstraction that returns the game's own strings."""
 
 
 class Kind(NamedTuple):
-    """What a file is of.
+    """A kind of file.
 
     Attributes:
-        magic: the bytes that it begins with, as many for every kind.
-        words: what messages call it.
-        loader: the function that reads it.
-        keeps_previous: whether the file that a new one replaces is kept beside it.
-        version: of what is in it; others are refused.
+        magic: the first bytes of the file, of equal length for all kinds.
+        words: the description in messages.
+        loader: the function that reads the file.
+        keeps_previous: whether `save` preserves the replaced file.
+        version: the version of the content; other versions are refused.
     """
 
     magic: bytes
@@ -96,7 +107,7 @@ POLICY = Kind(
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
-    """The kind of a file by its first bytes; None if it is none of ours.
+    """Returns the kind of a file by its first bytes; None for other files.
 
     Raises:
         OSError: the file cannot be read.
@@ -107,11 +118,11 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 
 
 class Contents(NamedTuple):
-    """What a checkpoint holds.
+    """The content of a checkpoint.
 
     Attributes:
-        header: values of JSON's types, by name.
-        arrays: by name.
+        header: name -> JSON value.
+        arrays: name -> array.
     """
 
     header: dict[str, Any]
@@ -121,8 +132,8 @@ class Contents(NamedTuple):
 def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
     """Writes contents into an empty binary file.
 
-    Integers are stored in the smallest type that holds them all. A large solver is
-    mostly waiting for the disk, and its actions and keys are small numbers.
+    Integers are stored in the smallest sufficient type. Saving a large solver mostly
+    waits for the disk, and actions and keys are small numbers.
     """
     types = {name: array.dtype.str for name, array in contents.arrays.items()}
     text = json.dumps(contents.header | {"types": types})
@@ -134,19 +145,29 @@ def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
-    """Integers in the smallest type that holds them; any other array as it is."""
+    """Converts integers to the smallest sufficient type; returns other arrays
+    unchanged."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
     bounds = np.min_scalar_type(array.min()), np.min_scalar_type(array.max())
-    found = np.promote_types(*bounds)
-    return array.astype(found) if found.itemsize < array.itemsize else array
+    smallest = np.promote_types(*bounds)
+    is_smaller = smallest.itemsize < array.itemsize
+    return array.astype(smallest) if is_smaller else array
 
 
 def _widen(
     arrays: dict[str, np.ndarray], types: dict[str, str]
 ) -> dict[str, np.ndarray]:
-    """Arrays of a file in the types that they had; raises ValueError if some are not
-    there, as where a damaged list of the members ends early."""
+    """Restores the original types of arrays.
+
+    Args:
+        arrays: name -> array as stored.
+        types: name -> original type, from the header.
+
+    Raises:
+        ValueError: arrays are missing, for example because the archive's list of
+            members is damaged, or a type is not a wider one.
+    """
     if arrays.keys() != types.keys():
         raise ValueError(f"the arrays are {[*arrays]}, not {[*types]}")
     for name, code in types.items():
@@ -158,43 +179,47 @@ def _widen(
 
 
 def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
-    """Reads what `write` wrote; `name` is what messages call the file.
+    """Reads contents.
+
+    Args:
+        file: a binary file that `write` wrote.
+        name: the name of the file in messages.
+        kind: the expected kind.
 
     Raises:
-        DamagedError: the file is something else, or damaged.
-        CheckpointError: it is of another version.
+        DamagedError: the file is damaged or of a different kind.
+        CheckpointError: the version is not the expected one.
     """
     magic = file.read(len(kind.magic))
     if magic != kind.magic:
-        found = [other for other in (SOLVER, POLICY, BOT) if other.magic == magic]
-        hint = "".join(f", but {one.words}: {one.loader} reads it" for one in found)
+        others = [other for other in (SOLVER, POLICY, BOT) if other.magic == magic]
+        hint = "".join(f", but {other.words}. Use {other.loader}" for other in others)
         if magic.lstrip().startswith(b"{"):
-            hint = f". A policy.json is read by {POLICY.loader}"
+            hint = f". Use {POLICY.loader} to read a policy.json"
         raise DamagedError(f"{name} is not {kind.words}{hint}.")
     try:
         arrays = _arrays(file)
         header = json.loads(arrays.pop("header").tobytes())
         version = header["version"]
-        if (types := header.pop("types", None)) is not None:  # older files have none
+        if (types := header.pop("types", None)) is not None:
             arrays = _widen(arrays, types)
-    except Exception as error:  # zipfile and numpy raise whatever they stumble over
+    except Exception as error:  # zipfile and numpy raise various types
         raise DamagedError(f"{name} is damaged or was cut short: {error!r}") from error
     if version != kind.version:
         raise CheckpointError(
-            f"{name} is {kind.words}, of version {version}; this package reads version "
-            f"{kind.version}. Use the release of mccfr_spiel that wrote it."
+            f"{name} is {kind.words} of version {version}, expected version "
+            f"{kind.version}. Use the release of mccfr_spiel that wrote the file."
         )
     return Contents(header, arrays)
 
 
 def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) -> None:
-    """Writes a file in such a way that no crash can leave a damaged one.
+    """Writes a file; a crash leaves either the old or the new file.
 
-    If the kind says so, an older file of that name is kept beside it, under a name that
-    ends with PREVIOUS.
+    If the kind says so, the replaced file is kept with the suffix PREVIOUS.
 
     Raises:
-        OSError: the file cannot be written; an older one is as it was.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     write_file(
         path,
@@ -205,11 +230,11 @@ def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) 
 
 
 def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
-    """Puts a new file in the place of an older one, which gets PREVIOUS to its name.
+    """Renames a new file to `path`, and the replaced file to `path` + PREVIOUS.
 
-    For a moment there is none but the previous one, which `load_newest` would take. Of
-    two that do this at once, each puts a whole file in both places. A folder is no
-    older file: it stays, and nothing is put.
+    Between the two renames only the previous file exists, which `load_newest` then
+    reads. Two processes that do this at the same time leave complete files at both
+    paths. A folder at `path` is refused, because a rename would move it away.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -219,31 +244,31 @@ def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
 
 
 def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
-    """Reads what `save` wrote.
+    """Reads a file that `save` wrote.
 
     Raises:
         CheckpointError: see `read`.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if (path := pathlib.Path(path)).is_dir():
         raise CheckpointError(
-            f"{path} is a folder, not {kind.words}. A run keeps its solver in "
-            f"{path / CHECKPOINT}, and {POLICY.loader} reads its policy."
+            f"{path} is a folder, expected {kind.words}. A run saves its solver in "
+            f"{path / CHECKPOINT}; use {POLICY.loader} to read the run's policy."
         )
     with path.open("rb") as file:
         return read(file, str(path), kind)
 
 
 def load_newest(path: str | os.PathLike[str]) -> Contents:
-    """Reads a checkpoint, or the previous one if it is damaged or missing.
+    """Reads a checkpoint, or the previous one if the checkpoint is damaged or missing.
 
-    A damaged file is set aside, under a name that ends with DAMAGED. Otherwise the next
-    `save` would make it the previous one, and the good one would be lost.
+    A damaged file is renamed with the suffix DAMAGED. Otherwise the next `save` would
+    preserve the damaged file as the previous one and lose the good one.
 
     Raises:
-        FileNotFoundError: both are missing.
-        CheckpointError: both are damaged, or see `read`.
-        OSError: one cannot be read.
+        FileNotFoundError: both files are missing.
+        CheckpointError: both files are damaged, or see `read`.
+        OSError: a file cannot be read.
     """
     path = pathlib.Path(path)
     previous = path.with_name(path.name + PREVIOUS)
@@ -263,32 +288,38 @@ def load_newest(path: str | os.PathLike[str]) -> Contents:
 
 
 def to_bytes(contents: Contents, kind: Kind = SOLVER) -> bytes:
-    """The bytes of a checkpoint file."""
+    """Returns the bytes of a checkpoint file."""
     file = io.BytesIO()
     write(file, contents, kind)
     return file.getvalue()
 
 
 def from_bytes(data: bytes, kind: Kind = SOLVER) -> Contents:
-    """Reads what `to_bytes` made; raises CheckpointError."""
+    """Reads the bytes of a checkpoint file; raises CheckpointError."""
     return read(io.BytesIO(data), "the pickle", kind)
 
 
 @contextlib.contextmanager
 def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
-    """Turns errors that come from malformed contents into DamagedError."""
+    """Context manager that turns errors caused by malformed contents into
+    DamagedError."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise DamagedError(
-            f"What should be {kind.words} lacks something or holds something odd: "
-            f"{error!r}"
+            f"Expected {kind.words}, but an entry is missing or malformed: {error!r}"
         ) from error
 
 
 def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
-    """What a header says of an abstraction: that it is the game's own strings, or a
-    function's name and a hash of its source; or whether there is one."""
+    """Returns the header entry for an abstraction.
+
+    argument                                    entry
+    None                                        False
+    pyspiel.State.information_state_string      OWN_STRINGS
+    a Python function                           the name and a hash of the source
+    any other callable                          True
+    """
     if abstraction == pyspiel.State.information_state_string:
         return OWN_STRINGS
     if isinstance(abstraction, types.FunctionType):
@@ -299,42 +330,41 @@ def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
 def loaded_abstraction(
     saved: Any, abstraction: Callable[..., str] | None
 ) -> Callable[..., str] | None:
-    """The abstraction of what is loaded.
+    """Returns the abstraction for loaded contents.
 
     Args:
-        saved: of the header, see `saved_abstraction`.
-        abstraction: what the user gives, None for nothing.
+        saved: the header entry, see `saved_abstraction`.
+        abstraction: the user's argument; None if not given.
 
     Raises:
-        CheckpointError: the abstraction is missing, given needlessly, or is a function
-            of another source.
+        CheckpointError: the abstraction is missing, unnecessary, or changed.
     """
     if saved == OWN_STRINGS and abstraction is None:
         return pyspiel.State.information_state_string
     if saved and abstraction is None:
         raise CheckpointError(
-            "The file is of a solver or policy with an abstraction, a function that no "
-            "file can hold: give it again (abstraction=..., on the command line "
+            "The solver or policy in the file uses an abstraction, but functions are "
+            "not saved. Pass the same function (abstraction=..., on the command line "
             "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:
         raise CheckpointError(
-            "The file is of a solver or policy without abstraction; drop abstraction."
+            "The solver or policy in the file is without abstraction; drop abstraction."
         )
     given = saved_abstraction(abstraction)
     if isinstance(saved, str) and saved.split()[-1] != str(given).split()[-1]:
         raise CheckpointError(
-            f"The file was made with the abstraction {saved.split()[0]}; "
-            f"{str(given).split()[0]} is another one, or its source has changed. Undo "
-            "the change, or begin anew."
+            f"The file was written with the abstraction {saved.split()[0]}, but "
+            f"{str(given).split()[0]} is another function or its source has changed. "
+            "Undo the change, or start a new run."
         )
     return abstraction
 
 
 def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
-    """Strings as the arrays `text` (uint8) and `ends` (int64)."""
+    """Packs strings into the arrays `text` (uint8) and `ends` (int64)."""
     text, lengths = bytearray(), array("q")
-    # One by one, since millions of strings take several times the memory of their text.
+    # A list of millions of strings needs several times the memory of the text.
     for string in strings:
         encoded = string.encode("utf-8", "surrogateescape")
         text += encoded
@@ -344,7 +374,8 @@ def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
-    """Unpacks what `pack_strings` packed; raises DamagedError if it cannot have."""
+    """Unpacks the arrays of `pack_strings`; raises DamagedError if they are
+    inconsistent."""
     check_strings(text, ends)
     data, bounds = text.tobytes(), [0, *ends.tolist()]
     return [
@@ -354,19 +385,25 @@ def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
 
 
 def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raises DamagedError unless `pack_strings` can have made these arrays."""
+    """Raises DamagedError unless the arrays are consistent, see `pack_strings`."""
     fits = text.ndim == ends.ndim == 1
     fits = fits and (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
     if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
-        raise DamagedError("The file's strings do not fit together.")
+        raise DamagedError("The strings of the file are inconsistent.")
 
 
 def check_infosets(
     num_names: int, infosets: np.ndarray, actions: np.ndarray, num_players: int
 ) -> None:
-    """Raises DamagedError unless a tree can have met these infosets.
+    """Raises DamagedError unless a tree can have these infosets.
 
-    Compiled loops trust them, and would read foreign memory by an index out of range.
+    Compiled loops rely on these arrays; a wrong index would read foreign memory.
+
+    Args:
+        num_names: the number of information-state strings.
+        infosets: `[I]` of dtype INFOSET.
+        actions: `[S]` the actions of the sequences.
+        num_players: the number of players.
     """
     counts = infosets["num_actions"]
     first = num_players + np.cumsum(counts, dtype=np.int64) - counts
@@ -382,16 +419,16 @@ def check_infosets(
         and (infosets["player"] < num_players).all()
     )
     if not fits:
-        raise DamagedError("The file's infosets do not fit together.")
+        raise DamagedError("The infosets of the file are inconsistent.")
 
 
 def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
-    """Reads the arrays of the archive that begins here.
+    """Reads the arrays of the archive that begins at the current position.
 
-    `write` compresses nothing, so an array takes as many bytes in memory as in the
-    file. A malicious file of a few bytes could fill the memory if it were compressed,
-    if its members shared their bytes, or by a shape that does not fit. Such a file is
-    refused before anything of it is read.
+    `write` does not compress, so an array needs as much memory as its bytes in the
+    file. A malicious file of a few bytes could fill the memory by compression, by
+    members that share bytes, or by a wrong shape. Such files are refused before any
+    array is read.
     """
     begin = file.tell()
     size = file.seek(0, os.SEEK_END)
@@ -404,7 +441,7 @@ def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
             if not plain or member.file_size != member.compress_size:
                 raise ValueError(f"{member.filename} is compressed")
         if sum(member.file_size for member in members) > size:
-            raise ValueError("its members are larger than the file")
+            raise ValueError("the members are larger than the file")
         for member in members:
             with archive.open(member) as data:
                 _check_array(data, member.file_size)

@@ -1,7 +1,7 @@
-"""How objects show themselves: reprs of one line, and tables as text or HTML.
+"""Reprs of one line, and tables as text or HTML.
 
-A repr must be cheap and must never raise, since debuggers and notebooks call it at any
-time, also on an object that is being made or that another thread is using.
+A repr must be cheap and must not raise. Debuggers and notebooks call it at any time,
+also for incomplete objects and for objects in use by other threads.
 """
 
 import contextlib
@@ -22,41 +22,44 @@ _MOST_OF_PARAMETERS = 80
 _MOST_OF_LOAD_STRINGS = 200
 
 _LEAST_WIDTH = 1e-13
-"""An interval that is narrower, relative to its middle, is only rounding."""
+"""Intervals narrower than this, relative to their middle, are shown as one number."""
 
 _ROUNDING = 1e-6
 
 
 def line(value: object, *facts: str) -> str:
-    """`<Kind: fact, fact>`, a repr; facts that are empty are left out."""
-    words = ", ".join(fact for fact in facts if fact)
-    return f"<{type(value).__name__}: {words}>"
+    """Formats a repr `<Kind: fact, fact>`; empty facts are dropped."""
+    shown = ", ".join(fact for fact in facts if fact)
+    return f"<{type(value).__name__}: {shown}>"
 
 
 def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
-    """Wraps a `__repr__` or `_repr_html_` so that an error leaves a bare repr."""
+    """Wraps a `__repr__` or `_repr_html_` so that errors lead to a minimal repr."""
 
     @functools.wraps(method)
     def shown(self: _Self) -> str:
         try:
             return method(self)
-        except Exception:  # an object that is half made, or a game that raises
+        except Exception:  # incomplete objects, games that raise
             return f"<{type(self).__name__} at {id(self):#x}>"
 
     return shown
 
 
 def hides_bar(shown: bool | None = None) -> bool:
-    """Whether tqdm is not to show a bar, which by default is for terminals only, and
-    which a standard error that is closed cannot show."""
+    """Whether tqdm must hide its bar.
+
+    Args:
+        shown: the user's choice; None shows bars on terminals only. A closed standard
+            error always hides them.
+    """
     if getattr(sys.stderr, "closed", sys.stderr is None):
         return True
     return not (sys.stderr.isatty() if shown is None else shown)
 
 
 class Bar(tqdm):
-    """A bar of tqdm. Where standard error cannot be written, as on a full disk, the
-    bar is lost and the work goes on."""
+    """A tqdm bar that ignores write errors of standard error, such as a full disk."""
 
     def display(self, msg: str | None = None, pos: int | None = None) -> Any:
         with contextlib.suppress(OSError):
@@ -68,19 +71,20 @@ class Bar(tqdm):
 
 
 def counted(number: int, word: str) -> str:
-    """`1 node`, `58 nodes`, `3,000,000 nodes`."""
+    """Formats a count: `1 node`, `58 nodes`, `3,000,000 nodes`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def short(number: float) -> str:
-    """A number with three digits."""
+    """Formats a number with three significant digits."""
     return f"{number:.3g}"
 
 
 def plus_minus(middle: float, half_width: float) -> str:
-    """`-0.0560 +- 0.0012`: two digits of the half width, and as many decimals before.
+    """Formats an interval: `-0.0560 +- 0.0012`.
 
-    The half width is rounded up, so that what is shown holds all of the interval.
+    The half width gets two digits, rounded up so that the shown interval contains the
+    exact one. The middle gets the same number of decimals.
     """
     if not 0 < half_width < math.inf or half_width < _LEAST_WIDTH * abs(middle):
         return f"{middle:.12g}"
@@ -92,12 +96,12 @@ def plus_minus(middle: float, half_width: float) -> str:
 
 
 def brief(game: object) -> str:
-    """A game's load string as people read it: without its middle if it is long."""
+    """A game's load string, shortened in the middle if it is long."""
     return one_line(str(game), _MOST_OF_LOAD_STRINGS)
 
 
 def title(game: pyspiel.Game) -> str:
-    """`Leduc Poker`, or `Leduc Poker (players=3)` for other than default parameters."""
+    """`Leduc Poker`, or `Leduc Poker (players=3)` with non-default parameters."""
     name = game.get_type().long_name
     parameters = str(game).partition("(")[2].rpartition(")")[0]
     if not parameters:
@@ -108,12 +112,12 @@ def title(game: pyspiel.Game) -> str:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    r"""A text on one line: what cannot be printed, line ends too, as in `"\n"`.
+    r"""Returns a text on one line, with unprintable characters escaped.
 
     Args:
-        text: any text, also one with bytes that are no UTF-8.
-        most: a longer text is cut in its middle, since information-state strings
-            often differ at their ends.
+        text: any text, also with bytes that are not UTF-8.
+        most: the largest length. Longer texts are shortened in the middle, because
+            information-state strings often differ at the end.
     """
     if not text.isprintable():
         text = "".join(
@@ -126,8 +130,13 @@ def one_line(text: str, most: int | None = None) -> str:
 
 
 def one_lines(texts: Sequence[str], most: int) -> list[str]:
-    """Texts on one line each, cut to about `most` letters, or to as many more as it
-    takes that different texts remain different."""
+    """Shortens texts to one line each; different texts remain different.
+
+    Args:
+        texts: the texts.
+        most: the desired length; texts may be longer if shortening would make them
+            equal.
+    """
     distinct = len(set(texts))
     for room in (most, 2 * most, 4 * most):
         shown = [one_line(text, room) for text in texts]
@@ -143,12 +152,12 @@ Cells = Sequence[str]
 
 
 def text_table(header: Cells, rows: Sequence[Cells], right: Collection[int]) -> str:
-    """Columns under their headers, two spaces apart.
+    """Formats left- or right-aligned columns, two spaces apart.
 
     Args:
-        header: the names of the columns.
-        rows: as many cells each, none with a line end.
-        right: the columns that are aligned to the right, as numbers are.
+        header: the column names.
+        rows: one cell per column and row, without line ends.
+        right: the indices of right-aligned columns.
     """
     lines = [header, *rows]
     widths = [max(len(cells[i]) for cells in lines) for i in range(len(header))]
@@ -171,9 +180,9 @@ def html_table(
     caption: str = "",
     note: str = "",
 ) -> str:
-    """The same as an HTML table, with a caption above and a note below.
+    """Formats the same table as HTML, with a caption above and a note below.
 
-    Colours are left to the notebook, so that dark ones stay readable.
+    It sets no colors, so that the table is readable in dark notebooks.
     """
 
     def row(tag: str, cells: Cells) -> str:
@@ -193,7 +202,7 @@ def html_table(
 
 
 def html_line(text: str) -> str:
-    """A line of text as HTML."""
+    """Formats one line of text as HTML."""
     return f"<code>{_as_html(text)}</code>"
 
 

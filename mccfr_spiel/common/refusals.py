@@ -1,7 +1,8 @@
 """Checks of arguments that many public functions share.
 
-A refusal is a ValueError that shows the value and says what is wanted. Without these
-checks a wrong type would surface as a bare TypeError from deep inside.
+Each check raises a ValueError that shows the argument, its value and the expected
+values. Without the checks, a wrong type would surface as a bare TypeError from deep
+inside.
 """
 
 import difflib
@@ -13,21 +14,21 @@ from typing import Any
 import numpy as np
 
 RECALL_WAY_OUT = (
-    "Use information states that remember all that the player did and saw, or give "
-    "mccfr_spiel.Solver the argument "
-    "abstraction=pyspiel.State.information_state_string to try it all the same. "
-    "OpenSpiel evaluates the policy while the game is small: "
+    "Use information states that remember all moves and observations of the player. To "
+    "solve the game anyway, pass abstraction=pyspiel.State.information_state_string to "
+    "mccfr_spiel.Solver, or --allow_imperfect_recall on the command line. OpenSpiel "
+    "evaluates policies of small games: "
     "open_spiel.python.algorithms.exploitability.nash_conv(policy.turn_based_game, "
     "policy)."
 )
-"""What helps where a game has imperfect recall."""
+"""Advice for games with imperfect recall."""
 
 
 def integer(value: Any, name: str, least: int | None = None) -> int:
     """Returns the value as an int; a float such as 1e6 counts as an integer.
 
     Raises:
-        ValueError: the value is no integer, or it is less than `least`.
+        ValueError: the value is not an integer, or is less than `least`.
     """
     try:
         is_integer = bool(value % 1 == 0)  # False for NaN and infinity
@@ -36,7 +37,7 @@ def integer(value: Any, name: str, least: int | None = None) -> int:
         is_integer, number = False, 0
     if not is_integer or (least is not None and number < least):
         at_least = "" if least is None else f" >= {least}"
-        raise ValueError(f"{name}={value!r} is not an integer{at_least}.")
+        raise ValueError(f"{name}={value!r} must be an integer{at_least}.")
     return number
 
 
@@ -48,12 +49,12 @@ def number(
     Args:
         value: the value to check.
         name: the name of the argument.
-        low: the least value allowed.
-        high: the greatest value allowed.
-        open_low: whether `low` itself is not allowed.
+        low: the smallest allowed value.
+        high: the largest allowed value.
+        open_low: whether `low` itself is excluded.
 
     Raises:
-        ValueError: the value is no number, or it is outside the range.
+        ValueError: the value is not a number in the range.
     """
     try:
         result = float(value) if not isinstance(value, str | bytes) else float("nan")
@@ -62,62 +63,67 @@ def number(
     if not low <= result <= high or (open_low and result == low):
         bracket = "(" if open_low else "["
         raise ValueError(
-            f"{name}={value!r} is not a number in {bracket}{low:g}, {high:g}]."
+            f"{name}={value!r} must be a number in {bracket}{low:g}, {high:g}]."
         )
     return result
 
 
 def flag(value: Any, name: str, more: str = "") -> bool:
-    """Returns the value as a bool; `more` says what else would be taken.
+    """Returns the value as a bool.
+
+    Args:
+        value: the value to check.
+        name: the name of the argument.
+        more: names further allowed values in the message.
 
     Raises:
         ValueError: the value is neither True nor False.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r} is not True or False{more}.")
+        raise ValueError(f"{name}={value!r} must be True or False{more}.")
     return bool(value)
 
 
 def choice(value: Any, name: str, choices: Collection[str]) -> None:
-    """Raises ValueError unless the value is one of some words."""
+    """Raises ValueError unless the value is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         hint = near(str(value), choices)
-        raise ValueError(f"{name}={value!r} is none of {', '.join(choices)}.{hint}")
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(choices)}.{hint}")
 
 
 def function(value: Any, name: str, kind: str) -> None:
-    """Raises ValueError unless the value can be called; `kind` says as what."""
+    """Raises ValueError unless the value is callable; `kind` describes the function."""
     if not callable(value):
-        raise ValueError(f"{name}={value!r} is no function {kind}.")
+        raise ValueError(f"{name}={value!r} must be a function {kind}.")
 
 
 def names(value: Any, name: str) -> tuple[str, ...]:
-    """Returns the value as a tuple of strings; a single string may stand alone.
+    """Returns the value as a tuple of strings; a single string counts as one name.
 
     Raises:
-        ValueError: something in the value is no string.
+        ValueError: an element is not a string.
     """
     is_many = isinstance(value, Iterable) and not isinstance(value, str)
-    found: tuple[Any, ...] = tuple(value if is_many else [value])
-    if not all(isinstance(one, str) for one in found):
-        raise ValueError(f"{name}={value!r} is no list of names.")
-    return found
+    items: tuple[Any, ...] = tuple(value if is_many else [value])
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError(f"{name}={value!r} must be a list of names.")
+    return items
 
 
 def numbers(value: Any, name: str) -> np.ndarray:
-    """Returns the value as an array of float64, a new one.
+    """Returns a copy of the value as an array of float64.
 
     Raises:
-        ValueError: something in the value is no number.
+        ValueError: an element is not a number.
     """
     try:
         return np.array(value, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name}={value!r} is not made of numbers: {error}.") from None
+        raise ValueError(f"{name}={value!r} must have numbers only: {error}.") from None
 
 
 def player(value: Any, num_players: int, name: str = "player") -> int:
-    """Returns the value as the number of a player.
+    """Returns the value as the index of a player.
 
     Raises:
         ValueError: there is no such player.
@@ -127,24 +133,25 @@ def player(value: Any, num_players: int, name: str = "player") -> int:
     except TypeError:
         index = -1
     if not 0 <= index < num_players:
-        raise ValueError(f"{name}={value!r} is not in 0 .. {num_players - 1}.")
+        raise ValueError(f"{name}={value!r} must be in 0 .. {num_players - 1}.")
     return index
 
 
 def count(value: Any, name: str) -> int:
-    """Returns a number that may be no integer, such as 1e6, rounded up; 0 if negative.
+    """Rounds a number such as 1e6 up to an integer; negative numbers become 0.
 
     Raises:
-        ValueError: the value is not finite, or is no number.
+        ValueError: the value is not a finite number.
     """
     try:
         return max(0, math.ceil(value))
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name}={value!r} is not finite, or is no number.") from None
+        raise ValueError(f"{name}={value!r} must be a finite number.") from None
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """` Did you mean cfr_plus?` if a known name is close to one that is not known."""
-    # Of two equally close names the shorter one is meant: "cfr" and not "lcfr".
-    found = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
-    return f" Did you mean {found[0]}?" if found else ""
+    """Returns ` Did you mean cfr_plus?` if a known name is close, else an empty
+    string."""
+    # Sorted, so that the shorter of two equally close names wins: "cfr", not "lcfr".
+    matches = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
+    return f" Did you mean {matches[0]}?" if matches else ""

@@ -1,4 +1,4 @@
-"""Policies as vectors over sequences, the files they are saved in, and bots."""
+"""Policies as vectors over sequences, as OpenSpiel policies, in files, and as bots."""
 
 import lazy_loader
 

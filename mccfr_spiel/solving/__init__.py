@@ -1,4 +1,4 @@
-"""Solver, what it is made of, its files, and OpenSpiel's solvers on top of it."""
+"""Solver with its parts and files, clusters, and OpenSpiel's solver classes."""
 
 import lazy_loader
 

@@ -1,13 +1,13 @@
-"""OpenSpiel's solver classes by name, signature and method, on top of Solver.
+"""OpenSpiel's solver classes, with the same names, signatures and methods, on Solver.
 
-To use them, change the import and nothing else. They differ from OpenSpiel's in three
-ways: they are many times faster, their averages are exact whatever the average type,
-and a policy that was returned does not change when the solver goes on.
+To use them, change only the import. They differ from OpenSpiel's classes in three ways:
+they are many times faster, averages are exact for every average type, and a returned
+policy does not change when the solver continues.
 
-Seeds work as in OpenSpiel. Its Python classes draw from numpy's global generator, so
-ours take their seed from it unless they are made with a `seed`. After `np.random.seed`
-runs repeat, and the runs of a study over seeds differ. The pyspiel classes have a
-`seed` argument whose default is one fixed seed.
+OpenSpiel's Python classes draw from numpy's global generator. The classes here take
+their seed from that generator unless they are given a `seed`, so runs repeat after
+`np.random.seed` and differ otherwise. The pyspiel classes have an argument `seed` with
+a fixed default.
 """
 
 import contextlib
@@ -24,22 +24,22 @@ from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.budget import TreeFullError
 from mccfr_spiel.common.display import line, never_raises
-from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.table import TabularPolicy
+from mccfr_spiel.policies.tabular_policy import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
 
 
 class AverageType(enum.Enum):
-    """OpenSpiel's two ways to average in external sampling; here both are exact."""
+    """OpenSpiel's two averages of external sampling; both are exact here."""
 
     SIMPLE = 0
     FULL = 1
 
 
 class _OnSolver:
-    """What all classes here have in common: a Solver, which says what was done."""
+    """Base class: holds the Solver."""
 
     _solver: Solver
 
@@ -54,11 +54,11 @@ class _OnSolver:
 class _CFRSolver(_OnSolver):
     """`open_spiel.python.algorithms.cfr._CFRSolver`, with pyspiel's methods as well.
 
-    `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python
-    that `pyspiel.exploitability`, `pyspiel.nash_conv` and `pyspiel.TabularBestResponse`
-    accept, too. Functions that need a `pyspiel.Policy`, such as
-    `pyspiel.expected_returns`, accept what `tabular_average_policy` and
-    `tabular_current_policy` return.
+    `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python,
+    which `pyspiel.exploitability`, `pyspiel.nash_conv` and
+    `pyspiel.TabularBestResponse` accept. For functions that need a `pyspiel.Policy`,
+    such as `pyspiel.expected_returns`, use `tabular_average_policy` and
+    `tabular_current_policy`.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class _CFRSolver(_OnSolver):
         self._solver.iteration()
 
     def current_policy(self) -> TabularPolicy:
-        """Returns a copy of the policy that the next iteration uses."""
+        """Returns a copy of the policy of the next iteration."""
         return self._tabular(self._solver.current_vector())
 
     def average_policy(self) -> TabularPolicy:
@@ -100,7 +100,7 @@ class _CFRSolver(_OnSolver):
 
     @functools.cached_property
     def _places(self) -> tuple[TabularPolicy, np.ndarray, np.ndarray]:
-        """The uniform policy, and the row and column of each sequence there."""
+        """The uniform policy, and the row and column of each sequence in its table."""
         tree = self._solver.tree
         uniform = TabularPolicy(tree.game)
         players = tree.infosets["player"].tolist()
@@ -158,8 +158,8 @@ class LCFRSolver(DCFRSolver):
 class CFRBRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr_br.CFRBRSolver` and `pyspiel.CFRBRSolver`.
 
-    Each player learns against best responses to the others' policies (Johanson et al.
-    2012), which are those of the policies before the iteration.
+    Each player learns against the other's best response to the policies before the
+    iteration (Johanson et al. 2012).
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class CFRBRSolver(_CFRSolver):
         game = load_game(game)
         if game.num_players() != 2:
             raise ValueError(
-                f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
+                f"CFR-BR needs 2 players, but {game} has {game.num_players()}."
             )
         base = _algorithm(linear_averaging, regret_matching_plus, alternating=False)
         estimator = algorithms.own_estimator(_against_best_responses)
@@ -183,7 +183,7 @@ def _against_best_responses(
 ) -> tuple[np.ndarray, int]:
     """The gradient against the other player's best response.
 
-    Of actions that are equally good but for rounding the first one is played.
+    Among actions that are equal except for rounding, the first one is played.
     """
     passes, other, played = full_pass(tree), 1 - player, policy.copy()
     gradient = passes.gradient(passes.plan(policy), other)
@@ -198,11 +198,11 @@ def _against_best_responses(
 
 
 _TIE = 1e-12
-"""The most by which values that are equal may differ, relative to the largest."""
+"""The largest difference between equal values, relative to the largest gradient."""
 
 
 class _PythonSolver(_OnSolver):
-    """The methods that OpenSpiel's two MCCFR solvers in Python share."""
+    """The common methods of OpenSpiel's two MCCFR solvers in Python."""
 
     def __init__(
         self, game: pyspiel.Game, algorithm: Algorithm, seed: int | None
@@ -212,7 +212,7 @@ class _PythonSolver(_OnSolver):
         self._run(game, algorithm, seed)
 
     def iteration(self) -> None:
-        """Runs one iteration: one walk for each player."""
+        """Runs one iteration: one walk per player."""
         self._solver.iteration()
 
     def average_policy(self) -> SequencePolicy:
@@ -230,7 +230,7 @@ class ExternalSamplingSolver(_PythonSolver):
         *,
         seed: int | None = None,
     ) -> None:
-        """Makes the solver; without a `seed`, numpy's global generator draws one."""
+        """Makes the solver; numpy's global generator draws the seed if it is None."""
         _check_average_type(average_type)
         super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
@@ -239,20 +239,19 @@ class OutcomeSamplingSolver(_PythonSolver):
     """`open_spiel.python.algorithms.outcome_sampling_mccfr.OutcomeSamplingSolver`."""
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
-        """Makes the solver; without a `seed`, numpy's global generator draws one."""
+        """Makes the solver; numpy's global generator draws the seed if it is None."""
         super().__init__(game, algorithms.OUTCOME_SAMPLING, seed)
 
 
 class _PyspielSolver(_OnSolver):
-    """The methods that pyspiel's two MCCFR solvers share."""
+    """The common methods of pyspiel's two MCCFR solvers."""
 
     def __init__(self, game: pyspiel.Game, algorithm: Algorithm, seed: int) -> None:
         self._run(game, algorithm, seed)
-        # The whole tree is expanded so that the policy's table also has the states that
-        # no walk meets. A tree that is too large is given back and grows with the
-        # walks.
+        # In an expanded tree the table of the policy includes states that no walk
+        # visits. A tree that is too large is discarded and grows during walks.
         tree: Any = self._solver.tree
-        if not isinstance(tree, GameTree):  # walks over compiled rules keep no nodes
+        if not isinstance(tree, GameTree):  # walks over rules keep infosets only
             return
         with contextlib.suppress(TreeFullError):
             tree.expand_all(
@@ -260,16 +259,18 @@ class _PyspielSolver(_OnSolver):
             )
 
     def run_iteration(self) -> None:
-        """Runs one iteration: one walk for each player."""
+        """Runs one iteration: one walk per player."""
         self._solver.iteration()
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:
-        """Returns a copy of the average policy; it is uniform at states never met."""
+        """Returns a copy of the average policy; uniform at states that were never
+        visited."""
         return self._solver.average_policy().to_pyspiel()
 
 
 _MOST_NODES_EXPANDED = 1_000_000
-"""In trees up to this size pyspiel.nash_conv finds every state in a policy's table."""
+"""The largest tree to expand, so that pyspiel.nash_conv finds every state in a
+policy."""
 
 
 class ExternalSamplingMCCFRSolver(_PyspielSolver):
@@ -291,7 +292,7 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
     def __init__(
         self, game: pyspiel.Game, epsilon: float = 0.6, seed: int = -1
     ) -> None:
-        """Takes OpenSpiel's arguments; all negative seeds are one and the same seed."""
+        """Accepts OpenSpiel's arguments; all negative seeds are equivalent."""
         seed = max(refusals.integer(seed, "seed"), -1)
         sampling = algorithms.outcome(epsilon)
         super().__init__(
@@ -300,10 +301,10 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
 
 
 def _check_average_type(average_type: object) -> None:
-    """Raises ValueError unless this is the SIMPLE or FULL of any enumeration.
+    """Raises ValueError unless this is SIMPLE or FULL of any enumeration.
 
-    OpenSpiel has two such enumerations of its own.
+    OpenSpiel itself has two such enumerations.
     """
     name = getattr(average_type, "name", None)
     if name not in AverageType.__members__:
-        raise ValueError(f"{average_type!r} is not an AverageType: SIMPLE or FULL.")
+        raise ValueError(f"{average_type!r} must be an AverageType, SIMPLE or FULL.")

@@ -1,4 +1,4 @@
-"""Iterations whose gradients a user's own estimator gives."""
+"""Iterations with gradients from the user's estimator."""
 
 import math
 from typing import Any
@@ -13,18 +13,18 @@ from mccfr_spiel.kernels import tables as layout
 
 
 class EstimatorEngine(GradientEngine):
-    """Makes updates by a user's estimator."""
+    """The engine for the user's estimator."""
 
     def __init__(self, full_pass: FullPass, rule: str, estimator: OwnEstimator) -> None:
-        """Updates by a local rule with the estimator's gradients."""
+        """Combines the estimator's gradients with an update rule."""
         super().__init__(full_pass, rule)
         self._estimator = estimator
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Makes one update, if the job's limits allow one.
+        """Updates once if the limits of the job allow it.
 
         Raises:
-            ValueError: the estimator returned no gradient. Nothing has changed.
+            ValueError: the estimator returned no gradient; nothing has changed.
         """
         table, players = state.tree, state.next_players()
         if not players:
@@ -46,29 +46,30 @@ class EstimatorEngine(GradientEngine):
 def _checked(
     returned: Any, estimator: OwnEstimator, table: InfosetTable, player: int
 ) -> tuple[np.ndarray, int]:
-    """The gradient and the nodes that an estimator returned; raises ValueError."""
+    """Returns an estimator's gradient and its number of nodes; raises ValueError."""
     where = f"{estimator.name} for player {player}"
     try:
         given, nodes = returned
         gradient = np.asarray(np.real(given), np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{where} returned {returned!r}, not a gradient and a number of nodes."
+            f"{where} returned {returned!r}, expected a gradient and a number of nodes."
         ) from None
     if np.iscomplexobj(given):
-        raise ValueError(
-            f"{where} returned complex numbers, expected a gradient of real ones."
-        )
+        raise ValueError(f"{where} returned complex numbers, expected a real gradient.")
     if gradient.shape != (table.num_sequences,):
         raise ValueError(
-            f"{where} returned a gradient of the shape {gradient.shape}, not "
-            f"({table.num_sequences},): one number for each sequence."
+            f"{where} returned a gradient of the shape {gradient.shape}, expected "
+            f"({table.num_sequences},), one number per sequence."
         )
     owner = np.repeat(table.infosets["player"], table.infosets["num_actions"])
     owner = np.concatenate([np.arange(table.num_players), owner])
     for wrong, why in (
-        (~np.isfinite(gradient), "is not finite"),
-        ((owner != player) & (gradient != 0), "is another player's, and must be 0"),
+        (~np.isfinite(gradient), "must be finite"),
+        (
+            (owner != player) & (gradient != 0),
+            "of another player must be 0",
+        ),
     ):
         if wrong.any():
             index = int(np.flatnonzero(wrong)[0])

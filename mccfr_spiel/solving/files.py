@@ -1,18 +1,27 @@
-"""Solvers in files: what a checkpoint says, and the way back from one.
+"""The contents of a solver's checkpoint, and solvers from such contents.
 
-common/checkpoint.py has the format. A checkpoint's header names the game, by which
-hashes it can be told from others of that name, and the algorithm; its arrays are the
-solver's state and, of a tree that grew with the walks, the infosets that it had met.
-Nodes are not kept: they can be expanded again.
+The header names the game, hashes that distinguish games of the same name, and the
+algorithm. The arrays are the solver's state and, for trees that grow during walks, the
+visited infosets. Nodes are not saved, because a loaded solver expands them again. See
+common/checkpoint.py for the format.
 """
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
+from mccfr_spiel.algorithms import (
+    OWN_KINDS,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    OwnPart,
+    Part,
+    Sampling,
+    value_in,
+)
 from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.infosets.identity import has_name, saved_print, told_by_string
 from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
@@ -22,20 +31,39 @@ from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState
 
-GAME_WAY_OUT = "Give the game that it was made with (game=...)."
-"""What helps where a checkpoint is not of the game that is given."""
+if TYPE_CHECKING:  # a module that only solvers with a cluster import
+    from mccfr_spiel.solving.crews import Cluster
+
+GAME_WAY_OUT = (
+    "Pass the original game (game=...), or start a new run (on the command line, with "
+    "--overwrite or in another --output_dir)."
+)
+"""Advice for a checkpoint of another game."""
 
 Source = Game | None
-"""What a caller may give to load a checkpoint on; None for the game that it names."""
+"""The game, an arena, or None for the game named in the checkpoint."""
+
+
+class LoadOptions(TypedDict, total=False):
+    """The keyword arguments of `Solver.load`."""
+
+    abstraction: Abstraction | None
+    max_memory: MaxMemory
+    minimizer: Minimizer | None
+    sampling: Sampling | None
+    averaging: Averaging | None
+    threads: int | None
+    twin: bool | None
+    cluster: "Cluster | None"
 
 
 def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
-    """What a checkpoint of a solver holds; its walk must stand between two others."""
+    """The contents of a solver's checkpoint; the solver must be between two walks."""
     tree, algorithm = state.tree, state.algorithm
     is_made_whole = needs_all_infosets(algorithm)
     entries, arrays = state.arena.saved(is_made_whole=is_made_whole)
@@ -56,29 +84,29 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
 def check_rules(
     contents: checkpoint.Contents, state: SolverState, game: Source
 ) -> None:
-    """Raises CheckpointError unless a tree has the rules that a checkpoint was made by.
+    """Raises CheckpointError unless the rules of a game are those of a checkpoint.
 
     Args:
         contents: the checkpoint.
-        state: of a new solver on the tree, which has all infosets of the checkpoint.
-        game: what the tree was made of, for the message.
+        state: a new solver's state whose tree has all infosets of the checkpoint.
+        game: the source of the tree, for the message.
     """
     (header, arrays), tree = contents, state.tree
     if header["rules"] is not None and header["rules"] != tree.digest():
         hint = ""
         if "infosets" in arrays and isinstance(game, InfosetTable):
             hint = (
-                " Or only their numbers: the checkpoint is of a tree that grew with "
-                "the walks; give the game instead of its tree."
+                " Or only the numbering differs, because the tree of the checkpoint "
+                "grew during walks. Pass the game instead of the tree."
             )
-        raise _other_rules(tree, "its information states or actions", hint)
+        raise _other_rules(tree, "information states or actions", hint)
     if header["payoffs"] not in (None, _payoffs_print(state)):
-        raise _other_rules(tree, "its payoffs or its chance")
+        raise _other_rules(tree, "payoffs or chance probabilities")
 
 
 def _payoffs_print(state: SolverState) -> str | None:
-    """A hash of all payoffs, if the game's string does not tell them and they are
-    known, which they are where a whole pass has listed the leaves."""
+    """A hash of all payoffs; None if the load string determines them, or if no full
+    pass has listed the leaves."""
     return None if told_by_string(state.tree.source) else state.leaves_digest
 
 
@@ -89,11 +117,12 @@ def arena_of_file(
     max_memory: MaxMemory,
     twin: bool | None = None,
 ) -> InfosetTable:
-    """The arena given, or a new one that numbers infosets as the checkpoint does.
+    """Returns the given arena, or a new one with the checkpoint's numbering of
+    infosets.
 
     Raises:
-        CheckpointError: the checkpoint is of another game, or damaged.
-        ValueError: the game cannot be loaded, or the arena given does not know all
+        CheckpointError: the checkpoint is damaged or belongs to another game.
+        ValueError: the game cannot be loaded, or the given arena does not know all
             infosets.
     """
     header, arrays = contents
@@ -102,8 +131,8 @@ def arena_of_file(
         _check_game(game.source, header)
         if not game.knows_all_infosets:
             raise ValueError(
-                f"The tree of {brief(game.source)} is not complete; call its "
-                "expand_all() first, or give the game."
+                f"The tree of {brief(game.source)} is not complete. Call "
+                "expand_all() first, or pass the game."
             )
         return game
     abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
@@ -124,8 +153,11 @@ def arena_of_file(
 
 
 def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
-    """An arena that knows the infosets of a checkpoint, by their keys or by their
-    strings; raises CheckpointError if they are not the game's."""
+    """Returns an arena with the infosets of a checkpoint, given by keys or by strings.
+
+    Raises:
+        CheckpointError: the infosets are not those of the game.
+    """
     infosets, actions = arrays["infosets"], arrays["actions"]
     has_keys = "key_ends" in arrays
     names: Any = arrays.get("key_ends")
@@ -136,44 +168,49 @@ def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
         arena = choose_arena(tree, WALKS, "none")
         assert isinstance(arena, RuleArena)
         if not arena.recall(arrays):
-            raise _other_rules(tree, "the keys of its information states")
+            raise _other_rules(tree, "the keys of information states")
         return arena
     if len({*zip(infosets["player"].tolist(), names, strict=True)}) != len(names):
-        raise checkpoint.DamagedError("A player has a string twice in the file.")
+        raise checkpoint.DamagedError(
+            "The file contains duplicate information-state strings of a player."
+        )
     tree.recall(names, infosets, actions)
     return tree
 
 
-def _other_rules(tree: InfosetTable, what: str, hint: str = "") -> CheckpointError:
+def _other_rules(
+    tree: InfosetTable, difference: str, hint: str = ""
+) -> CheckpointError:
     return CheckpointError(
-        f"The rules of {brief(tree.source)} are not those that the checkpoint was made "
-        f"with: {what} have changed. {GAME_WAY_OUT}{hint}"
+        f"The rules of {brief(tree.source)} differ from those of the checkpoint: "
+        f"{difference} have changed. {GAME_WAY_OUT}{hint}"
     )
 
 
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
-    """Raises CheckpointError unless a checkpoint's header is of that game."""
+    """Raises CheckpointError unless the header of a checkpoint names the game."""
     if not has_name(source, header["game"]):
         raise CheckpointError(
-            f"The checkpoint is of {header['game']}, not of {brief(source)}."
+            f"The checkpoint is for {header['game']}, expected {brief(source)}."
         )
     if header["identity"] != saved_print(source):
         raise CheckpointError(
-            f"The checkpoint is of another game with the name {brief(source)}: "
+            f"The checkpoint is for a different game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
 
 
 def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
-    """The algorithm of which a checkpoint has the repr.
+    """Converts the repr in a checkpoint to an algorithm.
 
     Args:
         text: the repr.
-        given: the parts that are a user's own, which no file holds; None for others.
+        given: part name -> the user's own part, which files do not contain; None for
+            other parts.
 
     Raises:
-        CheckpointError: a part is a user's own and is not given, or is another one than
-            that of the file; or the text is no repr.
+        CheckpointError: an own part is missing, unnecessary or different, or the text
+            is not a repr.
     """
     saved: dict[str, tuple[str, str, list[float]]] = {}
 
@@ -192,10 +229,10 @@ def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
         if name in saved:
             _check_own(name, part, *saved[name])
         elif part is not None:
-            found = getattr(getattr(algorithm, name), "rule", "one of the package")
+            rule = getattr(getattr(algorithm, name), "rule", "a part of the package")
             raise CheckpointError(
-                f"The checkpoint's {name} is {found}, which is not a user's own; load "
-                f"it without {name}=."
+                f"The checkpoint's {name} is {rule}, which is not a user's own. Load "
+                f"the file without {name}=."
             )
     return algorithm
 
@@ -203,20 +240,25 @@ def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
 def _check_own(
     argument: str, part: Any, name: str, source: str, numbers: list[float]
 ) -> None:
-    """Raises CheckpointError unless the part that is given is the user's function of a
-    file, with the same source and numbers."""
+    """Raises CheckpointError unless a part equals the user's function in a checkpoint.
+
+    Args:
+        argument: the name of the argument.
+        part: the given part.
+        name, source, numbers: name, source hash and parameters in the checkpoint.
+    """
     if not isinstance(part, OwnPart):
         raise CheckpointError(
-            f"The checkpoint is of a solver with the function {name}, and no "
-            f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
+            f"The checkpoint uses the function {name}, but functions are "
+            f"not saved. Pass the function: Solver.load(path, {argument}=...)."
         )
-    for words, saved, mine in (
+    for label, saved, present in (
         ("name", name, part.name),
         ("source", source, part.digest),
         ("parameters", numbers, [*getattr(part, "numbers", ())]),
     ):
-        if saved != mine:
+        if saved != present:
             raise CheckpointError(
-                f"The checkpoint's function has the {words} {saved}, not {mine}. Give "
-                f"{name} as it was, or begin anew."
+                f"The checkpoint's function: {label} {saved}, but got {present}. Pass "
+                f"the original {name}, or start a new run."
             )

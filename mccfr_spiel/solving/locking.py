@@ -1,4 +1,4 @@
-"""Policies that a user gives at some infosets, where a solver keeps them fixed."""
+"""Fixed policies at some infosets."""
 
 import difflib
 import itertools
@@ -12,31 +12,33 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.kernels.tables import Tables
 
 Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
-"""For information-state strings the probabilities of legal actions: in their order, or
-by OpenSpiel's actions, of which those left out have 0."""
+"""Information-state string -> probabilities of the legal actions, in order or by
+OpenSpiel's action. Missing actions have probability 0."""
 
 _MOST_NAMES, _FEW_NAMES = 200_000, 10_000
-"""Names that are searched for the same characters, and for a similar spelling."""
+"""Limits on the number of strings to search for an anagram and for similar
+spellings."""
 
 _SUM = 1e-6
-"""How far the sum of given probabilities may be from 1."""
+"""Tolerance for the sum of given probabilities."""
 
 
 def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
-    """The tables of a solver that keeps a policy fixed at some infosets.
+    """Returns tables with fixed policies at some infosets.
 
     Args:
-        table: the information sets, all of which are known.
-        tables: the solver's, to whose policy the given one is written.
-        locked: what is given.
+        table: the infosets, all of which must be known.
+        tables: the solver's tables; the given policies are written to `policy`.
+        locked: the user's argument, see `Locks`.
 
     Raises:
-        ValueError: an information state is not the game's, or belongs to several
-            players; or what is given is no distribution over its legal actions.
+        ValueError: an information state is unknown or shared by players, or its entry
+            is not a distribution over the legal actions.
     """
     if not isinstance(locked, Mapping):
         raise ValueError(
-            f"locked={locked!r} is no dictionary: information state -> probabilities."
+            f"locked={locked!r} must be a dictionary information state -> "
+            "probabilities."
         )
     is_locked = np.zeros(table.num_infosets, np.uint8)
     for info_state, given in locked.items():
@@ -48,7 +50,7 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
             hint = "" if infosets else _nearest(info_state, table)
             raise ValueError(
                 f"locked: {who} the information state {info_state!r} in "
-                f"{table.source}.{hint}"
+                f"{table.source}; expected exactly one player.{hint}"
             )
         _, start, _, count, _ = table.infosets[infosets[0]].item()
         row = slice(start, start + count)
@@ -58,7 +60,7 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
 
 
 def _nearest(info_state: str, table: InfosetTable) -> str:
-    """A hint at the information state that the user may have meant."""
+    """A suggestion for an unknown information state."""
     names = list(itertools.islice(table.infoset_names, _MOST_NAMES))
     characters = sorted(info_state)
     match = [name for name in names if sorted(name) == characters][:1]
@@ -67,23 +69,23 @@ def _nearest(info_state: str, table: InfosetTable) -> str:
 
 
 def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:
-    """The probabilities of the actions, which sum to 1 to all digits."""
+    """Checks and normalizes the probabilities of the actions."""
     if isinstance(given, Mapping):
         if given.keys() - {*actions}:
             raise ValueError(
-                f"locked: {info_state!r} has the actions {actions}, and not "
-                f"{sorted(given.keys() - {*actions})}."
+                f"locked: unknown actions {sorted(given.keys() - {*actions})} of "
+                f"{info_state!r}, expected {actions}."
             )
         given = [given.get(action, 0.0) for action in actions]
     row = refusals.numbers(given, f"locked: {info_state!r}")
     if row.shape != (len(actions),) or not (row >= 0).all():
         raise ValueError(
-            f"locked: {given} are not the probabilities of the {len(actions)} actions "
+            f"locked: {given} must be the probabilities of the {len(actions)} actions "
             f"{actions} of {info_state!r}."
         )
     if not abs(row.sum() - 1) <= _SUM:
         raise ValueError(
-            f"locked: the probabilities {given} of {info_state!r} sum to "
-            f"{row.sum():.9g}, not to 1."
+            f"locked: the probabilities {given} of {info_state!r} must sum to 1, but "
+            f"their sum is {row.sum():.9g}."
         )
     return row / row.sum()

@@ -1,5 +1,13 @@
-"""Policies in files: one function writes them into a folder, one reads everything that
-the package writes: files, folders, checkpoints."""
+"""Policies and other files in the folder of a run.
+
+solver.checkpoint            the solver, see `Solver.save`
+results.csv                  one row per evaluation
+policy.json or policy.bin    the final policy
+policy_after_1000.bin        a policy saved during the run
+
+`write_policy` writes the final policy; `load_policy` reads all but `results.csv`.
+experiments/run_files.py lists the remaining files.
+"""
 
 import json
 import os
@@ -12,28 +20,32 @@ from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import from_contents, from_json, is_of_file
+from mccfr_spiel.common.atomic_files import write_json
+from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.common.checkpoint import CHECKPOINT, DamagedError
+from mccfr_spiel.policies.json_policies import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
+from mccfr_spiel.policies.policy_files import from_contents
 from mccfr_spiel.solving.solver import Solver
 
+RESULTS = "results.csv"
+POLICY, BINARY_POLICY = "policy.json", "policy.bin"
+
 JSON_INFOSETS = 100_000
-"""The most information sets of a policy that is written as JSON."""
+"""Policies with more information sets are written in binary form."""
 
 _JSON_PROBABILITIES = 10 * JSON_INFOSETS
 
 PLAIN = False, checkpoint.OWN_STRINGS
-"""What a header says of strings that are the game's own, as JSON has them."""
+"""Header entries for the game's own strings, the only ones that JSON supports."""
 
 
 def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
-    """Writes a policy into a folder of results; returns the file's path.
+    """Writes a policy into a folder of results; returns the path of the file.
 
-    The file is `policy.json` (see policies/names.py), or `policy.bin` if the
-    policy has more than JSON_INFOSETS information sets or ten times as many
-    probabilities, or an abstraction. `load_policy` reads both.
+    The file is `policy.json` (see policies/json_policies.py). It is `policy.bin` if the
+    policy has an abstraction, more than JSON_INFOSETS information sets, or more than
+    ten times as many probabilities. `load_policy` reads both.
     """
     few = policy.num_infosets <= JSON_INFOSETS
     small = few and len(policy.vector) <= _JSON_PROBABILITIES
@@ -43,7 +55,7 @@ def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
         write_json(folder / name, to_json(policy))
     else:
         policy.save(folder / name)
-    # A run that was resumed may have left a policy of the other kind, now outdated.
+    # A resumed run may have left an outdated policy in the other format.
     (folder / other).unlink(missing_ok=True)
     return folder / name
 
@@ -59,36 +71,36 @@ def load_policy(
 
         policy = ms.load_policy("results/leduc_poker_external_sampling_seed0")
 
-    That is a file of `SequencePolicy.save`; the `policy.json` or `policy.bin` of a run;
-    the folder of results of a run, also of one that was interrupted; or what
-    `Solver.save` wrote, which gives the solver's average policy.
+    Accepted are a file of `SequencePolicy.save`, the `policy.json` or `policy.bin` of a
+    run, the folder of a finished or interrupted run, and a file of `Solver.save`, which
+    yields the solver's average policy.
 
-    Reading never runs code from the file. Each state of a `policy.json` is checked
-    against the game when it is first asked for.
+    Reading never runs code from the file. A state of a `policy.json` is compared with
+    the game when the policy is first asked for it.
 
     Args:
         path: the file or the folder.
-        game: the game, needed if its load string is not enough to make it.
-        abstraction: the abstraction of the policy, if it had one.
-        max_memory: as in `Solver`, for a solver's file. The other files need no tree.
+        game: the game, if the load string in the file is not sufficient.
+        abstraction: the abstraction of the policy, if there was one.
+        max_memory: as in `Solver`, for a file of a solver. The other files need no
+            tree.
 
     Raises:
         CheckpointError: the file is damaged, is not a policy, or belongs to another
             game.
         ValueError: the folder has no policy, the policy is not a distribution over the
-            game's legal actions, or the game is unknown or cannot be loaded.
+            game's legal actions, or the game cannot be loaded.
         OSError: the file cannot be read.
     """
     path = pathlib.Path(path)
     if path.is_dir():
-        found = policy_file_in(path)
-        if found is None:
+        file = policy_file_in(path)
+        if file is None:
             raise ValueError(
-                f"{path} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
-                f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has "
-                "no policy."
+                f"{path} contains no policy: expected {POLICY} or {BINARY_POLICY}, "
+                f"written at the end of a run, or {CHECKPOINT}, written on the way."
             )
-        path = found
+        path = file
     kind = checkpoint.kind_of(path)
     if kind is checkpoint.SOLVER:
         solver = Solver.load(path, game, abstraction=abstraction, max_memory=max_memory)
@@ -102,16 +114,16 @@ def load_policy(
 
 
 def policy_file_in(folder: pathlib.Path) -> pathlib.Path | None:
-    """The file in a folder of results that has its policy; None in another folder.
+    """The file with the policy in a folder of results; None without one.
 
-    That is the newer one if there are two; and the checkpoint if there is none, because
-    a run was killed before it wrote its policy.
+    Of two policy files it is the newer one. If there is none, because the run was
+    interrupted, it is the checkpoint.
     """
     previous = CHECKPOINT + checkpoint.PREVIOUS
     for names in ((POLICY, BINARY_POLICY), (CHECKPOINT,), (previous,)):
-        found = [folder / name for name in names if (folder / name).exists()]
-        if found:
-            return max(found, key=lambda path: path.stat().st_mtime_ns)
+        files = [folder / name for name in names if (folder / name).exists()]
+        if files:
+            return max(files, key=lambda path: path.stat().st_mtime_ns)
     return None
 
 
@@ -122,18 +134,35 @@ def _from_json_file(
         value = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise DamagedError(
-            f"{path} is neither {checkpoint.POLICY.words} nor one in JSON: {error}"
+            f"{path} is neither {checkpoint.POLICY.words} nor a policy in JSON: {error}"
         ) from error
     if not is_of_file(value) or not isinstance(value["game"], str):
         raise DamagedError(
-            f"{path} has no policy: there is no table of the game and its players."
+            f'{path} contains no policy: expected the entries "game" and "players".'
         )
     source = load_game(value["game"] if game is None else game)
     if not has_name(source, value["game"]):
         raise checkpoint.CheckpointError(
-            f"{path} has a policy for {value['game']}, not for {source}."
+            f"{path} contains a policy for {value['game']}, expected {source}."
         )
     try:
         return SequencePolicy(*from_json(value, source, small_whole_tree))
     except ValueError as error:
-        raise DamagedError(f"{path} has no policy for {source}: {error}") from error
+        raise DamagedError(
+            f"{path} contains no valid policy for {source}: {error}"
+        ) from error
+
+
+def policy_after(iteration: int) -> str:
+    """The file name of a policy saved after an iteration of a run."""
+    return f"policy_after_{iteration}.bin"
+
+
+def kept_policies(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    """The policies saved during a run: iteration -> file, in ascending order."""
+    files: dict[int, pathlib.Path] = {}
+    for path in folder.glob("policy_after_*.bin"):
+        digits = path.name.removeprefix("policy_after_").removesuffix(".bin")
+        if digits.isdecimal():
+            files[int(digits)] = path
+    return dict(sorted(files.items()))

@@ -1,12 +1,12 @@
-"""Solver: runs an algorithm on a game and hands out its policies.
+"""Solver: runs an algorithm on a game and returns its policies.
 
-What it has learned is in `solving.state`, how that is saved in `solving.files`.
+The learned tables are in `solving.state`, the loop over the kernel is in
+`solving.slices`, and checkpoints are in `solving.files`.
 """
 
-import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,150 +15,123 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
-    OwnEstimator,
-    OwnRule,
     Sampling,
     algorithm_of,
-    most_iterations,
     own_parts_of,
 )
 from mccfr_spiel.arenas.choosing import choose_arena
-from mccfr_spiel.arenas.infosets.lock import reads, runs, steps
+from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.cutting import checked_threads
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
 from mccfr_spiel.common import checkpoint, display, refusals
-from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import normalize, settle_average
-from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
-from mccfr_spiel.kernels.minimizers import FAULT
-from mccfr_spiel.kernels.passes import compile_for_threads
-from mccfr_spiel.kernels.walk import MAX_WEIGHT
+from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving import files, summary
+from mccfr_spiel.solving.files import LoadOptions
+from mccfr_spiel.solving.history import Given, History
 from mccfr_spiel.solving.locking import Locks
+from mccfr_spiel.solving.measured_runs import goal_of, run_and_measure
+from mccfr_spiel.solving.slices import ENDLESS, SliceRunner
 from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
-    from mccfr_spiel.solving.cluster import Cluster
-
-
-class LoadOptions(TypedDict, total=False):
-    """What `Solver.load` takes besides the file and the game."""
-
-    abstraction: Abstraction | None
-    max_memory: MaxMemory
-    minimizer: Minimizer | None
-    sampling: Sampling | None
-    averaging: Averaging | None
-    threads: int | None
-    twin: bool | None
-    cluster: "Cluster | None"
-
-
-_ENDLESS = 2**62
+    from mccfr_spiel.solving.crews import Cluster
 
 
 class Solver:
-    """Runs an algorithm on a game: `iterate`, then ask for a policy.
+    """Runs an algorithm on a game: call `iterate`, then ask for a policy.
 
         solver = Solver("leduc_poker", EXTERNAL_SAMPLING, seed=0)
         solver.iterate(100_000)
         solver.average_policy()
 
-    Any thread may call any method. The solvers on one tree run one at a time; a call
-    waits for its turn, which `iterate` gives to others about every quarter of a second.
-    A signal handler, a method of the game or an abstraction may call a solver while
-    its own thread is already running one on the same tree. Such a call may ask for
-    policies between two steps of `iterate`; in the middle of a step, or if it asks for
-    iterations, it raises TreeInUseError.
+    All methods are thread-safe. The solvers on one tree run one at a time; other calls
+    wait, and get a turn about every quarter of a second. A signal handler, a method of
+    the game or an abstraction may call a solver while the same thread is running a
+    solver on the same tree. Such a call may read policies between two steps of
+    `iterate`. In the middle of a step, and for calls of `iterate`, it raises
+    TreeInUseError.
 
-    A copy, or a solver that was unpickled, goes on independently with the same bits.
+    Copies and unpickled solvers continue independently, with the same bits.
 
-    With an abstraction, players may forget, and no theorem applies. There is one row
-    of tables for a string. A walk computes the regrets of each history as if nobody
-    had forgotten anything, adds up those of all histories with the same string, and
-    moves the policy afterwards. The average policy of a string weighs the policy of
-    each iteration by how likely chance and the player were to go there, summed over
-    the histories: stochastically weighted averaging, in which a walk for another
-    player adds the policy wherever it passes. It needs two players or more; with
-    three the weights also have the moves of the third.
+    With an abstraction, players may forget, and no convergence theorem applies. All
+    histories with the same string share one row of the tables. A walk computes the
+    regrets of each history as in a game with perfect recall, adds those of histories
+    with the same string, and updates the policy at the end. The average policy is
+    computed by stochastically weighted averaging: a walk for another player adds the
+    present policy wherever it passes, so iterations are weighted by the probability
+    that chance and the player reach the string, summed over its histories. This needs
+    at least two players; with three, the weights also include the moves of the third
+    player.
 
     Args:
-        game: any OpenSpiel game that gives information-state strings and lists its
-            chance outcomes, its load string, or its GameTree. Simultaneous moves
-            become turns.
-        algorithm: what to run, such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
-        seed: any integer. Together with the game and the algorithm it determines
-            every result.
-        max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
-            there are too many, and meet them again; others raise ValueError. Not
-            used with a GameTree, which has its own.
-        max_memory: bytes, or words such as "4GiB", that the tree and the tables may
-            take; by default half of what the machine, its container or the
-            process's limit of address space has free. An algorithm that needs the
-            whole tree is refused if the tree cannot fit. One that samples drops
-            nodes, and stops with MemoryBudgetError once the infosets that it has
-            met fill the memory. It can still be asked for policies, and after
-            `save`, `load` with a larger max_memory goes on with the same bits. Not
-            used with a GameTree, which has its own.
-        abstraction: what replaces the information-state strings, see `GameTree`;
-            for regret matching and regret matching+, with any sampling but the
-            balanced and the average-strategy one, and without pruning by regret. A
-            GameTree has its own.
-        twin: whether the game's compiled twin may expand the whole tree, and
-            whether walks without a tree may go over it: see `GameTree`, which has
-            its own. It changes the time that this takes, and no result but the
-            numbers of infosets.
-        store: "tree" keeps the nodes that walks meet. "none" keeps no nodes: walks
-            follow the compiled rules of the game or of its twin, with the same
-            bits, and number infosets in the order in which they meet them;
-            algorithms that sample nothing pass over all histories. "worlds" passes
-            over the worlds that a game declares (see `rules.Description`), in far
-            fewer steps than there are histories; it is for algorithms that sample
-            nothing. "auto" makes the whole tree of a game with compiled rules in
-            advance if it has at most 20 million nodes and fits max_nodes and
-            max_memory. If it does not, sampling algorithms take "none" and others
-            "worlds", where the game allows that. A twin counts as compiled rules
-            from about half a million nodes on.
-        threads: how many threads may share a pass over the whole tree, as CFR and
-            `ms.metrics` make them, or the walks of a batch; None for one for each
-            core. Results are equal to the bit for any number. Fewer threads run
-            where more would gain nothing. One thread runs abstractions, rules in
-            plain Python, walks without a batch, with baselines or with
-            average-strategy sampling, and walks on trees that grow.
-        cluster: where other processes split the batches of walks with this one,
-            such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
-            Results are equal to the bit with any cluster, and without. It is for
-            batches that threads could share; others are refused. Copies of the
-            solver have no cluster.
-        locked: information-state string -> the probabilities of its legal actions,
-            in their order or by action. The policy stays fixed there. Locks are
-            for algorithms that sample and prune nothing.
+        game: an OpenSpiel game with information-state strings and explicit chance
+            outcomes, a load string, or a GameTree. Simultaneous moves are converted to
+            turns. A GameTree replaces the arguments max_nodes, max_memory, abstraction
+            and twin.
+        algorithm: an algorithm such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
+        seed: any integer. Game, algorithm and seed determine every result.
+        max_nodes: the largest number of nodes in memory. Sampling algorithms drop all
+            nodes at this limit and expand them again; other algorithms raise
+            ValueError.
+        max_memory: bytes, or a string such as "4GiB", for the tree and the tables; by
+            default half of the free memory of the machine, the container and the
+            process's limit of address space. Algorithms that need the whole tree are
+            refused if it cannot fit. Sampling algorithms drop nodes, and raise
+            MemoryBudgetError once the visited infosets fill the memory. The solver can
+            then still return policies, and after `save`, `load` with a larger
+            max_memory continues with the same bits.
+        abstraction: replaces the information-state strings, see `GameTree`. It works
+            with regret matching and regret matching+, with every sampling except
+            balanced and average-strategy sampling, but not with pruning by regret.
+        twin: whether to use the game's compiled twin to expand the whole tree and for
+            walks over rules, see `GameTree`. It affects the running time and the
+            numbering of infosets, but no other result.
+        store: "tree" stores visited nodes. "none" stores infosets only: walks follow
+            the compiled rules of the game or the twin, with the same bits, and number
+            infosets by first visit; algorithms that do not sample pass over all
+            histories. "worlds" passes over the worlds that a game declares (see
+            `rules.Description`), in far fewer steps than histories, for algorithms that
+            do not sample. "auto" expands the whole tree of a game with compiled rules
+            if it has at most 20 million nodes and fits max_nodes and max_memory. For
+            larger games, "auto" means "none" for sampling algorithms and "worlds" for
+            others, where the game allows it. Twins count as compiled rules above about
+            half a million nodes.
+        threads: the largest number of threads for a pass over the whole tree (as in CFR
+            and `ms.metrics`) or for the walks of a batch; None for one per core.
+            Results do not depend on it, to the bit. Fewer threads run where more would
+            not help. A single thread runs abstractions, rules in plain Python,
+            unbatched walks, walks with baselines or average-strategy sampling, and
+            walks on growing trees.
+        cluster: other processes that share the batches of walks, such as
+            `ms.cluster.Ray(workers=4)`. Each process stores the whole tree. Results do
+            not depend on it, to the bit. Algorithms whose batches cannot be shared
+            among threads are refused. Copies of the solver have no cluster.
+        locked: information-state string -> probabilities of the legal actions, in order
+            or by action. The policy is fixed there. Locks need an algorithm that
+            neither samples nor prunes.
 
     Raises:
         TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
-            whole tree, which does not fit max_nodes or max_memory.
-        ValueError: the game cannot be solved (see `GameTree`), or not by this
+            whole tree, which exceeds max_nodes or max_memory.
+        ValueError: the game cannot be solved (see `GameTree`), or not with this
             algorithm.
 
     Attributes:
-        arena: in which the algorithm runs, see arenas/arena.py.
-        tree: the arena's information sets; a GameTree if nodes are kept.
-        lock: the arena's lock, which every method takes while it runs.
-        algorithm: as given.
-        seed: as given.
-        threads: as given.
-        cluster: what runs batches on a cluster; None without one.
-        seconds: time spent in `iterate`, that before a checkpoint included, and that of
-            the compiler not.
-        history: what `run` has recorded; files and copies have none of it.
-        state: what was learned, and where the walk is.
-        kernel: the compiled function that runs iterations.
-        most_iterations: after more, the weights of the average are infinite.
+        arena: the arena in which the algorithm runs, see arenas/arena.py.
+        tree: the arena's information sets; a GameTree if nodes are stored.
+        lock: the arena's lock, which every method holds while it runs.
+        algorithm, seed, threads: as given.
+        cluster: the `ClusterBatches` of the solver, or None.
+        history: the rows recorded by `run`; files and copies do not include them.
+        state: the learned tables and the position of the walk.
+        slices: runs the compiled loop.
+        most_iterations: the iterations after which weights of the average overflow.
     """
 
     def __init__(
@@ -180,10 +153,7 @@ class Solver:
         self.algorithm = algorithm = algorithm_of(algorithm)
         self.seed = refusals.integer(seed, "seed")
         self.threads = checked_threads(threads)
-        self.most_iterations = most_iterations(algorithm.averaging)
-        self.seconds = 0.0
-        self.history = running.History()
-        sampling = algorithm.sampling
+        self.history = History()
         needs = needs_of(
             algorithm,
             abstraction=abstraction or getattr(game, "abstraction", None),
@@ -204,39 +174,22 @@ class Solver:
         )
         self.cluster: Any = None  # a ClusterBatches
         if cluster is not None:
-            from mccfr_spiel.solving.cluster import ClusterBatches
+            from mccfr_spiel.solving.cluster_batches import ClusterBatches
 
             self.cluster = ClusterBatches(cluster, self.state)
-        self._counts, self._job = self.state.counts, self.state.job
-        self._growth = self.state.engine.growth
-        self._slice = 100_000
-        self.kernel = self.state.engine.kernel
-        is_compiled = IS_COMPILED and getattr(algorithm.minimizer, "compiled", True)
-        self._hears_signals = not (is_compiled or isinstance(sampling, OwnEstimator))
-        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
-        if self.state.engine.num_threads > 1:
-            compile_for_threads(self.kernel)
+        self.slices = SliceRunner(self.state, self.cluster)
+        self.most_iterations = self.slices.most_iterations
 
     @property
     def store(self) -> str:
-        """Where nodes are kept: "tree", "none", or "worlds" in their place."""
+        """The storage of nodes: "tree", "none" or "worlds", see the argument."""
         return self.tree.store
 
-    # --- how it looks --------------------------------------------------------
+    # --- display -------------------------------------------------------------
 
     def __str__(self) -> str:
-        """One line with the game, the algorithm, the iterations done, and NashConv.
-
-        NashConv is that of the last row of `history`; it is never computed here.
-        """
-        words = [display.title(self.tree.source), str(self.algorithm)]
-        if self.tree.abstraction is not None:
-            words.append("with an abstraction")
-        words.append(display.counted(self.num_iterations, "iteration"))
-        nash_conv = self._nash_conv_in_words()
-        if nash_conv:
-            words.append(f"NashConv {nash_conv}")
-        return ", ".join(words)
+        """Game, algorithm, finished iterations, and the last NashConv in `history`."""
+        return summary.in_words(self)
 
     @display.never_raises
     def __repr__(self) -> str:
@@ -244,77 +197,66 @@ class Solver:
 
     @display.never_raises
     def _repr_html_(self) -> str:
-        tree = self.tree
-        rows = [
-            ("game", display.title(tree.source)),
-            ("algorithm", str(self.algorithm)),
-            ("seed", str(self.seed)),
-            ("iterations", f"{self.num_iterations:,}"),
-            ("nodes touched", f"{self.nodes_touched:,}"),
-            ("seconds", f"{self.seconds:.2f}"),
-            ("infosets", f"{tree.num_infosets:,}"),
-            ("NashConv", self._nash_conv_in_words() or "not computed yet"),
-        ]
-        return display.html_table(("", ""), rows, (), caption="Solver")
-
-    def _nash_conv_in_words(self) -> str:
-        """The NashConv in the history, and of which iteration if of an earlier one."""
-        row = self.history[-1] if self.history else {}
-        if "nash_conv" not in row:
-            return ""
-        at, words = row["iteration"], display.short(row["nash_conv"])
-        return words if at == self.num_iterations else f"{words} after {at:,}"
+        return summary.as_html(self)
 
     # --- running -----------------------------------------------------------
 
     @property
     def num_iterations(self) -> int:
-        """The iterations done. An iteration updates every player once."""
-        return self._counts[layout.ITERATION] - (self._counts[layout.PLAYER] > 0)
+        """The number of finished iterations. Each iteration updates all players."""
+        return self.state.num_iterations
 
     @property
     def nodes_touched(self) -> int:
-        """The nodes that all walks have visited, chance nodes and leaves included. A
-        pass over the whole tree counts all of its nodes for each player."""
-        return self._counts[layout.NODES_TOUCHED]
+        """The number of nodes visited by all walks, including chance nodes and leaves.
+
+        A pass over the whole tree counts all nodes for each player.
+        """
+        return self.state.counts[layout.NODES_TOUCHED]
+
+    @property
+    def seconds(self) -> float:
+        """The total running time of `iterate`, without compilation."""
+        return self.slices.seconds
 
     def iteration(self) -> None:
         """Runs one iteration."""
         self.iterate(1)
 
     def iterate(self, num_iterations: int) -> None:
-        """Runs some iterations.
+        """Runs iterations.
 
-        Ctrl-C (KeyboardInterrupt) does no harm: the solver then stands between two
-        updates, and goes on from there when it is called again.
+        After Ctrl-C (KeyboardInterrupt) the solver is between two updates, and the next
+        call continues from there.
 
         Args:
-            num_iterations: how many, at least 0.
+            num_iterations: the number of iterations, at least 0.
 
         Raises:
-            ValueError: `num_iterations` is negative or no integer, or a walk meets a
-                state that `GameTree.expand` refuses, or a history too unlikely for
+            ValueError: `num_iterations` is negative or not an integer, a walk meets a
+                state that `GameTree.expand` refuses, or a history is too unlikely for
                 outcome sampling.
-            MemoryBudgetError: (a ValueError) what walks have met fills `max_memory`.
-                The solver stands before the walk that did not fit; it can be asked for
-                policies, and saved.
+            MemoryBudgetError: (a ValueError) the visited infosets fill `max_memory`.
+                The solver is in the state before the walk that did not fit. It can
+                return policies and can be saved.
         """
-        left, most = num_iterations, self.most_iterations
+        left = num_iterations
         if type(left) is not int or left < 0:
             left = refusals.integer(left, "num_iterations", 0)
-        if most < _ENDLESS and self.num_iterations + left > most:
-            self._refuse_iterations()
+        if self.most_iterations < ENDLESS:
+            self.slices.check_iterations(self.num_iterations + left)
         while left > 0:
-            left -= self._iterate_slice(left, _ENDLESS)
+            left -= self.slices.run(left, ENDLESS)
 
     def iterate_until(self, nodes_touched: float) -> None:
-        """Runs iterations until at least `nodes_touched` nodes have been touched.
+        """Runs iterations until at least `nodes_touched` nodes have been touched in
+        total.
 
-        The last iteration is run to its end. Errors as in `iterate`.
+        The last iteration is completed. Errors are those of `iterate`.
         """
         enough = refusals.count(nodes_touched, "nodes_touched")
-        while self.nodes_touched < enough or self._counts[layout.PLAYER]:
-            self._iterate_slice(_ENDLESS, enough)
+        while self.nodes_touched < enough or self.state.counts[layout.PLAYER]:
+            self.slices.run(ENDLESS, enough)
 
     def run(
         self,
@@ -322,186 +264,46 @@ class Solver:
         *,
         until_nodes: float | None = None,
         until_pot_percent: float | None = None,
-        metrics: running.Given = (),
+        metrics: Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
         progress: bool | None = None,
         rows_per_decade: int = 5,
-    ) -> running.History:
-        """Runs iterations and measures the solver on the way; returns `history`.
+    ) -> History:
+        """Runs iterations, records metrics on the way, and returns `history`.
 
             solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
 
-        Rows are due at 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched, with
-        `until_nodes`) since the solver began, and at the end.
+        Rows are recorded after 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched,
+        with `until_nodes`) of the solver, and at the end. Give exactly one of the first
+        three arguments.
 
         Args:
-            num_iterations: how many more, as in `iterate`.
-            until_nodes: in its place, how many nodes have been touched in all when the
-                run ends, as in `iterate_until`.
-            until_pot_percent: in their place, the exploitability in percent of the pot
-                with which the run ends, for subgames of poker. It is measured in each
-                row, as `pot_percent`.
-            metrics: functions of the solver, one or several, or label -> function;
-                `ms.metrics` has some.
-            callback: is called with each row, a dictionary. The run ends if it returns
-                something true.
-            progress: whether to show a bar on standard error; by default only if that
-                is a terminal.
-            rows_per_decade: how many rows are due from 10 to 100, and so on.
+            num_iterations: the number of iterations, as in `iterate`.
+            until_nodes: the total number of touched nodes at the end, as in
+                `iterate_until`.
+            until_pot_percent: for subgames of poker, the exploitability at the end in
+                percent of the pot. All rows then contain the metric `pot_percent`.
+            metrics: functions of the solver, one or several, or label -> function, for
+                example from `ms.metrics`.
+            callback: called with each row, a dictionary. A true return value ends the
+                run.
+            progress: whether to show a bar on standard error; by default only on
+                terminals.
+            rows_per_decade: the number of rows from 10 to 100 iterations, and so on.
 
         Raises:
-            ValueError: not exactly one of the first three is given, or an argument is
-                wrong; or as in `iterate`.
+            ValueError: not exactly one of the first three arguments is given, or an
+                argument is out of range; or see `iterate`.
         """
-        ends = num_iterations, until_nodes, until_pot_percent
-        if [end is None for end in ends].count(False) != 1:
-            raise ValueError(
-                "Give either num_iterations, until_nodes or until_pot_percent."
-            )
-        if not (callback is None or callable(callback)):
-            raise ValueError(f"callback={callback!r} is not a function of a row.")
+        goal = goal_of(self, num_iterations, until_nodes, until_pot_percent)
         rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
-        labels, column, goal = running.labelled(metrics, {}), "iteration", -1.0
-        if until_pot_percent is not None:
-            last = self.most_iterations
-            labels = {"pot_percent": running.pot_percent(self.tree.game), **labels}
-            goal = refusals.number(
-                until_pot_percent, "until_pot_percent", 0.0, math.inf, open_low=True
-            )
-        elif num_iterations is not None:
-            more = refusals.integer(num_iterations, "num_iterations", 0)
-            last = self.num_iterations + more
-        else:
-            column = "nodes_touched"
-            last = refusals.count(until_nodes, "until_nodes")
-        start = getattr(self, running.COUNTERS[column])
-        dues = running.log_spaced(start + 1, last, rows_per_decade)
-        with display.Bar(
-            total=last - start,
-            disable=display.hides_bar(progress),
-            unit_scale=True,
-            unit=f" {column}",
-        ) as bar:
-
-            def watch(done: int) -> None:
-                bar.update(min(done, last) - start - bar.n)
-
-            for _ in running.reached(self, column, dues, watch):
-                row = running.row_of(self, labels)
-                self.history.append(row)
-                is_asked = callback is not None and callback(row)
-                if is_asked or (goal > 0 and row["pot_percent"] <= goal):
-                    break
-        return self.history
-
-    def _refuse_iterations(self) -> NoReturn:
-        gamma = self.algorithm.averaging.gamma
-        raise ValueError(
-            f"After more than {self.most_iterations} iterations, of which "
-            f"{self.num_iterations} are done, the weights t ** {gamma:g} of the "
-            "average would add up to more than a floating-point number holds. Make the "
-            "solver with a smaller gamma (polynomial)."
-        )
-
-    def _run(self, most_iterations: int, most_nodes: int) -> int:
-        """Runs one slice of iterations, under the lock; returns how many it finished.
-
-        No iteration begins once `most_nodes` nodes have been touched. A slice may end
-        in the middle of a walk; what was learned is then that of the update before.
-        """
-        self.state.check_own_rule()
-        if self.cluster is not None:
-            self.cluster.get_ready()
-        began = working_clock()
-        counts, job, state = self._counts, self._job, self.state
-        done = self.num_iterations
-        if state.marks[layout.TOP]:
-            self._growth.go_on()
-        if done >= self.most_iterations:
-            self._refuse_iterations()
-        last = min(done + most_iterations, self.most_iterations)
-        job[layout.LAST_ITERATION] = state.weigh_ahead(done, last)
-        touched = counts[layout.NODES_TOUCHED]
-        job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
-        job[layout.PAUSE_LIMIT] = (
-            touched + state.marks[layout.TOUCHED] + 2 * self._slice
-        )
-        # One pass runs the kernel until it is done or needs something that only Python
-        # can give it: nodes that were not expanded, a higher stack, or, in the midst of
-        # a long walk, an ear for Ctrl-C. The kernel leaves all that it needs to go on
-        # in the state.
-        while (status := self._call_kernel()) != layout.DONE:
-            if status == layout.GROW:
-                self._growth.grow(state.tables, state.walk)
-                # At nearly all stops nobody waits, and the clock is not asked.
-                is_due = (
-                    self.lock.waiting
-                    and working_clock() - began > running.SLICE_SECONDS
-                )
-                if is_due and not self._growth.must_finish(state.walk):
-                    break
-            elif status == layout.STACK_FULL:
-                state.raise_stack()
-            elif status == layout.PAUSED:
-                self._growth.look(state.tables, state.walk)
-                if not self._growth.must_finish(state.walk):
-                    break
-                job[layout.PAUSE_LIMIT] += 2 * self._slice
-            elif status != layout.TOO_UNLIKELY:
-                self._growth.raise_broken(status)
-            else:
-                raise ValueError(
-                    f"Games of {display.brief(self.tree.source)} are so long that "
-                    "outcome sampling met a history of a probability below "
-                    f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
-                    f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
-                    "unbiased estimate no longer fits a floating-point number. Use a "
-                    "shorter game, or smaller payoffs."
-                )
-        self.arena.update()
-        seconds = working_clock() - began
-        self.seconds += seconds
-        self._slice = running.next_slice(self._slice, seconds)
-        return self.num_iterations - done
-
-    _iterate_slice = runs(_run)
-
-    def _call_kernel(self) -> int:
-        """Calls the kernel with all arrays as they are now; returns its status."""
-        state, growth, lock = self.state, self._growth, self.lock
-        frame = state.frame()
-        growth.refit(state.walk)
-        status = layout.NEEDS_ONE_THREAD
-        lock.in_kernel = True
-        try:
-            if self.cluster is not None and self.cluster.pays():
-                status = self.cluster.run()
-            if status == layout.NEEDS_ONE_THREAD:
-                run = self._interpret if self._hears_signals else self._run_engine
-                status = run(self.kernel, frame)
-        except BaseException:  # Ctrl-C is heard in plain rules, too
-            if self._has_own_rule:
-                state.tables.memory[FAULT] = -1.0
-            raise
-        finally:
-            lock.in_kernel = False
-        self.state.check_own_rule()
-        return status
-
-    @steps
-    def _interpret(self, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel where signals are heard in its middle: with the JIT off, or
-        with a rule in plain Python."""
-        return self._run_engine(kernel, frame)
-
-    def _run_engine(self, kernel: Any, frame: np.ndarray) -> int:
-        return self.state.engine.run(self.state, kernel, frame)
+        return run_and_measure(self, goal, metrics, callback, progress, rows_per_decade)
 
     # --- policies ----------------------------------------------------------
 
     @reads
     def current_vector(self) -> np.ndarray:
-        """`[S]` the policy that the next iteration uses, over the tree's sequences."""
+        """`[S]` the policy of the next iteration, over the tree's sequences."""
         return self.state.settled().policy[: self.tree.num_sequences].copy()
 
     @reads
@@ -513,7 +315,7 @@ class Solver:
         infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
-            # On copies, so that asking never changes a later bit.
+            # On a copy: reading a policy must not change later bits.
             settle_average(infosets, tables.policy, average, tables.paid)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
@@ -523,25 +325,26 @@ class Solver:
 
     @property
     def keeps_regrets(self) -> bool:
-        """Whether the rule plays by cumulative regrets, which `regret_vector` gives."""
+        """Whether the update rule stores cumulative regrets, as returned by
+        `regret_vector`."""
         return self.algorithm.minimizer.keeps_regrets
 
     @reads
     def regret_vector(self) -> np.ndarray:
-        """`[S]` the cumulative regrets by which the rule plays, over the sequences.
+        """`[S]` the cumulative regrets of the update rule, over the tree's sequences.
 
-        They are counterfactual (weighted by how chance and the others play to the
-        infoset), summed over iterations, floored and discounted as the rule does. In
-        walks that sample they are estimates, and a discounting rule's are those of the
-        walk that last met the infoset.
+        They are counterfactual (weighted by the probability that chance and the others
+        play to the infoset), summed over iterations, and floored or discounted as the
+        rule does. With sampling they are estimates. Discounts are those of the last
+        visit to the infoset.
 
         Raises:
-            ValueError: the rule keeps something else.
+            ValueError: the rule does not store cumulative regrets.
         """
         if not self.keeps_regrets:
             raise ValueError(
-                f"{self.algorithm.minimizer} keeps no cumulative regrets; regret "
-                "matching and its discounted and predictive forms do."
+                f"{self.algorithm.minimizer} keeps no cumulative regrets. Use regret "
+                "matching or a discounted or predictive form of it."
             )
         regrets = self.state.settled().memory[: self.tree.num_sequences].copy()
         regrets[: self.tree.num_players] = 0
@@ -549,15 +352,15 @@ class Solver:
 
     @reads
     def current_policy(self) -> SequencePolicy:
-        """A snapshot of the policy that the next iteration uses."""
+        """A snapshot of the policy of the next iteration."""
         return SequencePolicy(self.tree, self.current_vector())
 
     @reads
     def average_policy(self) -> SequencePolicy:
         """A snapshot of the average policy.
 
-        In two-player zero-sum games it approaches an equilibrium. Before the first
-        iteration it is uniform.
+        In two-player zero-sum games it converges to an equilibrium. It is uniform
+        before the first iteration.
         """
         return SequencePolicy(self.tree, self.average_vector())
 
@@ -567,14 +370,14 @@ class Solver:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the solver into a file, from which `load` resumes exactly.
 
-        The file appears whole or not at all. An older one is kept as `path` +
-        ".previous". A walk that has not ended is no part of it: whoever loads the file
-        makes that walk again, with the same draws.
+        The file appears whole or not at all; an existing one is kept as `path` +
+        ".previous". An unfinished walk is not saved. The loaded solver repeats the walk
+        with the same draws.
 
         Raises:
-            TreeInUseError: a signal handler wants to save while its own thread is in
-                the middle of an iteration.
-            OSError: the file cannot be written; an older one is as it was.
+            TreeInUseError: a signal handler called this method in the middle of an
+                iteration of the same thread.
+            OSError: the file cannot be written; an existing one is unchanged.
         """
         checkpoint.save(path, self.contents())
 
@@ -585,24 +388,24 @@ class Solver:
         game: Game | None = None,
         **options: Unpack[LoadOptions],
     ) -> "Solver":
-        """Reads what `save` wrote, to go on as if nothing had happened.
+        """Reads a file that `save` wrote, and continues exactly from there.
 
         Args:
             path: the file.
-            game: the game, if its load string is not enough to make it; or its complete
-                GameTree, as `load_tree` returns it, to run on that tree.
-            **options: what a file does not remember:
+            game: the game, if the load string in the file is not sufficient; or the
+                complete GameTree, as returned by `load_tree`, to run on.
+            **options: settings that are not in the file:
                 `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
-                they are functions of your own (see `algorithms.own_rule`);
+                they are your own functions (see `algorithms.own_rule`);
                 `max_memory`, `threads` and `cluster`: as in `Solver`;
-                `twin`: as in `Solver`, for the tree that is made. A file of walks over
-                a twin cannot be loaded without that.
+                `twin`: as in `Solver`, for the new tree. A file of walks over a twin
+                cannot be loaded without the twin.
 
         Raises:
-            CheckpointError: the file is damaged, of another game or version, or the
-                game's rules have changed since; or an abstraction is missing, or given
-                for a solver that had none.
-            ValueError: the file's game cannot be loaded, or the tree is not complete.
+            CheckpointError: the file is damaged, or has another game or version; the
+                rules of the game have changed; or an abstraction is missing or
+                unnecessary.
+            ValueError: the game cannot be loaded, or the tree is not complete.
             OSError: the file cannot be read.
         """
         return cls.from_contents(checkpoint.load(path), game, **options)
@@ -616,9 +419,9 @@ class Solver:
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
-        If the file at `path` is damaged or missing, that is the one before it, `path` +
-        ".previous", and the damaged one is renamed to `path` + ".damaged". Arguments
-        and errors are those of `load`.
+        If the file at `path` is damaged or missing, this is `path` + ".previous", and a
+        damaged file is renamed to `path` + ".damaged". Arguments and errors are those
+        of `load`.
         """
         return cls.from_contents(checkpoint.load_newest(path), game, **options)
 
@@ -628,30 +431,29 @@ class Solver:
         return _unpickle, (type(self), data, self._not_in_contents())
 
     def _not_in_contents(self) -> dict[str, Any]:
-        """What `from_contents` has to be told."""
-        tree, own = self.tree, own_parts_of(self.algorithm)
-        how = {"threads": self.threads, "twin": tree.twin}
-        return {"abstraction": tree.abstraction} | how | own
+        """The keyword arguments that `from_contents` needs."""
+        tree = self.tree
+        options = {"threads": self.threads, "twin": tree.twin}
+        options["abstraction"] = tree.abstraction
+        return options | own_parts_of(self.algorithm)
 
     @reads
     def __copy__(self) -> "Solver":
-        """Another solver that goes on from here independently.
+        """A solver that continues from here independently.
 
-        It shares the tree if that is complete, and otherwise gets a tree of its own.
+        It shares the tree if the tree is complete, and otherwise gets a new one.
         """
         tree = self.tree
         game = tree if tree.knows_all_infosets else tree.source
-        own, limit = self._not_in_contents(), tree.budget.limit
-        return self.from_contents(self.contents(), game, max_memory=limit, **own)
+        options, limit = self._not_in_contents(), tree.budget.limit
+        return self.from_contents(self.contents(), game, max_memory=limit, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
-        """As `__copy__`, since the two share nothing that either of them changes."""
+        """Copies as `__copy__` does; the copy shares nothing mutable."""
         return self.__copy__()
 
-    # --- in memory -----------------------------------------------------------
-
     def contents(self) -> checkpoint.Contents:
-        """What `save` writes, in memory. Call it where nothing else runs the solver."""
+        """The contents of a checkpoint. No other call may run the solver meanwhile."""
         state = self.state
         state.check_own_rule()
         state.start_infosets()
@@ -672,7 +474,8 @@ class Solver:
         twin: bool | None = None,
         cluster: "Cluster | None" = None,
     ) -> "Solver":
-        """The solver of such contents; arguments and errors are those of `load`."""
+        """The solver with the given contents; arguments and errors are those of
+        `load`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.arena_of_file(contents, game, abstraction, max_memory, twin)
@@ -690,9 +493,9 @@ class Solver:
             )
             files.check_rules(contents, solver.state, game)
             solver.state.restore(arrays)
-            solver.seconds = float(header["seconds"])
+            solver.slices.seconds = float(header["seconds"])
             return solver
 
 
-def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:
-    return cls.from_contents(checkpoint.from_bytes(data), **own)
+def _unpickle(cls: type[Solver], data: bytes, options: dict[str, Any]) -> Solver:
+    return cls.from_contents(checkpoint.from_bytes(data), **options)

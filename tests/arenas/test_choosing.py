@@ -46,8 +46,8 @@ def test_first_suitable_row_is_chosen(game, algorithm, store, arena):
 
 
 def test_worlds_are_remade_if_lists_do_not_fit(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._SHARE_LISTED", 0.0)
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._kept", {})
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._LISTED_SHARE", 0.0)
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._cache", {})
     arena = choose_arena(WORLDS, EVALUATION, "worlds")
     assert type(arena) is RemadeWorldArena
 

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from mccfr_spiel.common.folders import UnsafeFolderError, make_private, write_file
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.cache_folder import UnsafeFolderError, make_private
 
 
 def files_in(folder):
@@ -19,9 +20,7 @@ def files_in(folder):
 
 @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
 @pytest.mark.parametrize("step", ["content", "fsync", "replace"])
-def test_an_error_at_any_step_leaves_the_older_file_alone(
-    tmp_path, monkeypatch, error, step
-):
+def test_error_at_any_step_keeps_the_old_file(tmp_path, monkeypatch, error, step):
     path = tmp_path / "file"
     path.write_bytes(b"older")
 
@@ -40,7 +39,7 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     assert files_in(tmp_path) == {"file": b"older"}
 
 
-def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
+def test_file_has_the_users_default_permissions(tmp_path):
     before = os.umask(0o027)
     try:
         write_file(tmp_path / "file", b"new")
@@ -49,9 +48,7 @@ def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(
-    tmp_path, monkeypatch
-):
+def test_link_at_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     for ending in (".part", ".new", f".part-{'0' * 16}"):
@@ -66,12 +63,12 @@ def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(
     assert victim.read_bytes() == b"precious"
 
 
-def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
+def test_full_disk_error_names_file_and_remedy(tmp_path):
     path = tmp_path / "file"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(OSError, match="make room or choose") as caught:
+        with pytest.raises(OSError, match="free some space or use") as caught:
             write_file(path, bytes(20))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -95,7 +92,7 @@ ANOTHER_USER = 12345
 
 @needs_modes
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
-def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
+def test_folder_writable_by_others_is_refused(tmp_path, mode):
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -104,7 +101,7 @@ def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
 
 
 @needs_modes
-def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path):
+def test_parent_writable_by_others_is_refused_unless_sticky(tmp_path):
     parent = tmp_path / "shared"
     inner = parent / "one" / "two"
     inner.mkdir(parents=True, mode=0o700)
@@ -117,7 +114,7 @@ def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path
 
 @needs_root
 @pytest.mark.parametrize("above", [0, 1, 2])
-def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
+def test_folder_of_another_user_is_refused_at_any_height(tmp_path, above):
     folder = tmp_path / "one" / "two" / "three"
     folder.mkdir(parents=True, mode=0o700)
     place = [folder, *folder.parents][above]
@@ -132,7 +129,7 @@ def elsewhere(before="", **environment):
     variables = os.environ | given | environment
     program = f"""
 import os
-from mccfr_spiel.common.folders import user_cache_folder
+from mccfr_spiel.common.cache_folder import user_cache_folder
 {before}
 print(user_cache_folder())
 """
@@ -147,7 +144,7 @@ print(user_cache_folder())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the names are those of Linux")
-def test_variables_move_the_cache_folder(tmp_path):
+def test_environment_variables_move_the_cache_folder(tmp_path):
     home, other = str(tmp_path / "home"), str(tmp_path / "other")
     assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
     assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"

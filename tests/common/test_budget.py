@@ -1,4 +1,4 @@
-"""Budgets in bytes: what does not fit is refused in words, before it is built."""
+"""Allocations beyond the memory budget are refused before they are made."""
 
 import itertools
 import math
@@ -14,8 +14,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import limits as budget
-from mccfr_spiel.common.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
+from mccfr_spiel.common import budget, memory
+from mccfr_spiel.common.budget import Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.common.forecasts import exceeds
 from mccfr_spiel.solving.solver import Solver
 from tests import small_games
 from tests.small_games import leaf, move, small_game
@@ -30,22 +31,22 @@ MIB = 2**20
     ("size", "expected"),
     [(2.5e9, 25 * 10**8), ("4 gib", 4 * 2**30), ("1.5k", 1536), ("2e9", 2 * 10**9)],
 )
-def test_sizes_are_read_as_people_write_them(size, expected):
-    assert budget.parse_bytes(size) == expected
+def test_sizes_are_parsed(size, expected):
+    assert memory.parse_bytes(size) == expected
 
 
 @pytest.mark.parametrize("size", [999, 999.6e3, 123e6, 999.6e9, 999.6e12])
-def test_sizes_are_told_in_three_digits_and_a_unit(size):
-    assert budget.in_words(size).split()[0] in {"999", "1", "123", "10^6"}
+def test_sizes_are_shown_with_three_digits_and_a_unit(size):
+    assert memory.in_words(size).split()[0] in {"999", "1", "123", "10^6"}
 
 
 @pytest.mark.parametrize("size", [0, "4 apples", math.nan, math.inf, []])
-def test_what_is_no_size_is_refused_with_its_value(size):
-    with pytest.raises(ValueError, match=r"max_memory=.*is no size"):
+def test_invalid_sizes_are_refused(size):
+    with pytest.raises(ValueError, match=r"max_memory=.*must be a positive size"):
         Solver("kuhn_poker", max_memory=size)
 
 
-def test_control_groups_limit_what_is_free(tmp_path):
+def test_control_groups_limit_free_memory(tmp_path):
     membership = tmp_path / "cgroup"
     mount = tmp_path / "fs"
     outer, inner = mount / "a", mount / "a" / "b"
@@ -53,19 +54,21 @@ def test_control_groups_limit_what_is_free(tmp_path):
     membership.write_text("0::/a/b\n")
     (inner / "memory.max").write_text("max\n")
     (inner / "memory.current").write_text("10\n")
-    assert budget.cgroups_free(membership, mount) == []
-    (outer / "memory.max").write_text("1000\n")  # the parent's binds the child
+    assert memory.cgroups_free(membership, mount) == []
+    (outer / "memory.max").write_text(
+        "1000\n"
+    )  # the limit of the parent binds the child
     (outer / "memory.current").write_text("700\n")
     (outer / "memory.stat").write_text("anon 600\ninactive_file 50\n")
-    assert budget.cgroups_free(membership, mount) == [350]
+    assert memory.cgroups_free(membership, mount) == [350]
     membership.write_text("0::/not/mounted/here\n")  # as inside a container
     (mount / "memory.max").write_text("900\n")
     (mount / "memory.current").write_text("100\n")
-    assert budget.cgroups_free(membership, mount) == [800]
-    assert budget.cgroups_free(tmp_path / "none", mount) == []
+    assert memory.cgroups_free(membership, mount) == [800]
+    assert memory.cgroups_free(tmp_path / "none", mount) == []
 
 
-def test_the_default_is_half_of_what_is_free(monkeypatch):
+def test_default_is_half_of_free_memory(monkeypatch):
     monkeypatch.setattr(budget, "free_memory", lambda: 1_000_001)
     assert Budget().limit == 500_000
     assert GameTree("kuhn_poker").budget.limit == 500_000
@@ -84,7 +87,7 @@ def test_the_default_is_half_of_what_is_free(monkeypatch):
         (([0.0] * 9 + [1000.0]) * 6, True),
     ],
 )
-def test_a_refusal_takes_the_capital_of_a_fair_game(estimates, refused):
+def test_refusal_needs_the_capital_of_a_fair_game(estimates, refused):
     assert exceeds(estimates, 1.0) is refused
 
 
@@ -97,7 +100,7 @@ def test_a_refusal_takes_the_capital_of_a_fair_game(estimates, refused):
         ("breakthrough(rows=3,columns=2)", 69, lambda state, player: str(state)),
     ],
 )
-def test_forecasts_are_those_of_the_tree(game, nodes, abstraction):
+def test_forecasts_match_the_tree(game, nodes, abstraction):
     found = GameTree(game, abstraction=abstraction).forecast()
     assert np.mean(found.nodes) == pytest.approx(nodes, rel=0.35)
     assert not exceeds(found.nodes, nodes)
@@ -106,7 +109,7 @@ def test_forecasts_are_those_of_the_tree(game, nodes, abstraction):
 # --- whole trees ---------------------------------------------------------------
 
 
-def test_a_tree_that_does_not_fit_gives_its_memory_back():
+def test_refused_tree_returns_its_memory():
     tree = GameTree("liars_dice", max_memory=4 * MIB)
     with pytest.raises(MemoryBudgetError, match=r"fill max_memory=4,194,304 bytes"):
         tree.expand_all()
@@ -120,12 +123,12 @@ def test_a_tree_that_does_not_fit_gives_its_memory_back():
 @pytest.mark.parametrize(
     ("game", "name"), [("gomoku", "outcome_sampling"), ("tic_tac_toe", "cfr")]
 )
-def test_no_process_grows_by_more_than_its_budget(game, name):
+def test_process_growth_stays_within_budget(game, name):
     size = 128 * MIB
     code = f"""
     import resource, time
     import mccfr_spiel as ms
-    from mccfr_spiel.common.limits import resident
+    from mccfr_spiel.common.memory import resident
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     algorithm = ms.ALGORITHMS[{name!r}]
     warm = ms.Solver("leduc_poker", algorithm, max_memory="8MB")
@@ -136,7 +139,7 @@ def test_no_process_grows_by_more_than_its_budget(game, name):
         while time.monotonic() < end:
             solver.iterate(1)
     except ms.MemoryBudgetError as error:
-        # Not ru_maxrss: a process begins with that of the one that started it.
+        # Not ru_maxrss, which a process inherits from its parent.
         status = open("/proc/self/status").read()
         print(int(status.split("VmHWM:")[1].split()[0]) * 1024 - before)
     """
@@ -164,21 +167,23 @@ DOORS = [
 @pytest.mark.parametrize(
     ("door", "game"), [*zip(DOORS, itertools.cycle(["chess", "leduc_poker"]))]
 )
-def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
-    before = budget.resident()
+def test_every_function_refuses_trees_that_do_not_fit(door, game):
+    before = memory.resident()
     with pytest.raises(TreeFullError, match=r"max_memory|max_nodes") as error:
-        door(game, 400_000 if game == "chess" else 40_000)  # Leduc fits by hands
+        door(
+            game, 400_000 if game == "chess" else 40_000
+        )  # Leduc fits as an arena of hands
     assert game in str(error.value)
-    assert budget.resident() - before < 50 * MIB
+    assert memory.resident() - before < 50 * MIB
 
 
-def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
+def test_policies_and_programs_are_counted(monkeypatch):
     monkeypatch.setattr("mccfr_spiel.arenas.tree.expansion.resident", lambda: 0)
     tree = GameTree("leduc_poker", max_memory="3MB").expand_all()
     form = ms.offline.sequence_form(tree)
     with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):
         ms.solve_lp(form)
-    tree.budget.measured("other", tree.budget.left - 1000)
+    tree.budget.record("other", tree.budget.left - 1000)
     with pytest.raises(MemoryBudgetError, match="Reading the policy"):
         ms.nash_conv(tree, {})
 
@@ -186,7 +191,7 @@ def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
 # --- the command line's settings --------------------------------------------------
 
 
-def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
+def test_run_with_full_memory_resumes_with_more_memory(tmp_path):
     program = pathlib.Path(__file__).parents[2] / "run_experiments.py"
     command = [sys.executable, str(program), "--game=gomoku(size=8)"]
     command += ["--algorithm=outcome_sampling", "--evaluate=none", "--print_freq=10"]
@@ -223,7 +228,7 @@ def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
 
 
 class EndlessState(small_games._SmallState):
-    """Players move in turns for ever."""
+    """Two players move in turns forever."""
 
     def current_player(self):
         return len(self.history()) % 2
@@ -239,7 +244,8 @@ class EndlessState(small_games._SmallState):
 
 
 def endless_game(moves, monkeypatch):
-    """It says that it ends after twenty moves and twenty of chance."""
+    """A game without an end that declares twenty moves of players and twenty of
+    chance."""
     monkeypatch.setattr(small_games, "_SmallState", EndlessState)
     return small_game(move(0, "", *[leaf(0.0, 0.0)] * moves), name="test_endless")
 
@@ -247,7 +253,7 @@ def endless_game(moves, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "moves"), [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)]
 )
-def test_a_game_that_does_not_end_is_named_within_seconds(name, moves, monkeypatch):
+def test_endless_game_is_refused_within_seconds(name, moves, monkeypatch):
     Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles
     began = time.monotonic()
     with pytest.raises(ValueError, match=r"max_game_length|meets far more") as error:

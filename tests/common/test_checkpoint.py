@@ -1,4 +1,5 @@
-"""Saved and loaded, pickled, interrupted: the same bits. Damaged: refused in words."""
+"""Saved, pickled and interrupted solvers continue identically; damaged files are
+refused."""
 
 import concurrent.futures
 import contextlib
@@ -25,9 +26,14 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas.needs import needs_all_infosets
 from mccfr_spiel.arenas.tree import cutting
-from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.common.budget import (
+    TreeFullError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+    DamagedError,
+)
 from tests.arenas.tree.test_abstraction import without_first_round
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
@@ -42,12 +48,12 @@ GAMES = {
     "goofspiel(num_cards=3,imp_info=True,points_order=random,"
     "returns_type=total_points)": 40,
 }
-"""The games and how many iterations are run."""
+"""The games and their numbers of iterations."""
 KUHN = "kuhn_poker"
 
 
 def state_of(solver):
-    """All that a run can be compared by, infosets by name, numbers to the bit."""
+    """The comparable state of a run: tables by information-state string, to the bit."""
     return (
         solver.num_iterations,
         solver.nodes_touched,
@@ -57,8 +63,8 @@ def state_of(solver):
 
 
 def policy_bits(policy):
-    """Its probabilities, but at infosets where it is uniform: a tree that grows lacks
-    some of them."""
+    """The probabilities, without uniform infosets, some of which a growing tree
+    lacks."""
     rows = policy.to_dict()
     return {
         name: {action: prob.hex() for action, prob in row.items()}
@@ -74,7 +80,7 @@ def run(game, algorithm, iterations, **options):
 
 
 def advance(path, iterations):
-    """Loads, goes on, saves: what the other process does."""
+    """Loads, continues and saves a solver, as the other process does."""
     solver = Solver.load(path)
     solver.iterate(iterations)
     solver.save(path)
@@ -93,7 +99,7 @@ def other_process():
 
 
 def smallest_store(game, algorithm, iterations):
-    """`max_nodes` in which each single walk has room, but hardly more."""
+    """A `max_nodes` that barely fits every single walk."""
     most = 8
     while True:
         try:
@@ -111,7 +117,7 @@ def smallest_store(game, algorithm, iterations):
     ("game", "name"),
     [*zip(itertools.cycle(GAMES), [*ms.ALGORITHMS][::2], strict=False)],
 )
-def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
+def test_run_resumed_in_another_process_equals_uninterrupted_run(
     game, name, tmp_path, other_process, monkeypatch
 ):
     algorithm, iterations = ms.ALGORITHMS[name], GAMES[game]
@@ -146,7 +152,7 @@ def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
     assert loaded.seed == 5
 
 
-def test_other_settings_are_kept(tmp_path):
+def test_settings_are_saved(tmp_path):
     minimizer = ms.omd(0.25, weights="kroer")
     algorithm = ms.Algorithm(ms.outcome(0.3), minimizer, ms.polynomial(1.5), False)
     solver = Solver(LEDUC, algorithm, seed=-(2**70), max_nodes=123_456)
@@ -184,12 +190,12 @@ KINDS_OF_SOLVERS: dict[str, tuple[Callable[[], Solver], dict[str, Any]]] = {
     "histories": (lambda: Solver(KUHN_3, ms.CFR_PLUS, store="none"), {}),
     "threads": (lambda: Solver(KUHN_3, ms.PCFR_PLUS, threads=3), {"threads": 2}),
 }
-"""What makes a solver, and what its file has to be loaded with."""
+"""The arguments of solvers, and those of loading their files."""
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("kind", KINDS_OF_SOLVERS)
-def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
+def test_saved_copied_and_pickled_solvers_continue_identically(
     kind, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
@@ -212,7 +218,7 @@ def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
 
 @pytest.fixture
 def saved(tmp_path):
-    """Two checkpoints of one run: of iteration 20, and before it of iteration 10."""
+    """Two checkpoints of one run, after 20 and (previous) 10 iterations."""
     solver = Solver(KUHN, ms.EXTERNAL_SAMPLING, seed=5)
     for _ in range(2):
         solver.iterate(10)
@@ -221,17 +227,17 @@ def saved(tmp_path):
 
 
 def equal(one, other):
-    """Whether contents have the same header and the same bytes in each array."""
+    """Whether contents have equal headers and equal bytes of each array."""
     return one.header == other.header and {
         name: (array.dtype, array.tobytes()) for name, array in one.arrays.items()
     } == {name: (array.dtype, array.tobytes()) for name, array in other.arrays.items()}
 
 
-def test_damage_at_a_byte_is_refused_or_means_nothing(saved):
+def test_damaged_byte_is_refused_or_harmless(saved):
     data = saved.read_bytes()
     good = checkpoint.from_bytes(data)
     generator = random.Random(2)
-    harmless = 0  # such as the time in an archive's list of its members
+    harmless = 0  # for example the time of a member of the archive
     places = generator.sample(range(len(data)), 600)
     for place in places:
         damaged = bytearray(data)
@@ -239,10 +245,10 @@ def test_damage_at_a_byte_is_refused_or_means_nothing(saved):
         with contextlib.suppress(DamagedError):
             assert equal(checkpoint.from_bytes(bytes(damaged)), good)
             harmless += 1
-    assert harmless < len(places) / 4  # small as it is, the file is half such lists
+    assert harmless < len(places) / 4  # such lists are half of a small file
 
 
-def test_a_file_cut_short_is_refused(saved):
+def test_truncated_file_is_refused(saved):
     data = saved.read_bytes()
     for size in [*range(0, len(data), 37), len(data) - 1]:
         with pytest.raises(DamagedError):
@@ -253,14 +259,14 @@ def checkpoint_of(data):
     return Solver.from_contents(checkpoint.from_bytes(data), None)
 
 
-def test_the_newest_good_checkpoint_is_found(saved):
+def test_newest_undamaged_checkpoint_is_loaded(saved):
     good = saved.read_bytes()
     assert Solver.load_newest(saved).num_iterations == 20
     saved.write_bytes(good[:-1])
     solver = Solver.load_newest(saved)
     assert solver.num_iterations == 10
     assert saved.with_name("solver.damaged").read_bytes() == good[:-1]
-    # The damaged file does not push out the good one.
+    # The damaged file does not replace the good one.
     solver.iterate(10)
     solver.save(saved)
     assert state_of(Solver.load(saved)) == state_of(checkpoint_of(good))
@@ -269,14 +275,14 @@ def test_the_newest_good_checkpoint_is_found(saved):
     assert Solver.load_newest(saved).num_iterations == 10
 
 
-def test_a_folder_is_not_pushed_aside_by_a_file(saved):
+def test_folder_is_not_replaced_by_a_file(saved):
     kept = [*saved.parent.iterdir()]
     with pytest.raises(IsADirectoryError):
         Solver.load(saved).save(saved.parent)
     assert [*saved.parent.iterdir()] == kept
 
 
-def test_no_good_checkpoint_is_an_error_that_names_the_files(saved):
+def test_missing_checkpoints_are_named(saved):
     for path in (saved, pathlib.Path(f"{saved}.previous")):
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedError, match=r"solver is damaged.*solver.previous is"):
@@ -285,7 +291,7 @@ def test_no_good_checkpoint_is_an_error_that_names_the_files(saved):
         Solver.load_newest(saved.with_name("nothing"))
 
 
-def test_files_of_something_else_are_refused_in_words(saved):
+def test_other_files_are_refused(saved):
     other = saved.with_name("other")
     contents = checkpoint.load(saved)
     with pytest.raises(CheckpointError, match=r"of kuhn_poker\(\), not of leduc_poker"):
@@ -309,7 +315,7 @@ def test_files_of_something_else_are_refused_in_words(saved):
 
 
 @pytest.mark.parametrize("name", ["external_sampling", "cfr_plus", "omd"])
-def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name):
+def test_inconsistent_arrays_with_valid_checksums_are_refused(name):
     contents = run(LEDUC, ms.ALGORITHMS[name], 10).contents()
 
     def refused(contents):
@@ -342,7 +348,7 @@ def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name)
                 refused(contents._replace(arrays=arrays | {"infosets": infosets}))
 
 
-def test_keys_of_odd_shapes_are_refused():
+def test_keys_of_wrong_shape_are_refused():
     contents = run(KUHN, ms.EXTERNAL_SAMPLING, 10, store="none").contents()
     for name, table in contents.arrays.items():
         for odd in (table[:, None], table[None]):
@@ -352,7 +358,7 @@ def test_keys_of_odd_shapes_are_refused():
 
 
 class Touch:
-    """Makes a file when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -361,7 +367,7 @@ class Touch:
         return pathlib.Path.touch, (self.path,)
 
 
-def test_no_code_in_a_file_is_run(saved):
+def test_code_in_a_file_is_never_run(saved):
     mark = saved.with_name("mark")
     contents = checkpoint.load(saved)
     file = io.BytesIO()
@@ -375,14 +381,14 @@ def test_no_code_in_a_file_is_run(saved):
             Solver.load(saved)
     assert not mark.exists()
     pickle.loads(bombs[-1])
-    assert mark.exists()  # it would have worked
+    assert mark.exists()  # unpickling does run code
 
 
 # --- what cannot be written ----------------------------------------------------
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_an_error_at_any_step_leaves_a_good_file(saved, step, monkeypatch):
+def test_error_at_any_step_leaves_an_undamaged_file(saved, step, monkeypatch):
     original = getattr(os, step)
     for broken in range(2):
         done = 0
@@ -418,7 +424,7 @@ def save_thrice(path, number, barrier):
         checkpoint.save(path, contents)
 
 
-def test_of_two_writers_of_one_file_each_leaves_whole_files(tmp_path):
+def test_concurrent_writers_leave_complete_files(tmp_path):
     barrier = threading.Barrier(2)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for n in range(15):
@@ -437,7 +443,7 @@ def test_of_two_writers_of_one_file_each_leaves_whole_files(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_kills_at_random_moments_change_nothing():
+def test_kills_at_random_moments_leave_results_equal():
     command = [sys.executable, "-m", "benchmarks.interruptions", "--what=kills"]
     command += ["--times=10", "--engine=growing tree"]
     root = pathlib.Path(__file__).parents[2]
@@ -449,7 +455,7 @@ def test_kills_at_random_moments_change_nothing():
 
 
 def member(shape: str, data: bytes = b"") -> bytes:
-    """A .npy file of uint8 that tells any shape."""
+    """A .npy file of uint8 with an arbitrary declared shape."""
     text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}"
     text += " " * (117 - len(text)) + "\n"
     size = len(text).to_bytes(2, "little")
@@ -457,7 +463,7 @@ def member(shape: str, data: bytes = b"") -> bytes:
 
 
 def bombs() -> dict[str, bytes]:
-    """Archives of less than 3 MB that would take gigabytes."""
+    """Archives of less than 3 MB that would need gigabytes."""
     made = {}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -482,7 +488,7 @@ def bombs() -> dict[str, bytes]:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.npy", member("(1000000,)", bytes(10**6)))
         only = archive.infolist()[0]
-        for number in range(2000):  # that all name the same bytes
+        for number in range(2000):  # all with the same bytes
             again = copy.copy(only)
             again.filename = f"{number}.npy"
             archive.filelist.append(again)
@@ -495,7 +501,7 @@ KINDS = checkpoint.SOLVER, checkpoint.POLICY, checkpoint.BOT
 
 
 @pytest.mark.parametrize(("name", "kind"), [*zip(BOMBS, itertools.cycle(KINDS))])
-def test_a_small_file_takes_little_memory_whatever_it_pretends(name, kind, tmp_path):
+def test_small_file_needs_little_memory(name, kind, tmp_path):
     assert len(BOMBS[name]) < 3_000_000
     path = tmp_path / "file"
     path.write_bytes(kind.magic + BOMBS[name])

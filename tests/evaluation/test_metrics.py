@@ -94,7 +94,7 @@ def test_a_history_goes_on_and_a_callback_ends_the_run():
 
 def test_a_metric_that_gives_no_number_is_named():
     solver = ms.Solver("kuhn_poker")
-    with pytest.raises(ValueError, match="'odd' returned 'x', which is no number"):
+    with pytest.raises(ValueError, match="'odd' returned 'x', expected a number"):
         solver.run(1, metrics={"odd": lambda solver: "x"})  # pyright: ignore
     with pytest.raises(ValueError, match=r"Give what head_to_head\(...\) returns"):
         solver.run(1, metrics=ms.metrics.head_to_head)  # pyright: ignore

@@ -11,8 +11,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.evaluation import game_value, recommend
-from mccfr_spiel.evaluation.choosing import ENTRANTS, league
 from mccfr_spiel.evaluation.metrics import known_value
+from mccfr_spiel.evaluation.recommending import ENTRANTS, league
 from mccfr_spiel.evaluation.theory import (
     cfr_regret_bound,
     estimate_range,
@@ -90,7 +90,7 @@ def test_gap_bound_is_proposition_2():
     assert curve[1] == pytest.approx(curve[0] / 2, rel=0.02)
     found = [estimate_range(players[0], one) for one in ("external", "outcome")]
     assert found == pytest.approx([4, 4 / 0.09])
-    with pytest.raises(ValueError, match=r"sampling=\['outcome'\] is none of"):
+    with pytest.raises(ValueError, match=r"sampling=\['outcome'\] must be one of"):
         estimate_range(players[0], ["outcome"])  # pyright: ignore
 
 

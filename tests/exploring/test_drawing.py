@@ -10,7 +10,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.phrases import said_at, said_info_state
-from mccfr_spiel.exploring.drawing import printed
+from mccfr_spiel.exploring.drawing.printing import (
+    printed,
+)
 from tests.arenas.tree.test_game_tree import histories
 from tests.small_games import chance, leaf, move, small_game
 
@@ -140,7 +142,7 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "is no list of actions, such as"),
-        ({"depth": -1}, "depth=-1 is not an integer"),
+        ({"depth": -1}, "depth=-1 must be an integer"),
     )
     for given, said in wrong:
         with pytest.raises(ValueError, match=said):

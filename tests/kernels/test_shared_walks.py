@@ -11,7 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing, tree_arenas
 from mccfr_spiel.arenas.tree import cutting
-from mccfr_spiel.kernels import apply, shared_walks, teams
+from mccfr_spiel.kernels import batches, shared_walks, teams, tickets
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
 from tests.small_games import named
@@ -156,7 +156,7 @@ def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
     for solver in (alone, cut):
         solver.iterate(1)
     mean = alone.nodes_touched // (2 * 70)
-    monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
+    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
     pauses, run = [], teams.run
 
     def interrupted(*arguments, **more):
@@ -168,12 +168,12 @@ def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
         return status
 
     monkeypatch.setattr(teams, "run", interrupted)
-    cut._slice = 100
+    cut.slices.size = 100
     while cut.num_iterations < 3:
         try:
             cut.iterate(1)
         except KeyboardInterrupt:
-            cut._slice = 10**6
+            cut.slices.size = 10**6
     alone.iterate(2)
     assert pauses
     assert bits(cut) == bits(alone)
@@ -229,7 +229,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         reading.clear()
         writing.clear()
 
-    next_ticket, views = teams.next_ticket, shared_walks.shared_views
+    next_ticket, views = tickets.next_ticket, shared_walks.shared_views
 
     def next_and_noted(desk, leads):
         now[0] = next_ticket(desk, leads)
@@ -242,7 +242,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         return kind(*(array.view(Watched) for array in views(frame, kind)))
 
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
-    monkeypatch.setattr(teams, "next_ticket", next_and_noted)
+    monkeypatch.setattr(tickets, "next_ticket", next_and_noted)
     monkeypatch.setattr(shared_walks, "shared_views", watched)
     # One thread does all tickets: what counts is what each touches.
     run = teams.run

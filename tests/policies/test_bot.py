@@ -1,4 +1,4 @@
-"""A policy as a bot in OpenSpiel's own programs that play matches."""
+"""Bots of policies in OpenSpiel's match runners."""
 
 import collections
 import math
@@ -20,9 +20,9 @@ def solved(game, algorithm=ms.EXTERNAL_SAMPLING):
 
 
 @pytest.mark.parametrize("name", ["leduc_poker", GOOFSPIEL])
-def test_matches_of_bots_pay_what_the_policy_gets(name):
+def test_match_payoffs_equal_expected_returns(name):
     game = pyspiel.load_game(name)
-    policy = solved(name, ms.CFR)  # knows all states, as a dictionary must
+    policy = solved(name, ms.CFR)  # a dictionary must have all states
     bots = [ms.bot(policy, 0, seed=3), ms.bot(policy.to_dict(), 1, seed=3)]
 
     def payoffs(bots, matches):
@@ -38,7 +38,7 @@ def test_matches_of_bots_pay_what_the_policy_gets(name):
     assert gained > expected[0] + 0.2  # the opponent is uniform now
 
 
-def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
+def test_bot_samples_from_the_policy_of_its_seat():
     policy = solved("kuhn_poker", ms.CFR)
     state = pyspiel.load_game("kuhn_poker").new_initial_state()
     for action in (1, 2):
@@ -58,13 +58,13 @@ def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
 @pytest.mark.parametrize(
     ("policy", "player", "seed", "words"),
     [
-        (None, 2, 0, "player=2 is not in 0 .. 1"),
+        (None, 2, 0, "player=2 must be in 0 .. 1"),
         (None, 0, -1, "seed=-1"),
         (np.ones(3), 0, 0, "a vector over the sequences"),
         ("kuhn_poker", 0, 0, "'kuhn_poker' is not a policy"),
     ],
 )
-def test_wrong_arguments_are_refused_in_words(policy, player, seed, words):
+def test_invalid_arguments_are_refused(policy, player, seed, words):
     policy = solved("kuhn_poker") if policy is None else policy
     with pytest.raises(ValueError, match=words):
         ms.bot(policy, player, seed=seed)

@@ -12,8 +12,12 @@ import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.policies.online_bot import (
     MemoryBudgetWarning,
     OnlineOutcomeSamplingBot,
@@ -23,7 +27,7 @@ KUHN = pyspiel.load_game("kuhn_poker")
 
 
 def play(game, bot, other, rng):
-    """A hand of two players, `bot` in its seat; returns the payoffs."""
+    """Plays a hand of two players with `bot` in its seat; returns the payoffs."""
     state = game.new_initial_state()
     while not state.is_terminal():
         if state.is_chance_node():
@@ -41,7 +45,7 @@ def uniform(rng):
 
 
 class Scripted(OnlineOutcomeSamplingBot):
-    """Takes given actions in place of its own draws."""
+    """A bot that takes given actions instead of sampling."""
 
     script: tuple[int, ...] = ()
 
@@ -78,7 +82,7 @@ def all_hands(game, seat, q, other):
 
 
 def counterfactual_regrets(game, seat, policy, other):
-    """r(I, a) by the definition of Zinkevich et al., by recursion over states."""
+    """r(I, a) by the definition of Zinkevich et al., computed recursively."""
     regrets = collections.defaultdict(float)
 
     def value(state, reach):
@@ -106,8 +110,8 @@ def counterfactual_regrets(game, seat, policy, other):
 
 @pytest.mark.parametrize("seat", [0, 1])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_one_hand_is_unbiased_exactly(seat, epsilon):
-    """The mean over all hands is the counterfactual regret, for random policies."""
+def test_regrets_of_one_hand_are_exactly_unbiased(seat, epsilon):
+    """The mean over all hands equals the counterfactual regret, for random policies."""
     game = KUHN
     trained = OnlineOutcomeSamplingBot(game, seat, epsilon=epsilon, seed=3)
     rng = random.Random(7)
@@ -162,7 +166,7 @@ def run(seed, hands=200):
     return bot.average_policy()
 
 
-def test_only_the_seed_matters():
+def test_seed_determines_the_run():
     first = run(seed=11)
     np.random.seed(1)
     random.seed(1)
@@ -171,7 +175,7 @@ def test_only_the_seed_matters():
     assert run(seed=11 + 2**64) == first
 
 
-def test_openspiels_evaluate_bots_drives_it():
+def test_bot_works_in_openspiels_evaluate_bots():
     bots = [OnlineOutcomeSamplingBot(KUHN, seat, seed=1 + seat) for seat in (0, 1)]
     rng = np.random.RandomState(3)
     for _ in range(50):
@@ -183,7 +187,7 @@ def test_openspiels_evaluate_bots_drives_it():
     assert 3 < bots[0].num_infosets <= 6
     returns = pyspiel.evaluate_bots(KUHN.new_initial_state(), bots, 5)
     assert sum(returns) == 0
-    with pytest.raises(ValueError, match=r"Player 1 has no move after \[\]"):
+    with pytest.raises(ValueError, match=r"Player 1 has no legal action after \[\]"):
         bots[1].step(KUHN.new_initial_state())
 
 
@@ -191,7 +195,7 @@ def is_uniform(policy):
     return all(len(set(row.values())) == 1 for row in policy.values())
 
 
-def test_a_dropped_hand_teaches_nothing():
+def test_dropped_hand_changes_nothing():
     bot = OnlineOutcomeSamplingBot(KUHN, 0, seed=1)
     rng = random.Random(1)
     play(KUHN, bot, uniform(rng), rng)
@@ -208,7 +212,7 @@ def test_a_dropped_hand_teaches_nothing():
 
 
 class Decision:
-    """All that the bot asks of a state."""
+    """The part of a state that the bot uses."""
 
     def __init__(self, number):
         self.number = number
@@ -221,19 +225,21 @@ class Decision:
 
 
 class ByTheBook:
-    """Outcome sampling's sums for a chain of decisions, in exact rational numbers."""
+    """The sums of outcome sampling for a chain of decisions, in exact rational
+    numbers."""
 
     def __init__(self, length):
         self.regret = [[Fraction(0), Fraction(0)] for _ in range(length)]
         self.plans = [[Fraction(0), Fraction(0)] for _ in range(length)]
 
     def learn(self, policies, hand, payoff):
-        """One hand of (action, q) at all decisions, played with these policies."""
+        """Learns from one hand of (action, q) at all decisions, played with these
+        policies."""
         mass, reach = Fraction(1), Fraction(1)
         for plan, policy, (_, q) in zip(self.plans, policies, hand, strict=True):
             for action in (0, 1):
                 plan[action] += mass * policy[action]
-            mass *= policy[1]  # by which alone the chain goes on
+            mass *= policy[1]  # the only action that continues the chain
             reach *= q
         value = Fraction(payoff) / reach
         for regret, policy, (action, _) in reversed(
@@ -246,8 +252,8 @@ class ByTheBook:
 
 
 @pytest.mark.parametrize("length", [5, 1100])
-def test_after_thousands_of_own_decisions_its_sums_are_exact(length):
-    """The hand goes on after action 1 only, and the last decision alone pays."""
+def test_sums_are_exact_after_thousands_of_decisions(length):
+    """The hand continues after action 1 only, and only the last decision pays."""
     bot = Scripted(KUHN, 0, epsilon=0.5, seed=0)
     book = ByTheBook(length)
     random.seed(3)
@@ -286,7 +292,7 @@ LEDUC = pyspiel.load_game("leduc_poker")
 
 
 @pytest.mark.parametrize("way", ["file", "pickle"])
-def test_a_saved_bot_goes_on_as_if_nothing_had_happened(way, tmp_path):
+def test_loaded_bot_continues_identically(way, tmp_path):
     bot = OnlineOutcomeSamplingBot(LEDUC, 0, epsilon=0.3, seed=2**70 + 5)
     hands(bot, 300, 1)
     state = LEDUC.new_initial_state().child(0).child(1)
@@ -311,13 +317,13 @@ def test_a_saved_bot_goes_on_as_if_nothing_had_happened(way, tmp_path):
     assert other.num_hands == bot.num_hands == 501
 
 
-def test_a_full_bot_comes_back_full_or_with_room(tmp_path):
+def test_loaded_bot_is_full_unless_given_memory(tmp_path):
     bot = OnlineOutcomeSamplingBot(LEDUC, 0, seed=3, max_memory=20_000)
     with pytest.warns(MemoryBudgetWarning):
         hands(bot, 200, 1)
     known = bot.num_infosets
     state = LEDUC.new_initial_state().child(0).child(1)
-    while not state.is_terminal():  # a hand with infosets that it forgets
+    while not state.is_terminal():  # a hand with infosets that are not stored
         if state.current_player() == 0:
             state.apply_action(bot.step(state))
         else:
@@ -349,7 +355,7 @@ def test_a_full_bot_comes_back_full_or_with_room(tmp_path):
         {"num_players": None},
     ],
 )
-def test_a_file_with_a_good_digest_and_odd_contents_is_refused(change, tmp_path):
+def test_malformed_contents_are_refused(change, tmp_path):
     bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
     rng = random.Random(1)
     bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[1])

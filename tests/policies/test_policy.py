@@ -1,4 +1,4 @@
-"""Policies on OpenSpiel's side of the border."""
+"""SequencePolicy with OpenSpiel's states, tables and C++ functions."""
 
 import pickle
 
@@ -10,7 +10,9 @@ from open_spiel.python.algorithms import expected_game_score
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
 from mccfr_spiel.arenas.policy_vectors import policy_vector
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
 from tests.vectors import GOOFSPIEL, vector_of
@@ -19,7 +21,7 @@ SIMULTANEOUS = [GOOFSPIEL, "matrix_rps", "blotto(coins=3,fields=2)"]
 
 
 def policy_of(game, seed=0):
-    """A random policy and the same as a SequencePolicy."""
+    """A random policy, as a dictionary and as a SequencePolicy."""
     tree = GameTree(game).expand_all()
     probs = random_policy(tree.game, seed)
     return probs, SequencePolicy(tree, vector_of(tree, probs))
@@ -46,7 +48,7 @@ def states_of(game):
 
 
 @pytest.mark.parametrize("game", SIMULTANEOUS)
-def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
+def test_simultaneous_and_turn_based_states_have_equal_policies(game):
     game = pyspiel.load_game(game)
     probs, policy = policy_of(game)
     assert policy.game == game
@@ -70,7 +72,7 @@ def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
         policy.action_probabilities(start)
 
 
-def test_a_state_never_met_is_uniform():
+def test_policy_is_uniform_at_unvisited_states():
     game = pyspiel.load_game("leduc_poker")
     solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1)
     solver.iterate(3)
@@ -87,7 +89,7 @@ def test_a_state_never_met_is_uniform():
             assert set(probs.values()) == {1 / len(state.legal_actions())}
         assert list(probs) == state.legal_actions()
     assert unmet > met > 0
-    # ... and stays so when the tree grows on after the snapshot
+    # ... also after the tree has grown beyond the snapshot
     solver.iterate(2000)
     assert policy.to_dict() == known
     gap = pytest.approx(ms.nash_conv(game, policy), abs=1e-12)
@@ -99,7 +101,7 @@ def test_a_state_never_met_is_uniform():
             assert set(probs.values()) == {1 / len(probs)}
 
 
-def test_a_state_of_another_game_is_refused():
+def test_state_of_another_game_is_refused():
     _, policy = policy_of("kuhn_poker")
     other = pyspiel.load_game("leduc_poker").new_initial_state().child(0).child(1)
     with pytest.raises(ValueError, match=r"kuhn_poker.*leduc_poker"):
@@ -116,16 +118,16 @@ def test_a_state_of_another_game_is_refused():
 
 @pytest.fixture(params=["kuhn_poker", "leduc_poker", "matrix_rps", GOOFSPIEL])
 def saved(request, tmp_path):
-    """A policy of a tree that was grown in part where it is large, and its file."""
+    """A policy and its file; large games have a partly grown tree."""
     solver = Solver(request.param, ms.EXTERNAL_SAMPLING, seed=2)
     solver.iterate(5)
     policy = solver.average_policy()
-    solver.iterate(50)  # the tree grows on
+    solver.iterate(50)  # the tree grows
     policy.save(tmp_path / "policy")
     return policy, tmp_path / "policy"
 
 
-def test_a_saved_policy_is_the_same_when_loaded(saved):
+def test_loaded_policy_equals_saved_policy(saved):
     policy, path = saved
     game = policy.game
     loaded = SequencePolicy.load(path)
@@ -151,7 +153,7 @@ def test_a_saved_policy_is_the_same_when_loaded(saved):
     assert [file.name for file in path.parent.iterdir()] == ["policy"]
 
 
-def test_policy_files_of_something_else_are_refused_in_words(tmp_path):
+def test_files_of_other_kinds_are_refused(tmp_path):
     path = tmp_path / "policy"
     solver = Solver("kuhn_poker")
     solver.save(path)
@@ -172,7 +174,7 @@ def test_policy_files_of_something_else_are_refused_in_words(tmp_path):
         doubled.save(path)
 
 
-def test_a_policy_of_a_game_whose_rules_changed_is_refused_where_it_shows(tmp_path):
+def test_policy_for_changed_rules_is_refused(tmp_path):
     def game_of(*leaves):
         return small_game(move(0, "start", *leaves), name="changing")
 
@@ -195,13 +197,13 @@ SHARED = [
 
 
 def policy_for(game, seed=0):
-    """A random policy, different for each player, of a game."""
+    """A random policy of a game, different for each player."""
     tree = ms.GameTree(game).expand_all()
     return ms.SequencePolicy(tree, vector_of(tree, random_policy(tree.game, seed)))
 
 
 def decisions(game):
-    """(state, player) for all that somebody decides in a game."""
+    """(state, player) for all decisions of a game."""
     for state in states_of(game):
         if state.is_simultaneous_node():
             yield from ((state, player) for player in range(game.num_players()))
@@ -210,7 +212,7 @@ def decisions(game):
 
 
 @pytest.mark.parametrize("game", SHARED)
-def test_a_table_gives_each_player_what_the_policy_does(game):
+def test_table_equals_the_policy_of_each_player(game):
     game = pyspiel.load_game(game)
     policy = policy_for(game)
     table = policy.to_tabular()
@@ -228,7 +230,7 @@ def test_a_table_gives_each_player_what_the_policy_does(game):
 
 
 @pytest.mark.parametrize("game", ["matrix_rps", "goofspiel(num_cards=3)"])
-def test_a_compiled_table_is_right_in_the_simultaneous_game_or_refused(game):
+def test_compiled_table_is_correct_or_refused(game):
     game = pyspiel.load_game(game)
     policy = policy_for(game)
     names: list[set[str]] = [set(), set()]

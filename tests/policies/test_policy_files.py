@@ -1,5 +1,4 @@
-"""Every policy that the package writes is read back, or refused in words; so is every
-other file by `load_policy`."""
+"""Every policy that the package writes can be read; other files are refused."""
 
 import hashlib
 import json
@@ -16,7 +15,9 @@ from open_spiel.python.algorithms import exploitability
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.identity import module_of
 from mccfr_spiel.arenas.infosets.loading import OUR_GAMES
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
 from tests.arenas.rules.test_own_games import auction
@@ -27,7 +28,7 @@ SEQUENTIAL = pyspiel.GameType.Dynamics.SEQUENTIAL
 
 
 def python_games():
-    """OpenSpiel's Python games and ours, whatever other tests have registered."""
+    """OpenSpiel's Python games and ours, without games registered by other tests."""
     for kind in pyspiel.registered_games():
         name, has_strings = str(kind.short_name), kind.provides_information_state_string
         is_python = name.startswith("python_") and kind.dynamics == SEQUENTIAL
@@ -48,7 +49,7 @@ AUCTIONS = {
         ("    def new_initial_state", f"{OBSERVER}\n    def new_initial_state"),
     ),
 }
-"""The example of docs/own_game.md. Its observer, if it has one, cannot be asked."""
+"""The example of docs/own_game.md. The observer of the game, if any, raises errors."""
 
 OWN_STRINGS = pyspiel.State.information_state_string
 
@@ -63,7 +64,7 @@ def solved(game="leduc_poker", iterations=30):
 
 @pytest.mark.parametrize("abstraction", [None, OWN_STRINGS])
 @pytest.mark.parametrize("game", [*PYTHON_GAMES, *AUCTIONS])
-def test_a_policy_of_a_python_game_is_loaded_and_asked(game, abstraction, tmp_path):
+def test_policy_of_python_game_is_loaded(game, abstraction, tmp_path):
     game = auction(*AUCTIONS[game]) if game in AUCTIONS else pyspiel.load_game(game)
     if abstraction is not None and game.num_players() == 1:
         abstraction = None  # no abstractions for one player
@@ -84,7 +85,7 @@ def test_a_policy_of_a_python_game_is_loaded_and_asked(game, abstraction, tmp_pa
 
 
 @pytest.mark.parametrize("name", AUCTIONS)
-def test_a_loaded_policy_of_an_own_game_is_evaluated_and_tabulated(name, tmp_path):
+def test_loaded_policy_of_own_game_is_evaluated(name, tmp_path):
     game = auction(*AUCTIONS[name])
     solver = ms.Solver(game, ms.CFR_PLUS)
     solver.iterate(10)
@@ -99,7 +100,7 @@ def test_a_loaded_policy_of_an_own_game_is_evaluated_and_tabulated(name, tmp_pat
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "liars_dice"])
 @pytest.mark.parametrize("most", [0, 10**9])
-def test_a_policy_of_the_command_line_is_read_from_file_and_folder(
+def test_policy_of_a_run_is_read_from_file_and_folder(
     game, most, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(reading, "JSON_INFOSETS", most)
@@ -109,7 +110,7 @@ def test_a_policy_of_the_command_line_is_read_from_file_and_folder(
         assert ms.load_policy(where).to_dict() == policy.to_dict()
 
 
-def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
+def test_openspiel_computes_the_same_nash_conv_from_the_file(tmp_path):
     path = write_policy(tmp_path, solved())
     game = pyspiel.load_game("leduc_poker")
     expected = exploitability.nash_conv(game, solved())
@@ -121,13 +122,14 @@ def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
 
 
 def kuhn_file(**changes):
-    """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
+    """A uniform policy of Kuhn poker in the form of a file, with some rows of player
+    0."""
     rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
     return signed({"game": "kuhn_poker()", "players": [rows, {}]})
 
 
 def signed(value):
-    """The value with the digest that files have."""
+    """The value with a valid digest."""
     text = json.dumps(value, separators=(",", ":"))
     return value | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
 
@@ -142,7 +144,7 @@ def signed(value):
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
     ],
 )
-def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
+def test_invalid_policies_are_refused(value, words, tmp_path):
     path = tmp_path / "policy.json"
     path.write_text(json.dumps(value))
     with pytest.raises(CheckpointError, match=words) as caught:
@@ -151,7 +153,7 @@ def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"{", b"\xff\xfe", b"[" * 100_000])
-def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
+def test_files_without_policy_are_refused(data, tmp_path):
     path = tmp_path / "policy.json"
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=str(path)):
@@ -171,12 +173,12 @@ def solver_of(game, algorithm=ms.EXTERNAL_SAMPLING):
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
 @pytest.mark.parametrize("algorithm", [ms.CFR, ms.OUTCOME_SAMPLING])
-def test_a_checkpoint_gives_the_average_policy_to_the_bit(name, algorithm, tmp_path):
+def test_checkpoint_gives_the_exact_average_policy(name, algorithm, tmp_path):
     solver = solver_of(name, algorithm)
     path = tmp_path / "solver.checkpoint"
     solver.save(path)
     expected = solver.average_policy()
-    for where in (path, str(path), tmp_path):  # the folder of a run that was killed
+    for where in (path, str(path), tmp_path):  # the folder of a killed run
         found = ms.load_policy(where)
         assert found.to_dict() == expected.to_dict()
         assert found.table().rows == expected.table().rows
@@ -195,7 +197,7 @@ print(ms.GameTree("misere(game=python_search(turns=2))").num_players)
 """
 
 
-def test_the_papers_games_load_in_a_process_that_has_not_imported_them(tmp_path):
+def test_paper_games_load_without_import(tmp_path):
     sources = (ROOT / "games").glob("*.py")
     text = "".join(path.read_text() for path in sources)
     assert (
@@ -213,19 +215,19 @@ def test_the_papers_games_load_in_a_process_that_has_not_imported_them(tmp_path)
     assert found.stdout.split() == [str(infosets), "20", "2"]
 
 
-def test_an_empty_folder_is_refused_with_the_names_that_it_lacks(tmp_path):
+def test_empty_folder_is_refused_with_expected_names(tmp_path):
     with pytest.raises(ValueError, match=r"policy\.json nor policy\.bin.*checkpoint"):
         ms.load_policy(tmp_path)
 
 
-def test_a_bots_file_is_refused_with_the_way_to_read_it(tmp_path):
+def test_bot_file_is_refused_with_its_loader(tmp_path):
     path = tmp_path / "bot"
     ms.OnlineOutcomeSamplingBot("kuhn_poker", 0).save(path)
     with pytest.raises(ms.CheckpointError, match=r"OnlineOutcomeSamplingBot\.load"):
         ms.load_policy(path)
 
 
-def test_a_game_made_in_code_has_to_be_given(tmp_path):
+def test_game_without_registration_must_be_passed(tmp_path):
     game = small_game(move(0, "a", leaf(1.0, -1.0), leaf(0.0, 0.0)))
     solver = solver_of(game)
     for path, save in (
@@ -238,7 +240,7 @@ def test_a_game_made_in_code_has_to_be_given(tmp_path):
             ms.load_policy(path)
 
 
-def test_no_flipped_bit_of_a_policy_goes_unnoticed(tmp_path):
+def test_every_flipped_bit_is_detected(tmp_path):
     solver = ms.Solver("kuhn_poker", ms.CFR)
     solver.iterate(10)
     path = write_policy(tmp_path, solver.average_policy())
@@ -253,13 +255,13 @@ def test_no_flipped_bit_of_a_policy_goes_unnoticed(tmp_path):
             policy = ms.load_policy(path)
         except (CheckpointError, ValueError):
             continue
-        accepted += 1  # a space became a tab, or the like
+        accepted += 1  # for example, a space became a tab
         assert policy.to_dict() == expected
     assert 8 * len(data) > 6000
     assert accepted < len(data) / 10
 
 
-def test_policy_without_a_digest_is_refused(tmp_path):
+def test_policy_without_digest_is_refused(tmp_path):
     value = kuhn_file()
     del value["sha256"]
     path = tmp_path / "policy.json"

@@ -1,4 +1,4 @@
-"""A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
+"""A policy as a table and as a dictionary, compared with OpenSpiel's states."""
 
 import pyspiel
 import pytest
@@ -17,7 +17,7 @@ def solved(game, algorithm=ms.EXTERNAL_SAMPLING, iterations=200):
 
 
 def rows_by_openspiel(policy):
-    """(player, string) -> names of actions and reach, in depth-first order."""
+    """(player, string) -> action names and reach, in depth-first order."""
     rows = {}
 
     def walk(state, reach):
@@ -41,7 +41,7 @@ def rows_by_openspiel(policy):
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("algorithm", [ms.CFR, ms.OUTCOME_SAMPLING])
-def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, algorithm):
+def test_rows_have_openspiels_names_reaches_and_order(name, algorithm):
     policy = solved(name, algorithm, 20)
     table = policy.table()
     expected = rows_by_openspiel(policy)
@@ -62,7 +62,7 @@ def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, alg
 
 
 @pytest.mark.parametrize("name", [*GAMES, "goofspiel(num_cards=3)"])
-def test_a_policy_is_the_dictionary_that_to_dict_makes(name):
+def test_policy_equals_its_dictionary(name):
     policy = solved(name, ms.EXTERNAL_SAMPLING, 30)
     expected = policy.to_dict()
     assert len(policy) == len(expected)
@@ -71,7 +71,7 @@ def test_a_policy_is_the_dictionary_that_to_dict_makes(name):
     assert all(info_state in policy for info_state in expected)
 
 
-def test_strings_that_players_share_are_asked_for_with_the_player():
+def test_shared_strings_need_a_player():
     ends = [leaf(value, -value) for value in (1.0, -1.0, 0.0)]
     game = small_game(move(0, "same", ends[0], move(1, "same", ends[1], ends[2])))
     policy = solved(game, ms.CFR, 3)
@@ -82,17 +82,17 @@ def test_strings_that_players_share_are_asked_for_with_the_player():
         policy["same"]
 
 
-def test_a_missing_string_is_a_key_error_with_strings_near_it():
+def test_unknown_string_is_a_key_error_with_suggestions():
     policy = solved("kuhn_poker", ms.CFR, 3)
     assert "0bp" not in policy
-    with pytest.raises(KeyError, match=r"has met no .*'0bp'.*Near it: .*'0pb'"):
+    with pytest.raises(KeyError, match=r"Unknown .*'0bp'.*Did you mean .*'0pb'"):
         policy["0bp"]
     assert 3 not in policy
     with pytest.raises(KeyError, match=r"action_probabilities\(state\)"):
         policy[3]  # pyright: ignore[reportArgumentType]
 
 
-def test_pyspiel_still_refuses_a_policy_instead_of_reading_it_as_a_table():
+def test_pyspiel_does_not_read_a_policy_as_a_table():
     policy = solved("kuhn_poker")
     with pytest.raises(TypeError):
         pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy)

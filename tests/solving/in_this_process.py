@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mccfr_spiel.solving.cluster import Crew
+from mccfr_spiel.solving.crews import Crew
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""A cluster has the bits of one process, whoever walks, is lost, or is interrupted.
+"""Clusters give the bits of one process, also with lost workers and interruptions.
 
-The workers here are objects in this process, whose turns are pickled both ways.
-`test_ray.py` has those of Ray.
+The workers are objects in this process; arguments and results are pickled.
+`test_ray.py` tests Ray workers.
 """
 
 import warnings
@@ -13,6 +13,7 @@ from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.solving import cluster as batches
 from mccfr_spiel.solving.cluster import Ray
+from mccfr_spiel.solving.crews import Crew
 from tests.small_games import uneven_deal
 from tests.solving.in_this_process import InThisProcess
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
@@ -41,7 +42,7 @@ def split_small_batches(monkeypatch):
 
 
 def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
-    """Solvers on one tree, the first without a cluster."""
+    """Solvers on one tree; the first has no cluster."""
     tree = GameTree(game).expand_all()
     return [
         Solver(tree, algorithm, seed=3, cluster=cluster, threads=threads)
@@ -50,7 +51,7 @@ def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
 
 
 def assert_same_bits(solvers, iterations):
-    """The solvers have the same bits on the way and then."""
+    """Asserts equal bits after several pieces of the run."""
     for more in iterations:
         for solver in solvers:
             solver.iterate(more)
@@ -59,21 +60,22 @@ def assert_same_bits(solvers, iterations):
 
 
 def assert_equal(solvers, iterations):
-    """As assert_same_bits, and all but the first solver split batches."""
+    """Asserts equal bits, and that all solvers with a cluster have split batches."""
     assert_same_bits(solvers, iterations)
     for solver in solvers[1:]:
         assert solver.cluster.num_shared > 0
 
 
-class Lossy(batches.Crew):
-    """A crew that loses workers at turns of its choice.
+class Lossy(Crew):
+    """A crew that loses workers at given turns.
 
     Attributes:
-        losing: the numbers of the gatherings, among all, in which the worker is lost:
-            those below 0 count as lost after the work was done.
-        hidden: what `is_ready` does not show yet, as while a worker starts.
-        turns, begun, parcels: the gatherings and beginnings so far, and how often the
-            driver has sent tables or packs of its own.
+        losing: the indices, among all calls of `gather`, at which the worker is lost.
+            Workers are lost after the work at negative indices.
+        hidden: workers that `is_ready` does not report yet.
+        turns: the number of `gather` calls.
+        begun: the number of started workers.
+        parcels: the number of tables or packs sent by the driver.
     """
 
     def __init__(self, num_workers: int, losing=()) -> None:
@@ -107,7 +109,7 @@ class Lossy(batches.Crew):
 
 
 class LossyCluster:
-    """A cluster whose crew is at hand."""
+    """A cluster with an accessible crew."""
 
     def __init__(self, workers, losing=()):
         self.crew = Lossy(workers, losing)
@@ -122,11 +124,11 @@ class LossyCluster:
 ROWS = [("external_sampling", game) for game in GAMES] + [
     (name, list(GAMES)[k % len(GAMES)]) for k, name in enumerate(SPLIT)
 ]
-"""External sampling with every game, and every algorithm with one."""
+"""External sampling with every game, and every algorithm with one game."""
 
 
 @pytest.mark.parametrize(("name", "game"), list(dict.fromkeys(ROWS)))
-def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
+def test_workers_give_the_bits_of_one_process(name, game):
     for alternating in (True, False):
         algorithm = SPLIT[name]._replace(alternating=alternating)
         clusters = [*map(InThisProcess, (1, 2, 3)), LossyCluster(2, {3, -6})]
@@ -155,7 +157,7 @@ def plain(policy, memory, gradient, parameters, t):
         ),
     ],
 )
-def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
+def test_unsplittable_algorithms_are_refused(algorithm, more, words):
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", algorithm, cluster=InThisProcess(2), **more)
 
@@ -165,7 +167,7 @@ def test_a_game_that_no_string_makes_is_refused_in_words():
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 
-def test_impossible_clusters_are_refused_in_words(monkeypatch):
+def test_invalid_clusters_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="workers=0"):
         Ray(workers=0)
     with pytest.raises(ValueError, match="threads=0"):
@@ -181,14 +183,14 @@ def test_impossible_clusters_are_refused_in_words(monkeypatch):
 
 
 @pytest.mark.parametrize("first", [3, 6])
-def test_a_worker_lost_at_any_turn_is_replaced(first):
+def test_lost_worker_is_replaced(first):
     for losing in ({first}, {-first}, {first, first + 1}, {-first, first + 2}):
         cluster = LossyCluster(2, losing)
         assert_equal(solvers_of(batched(), cluster), (1, 1, 2, 2))
         assert cluster.crew.begun == 2 + len(losing)
 
 
-def test_a_worker_that_is_lost_again_and_again_is_given_up_in_words():
+def test_repeatedly_lost_worker_is_abandoned_with_warning():
     cluster = LossyCluster(2)
     solvers = solvers_of(batched(), cluster)
     cluster.crew.losing = set(range(1, 99))

@@ -1,4 +1,4 @@
-"""OpenSpiel's own tests and examples, with our classes in the place of its solvers."""
+"""OpenSpiel's tests and examples pass with our classes in place of its solvers."""
 
 import importlib.util
 import os
@@ -50,7 +50,8 @@ NOT_ABOUT_THESE_CLASSES = {
 
 
 def openspiels_tests():
-    """Every test method of OpenSpiel's files, with ours where it imports its own."""
+    """The test methods of OpenSpiel's files, with our classes instead of the imported
+    ones."""
     for name in FILES:
         path = ALGORITHMS / f"{name}_test.py"
         spec = importlib.util.spec_from_file_location(f"openspiels_{name}_test", path)
@@ -73,14 +74,14 @@ def openspiels_tests():
 TESTS = list(openspiels_tests())
 
 
-def test_openspiels_tests_were_found():
+def test_openspiel_tests_are_found():
     names = [str(test.id) for test in TESTS]
     counts = [sum(name.startswith(f"{file}-") for name in names) for file in FILES]
     assert counts == [6, 3, 28, 4, 2]
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_openspiels_own_test_passes_on_our_class(test):
+def test_openspiel_test_passes_on_our_class(test):
     result = unittest.TestResult()
     test.run(result)
     problems = [trace for _, trace in result.errors + result.failures]
@@ -89,7 +90,7 @@ def test_openspiels_own_test_passes_on_our_class(test):
 
 
 def run_example(name, replacements, folder, *flags):
-    """Runs a copy of an OpenSpiel example in which only imports are changed."""
+    """Runs a copy of an OpenSpiel example with changed imports."""
     source = (EXAMPLES / name).read_text()
     for old, new in replacements.items():
         assert source.count(old) == 1
@@ -117,18 +118,18 @@ CPP_IMPORTS = {
 
 
 @pytest.mark.parametrize("sampling", ["outcome"])
-def test_openspiels_example_of_its_compiled_solvers_runs(sampling, tmp_path):
+def test_openspiel_example_of_compiled_solvers_runs(sampling, tmp_path):
     lines = run_example(
         "mccfr_cpp_example.py", CPP_IMPORTS, tmp_path, f"--sampling={sampling}"
     )
-    # 25 iterations, two lines about the pickle and its exploitability, 25 more
+    # 25 iterations, two lines about the pickle and the exploitability, 25 iterations
     assert len(lines) == 53
     before = float(lines[24].split()[-1])
     assert float(lines[27].split()[-1]) == pytest.approx(before, abs=1e-6)
     assert (tmp_path / f"{sampling}_sampling_mccfr_solver.pickle").exists()
 
 
-def test_constructor_arguments_are_openspiels():
+def test_constructor_arguments_equal_openspiels():
     game = pyspiel.load_game("kuhn_poker")
     full = pyspiel.MCCFRAverageType.FULL
     for solver in (
@@ -153,7 +154,7 @@ PYTHONS = [ms.ExternalSamplingSolver, ms.OutcomeSamplingSolver]
 
 
 @pytest.mark.parametrize("kind", PYTHONS)
-def test_a_seed_argument_makes_the_run_whatever_numpys_generator_is(kind):
+def test_seed_argument_overrides_numpys_generator(kind):
     game = pyspiel.load_game("kuhn_poker")
     np.random.seed(1)
     first = run(kind(game, seed=0))
@@ -162,7 +163,7 @@ def test_a_seed_argument_makes_the_run_whatever_numpys_generator_is(kind):
 
 
 @pytest.mark.parametrize("kind", PYTHONS)
-def test_without_a_seed_numpys_generator_makes_the_run_as_in_openspiel(kind):
+def test_numpys_generator_seeds_the_run_by_default(kind):
     game = pyspiel.load_game("kuhn_poker")
     runs = []
     for seed in (1, 2, 3, 1):
@@ -170,7 +171,7 @@ def test_without_a_seed_numpys_generator_makes_the_run_as_in_openspiel(kind):
         runs.append(run(kind(game)))
     assert runs[0] == runs[3]
     assert runs[0] != runs[1] != runs[2] != runs[0]
-    second = run(kind(game))  # the generator has gone on
+    second = run(kind(game))  # the generator has advanced
     assert second != runs[3]
 
 
@@ -180,7 +181,7 @@ COMPILED = [("CFRPlusSolver", "cfrplus")]
 
 
 @pytest.mark.parametrize(("name", "flag"), COMPILED)
-def test_openspiels_example_of_its_compiled_cfr_prints_the_same(name, flag, tmp_path):
+def test_openspiel_example_of_compiled_cfr_prints_the_same(name, flag, tmp_path):
     imports = {
         "import pyspiel\n": "import pyspiel\nimport mccfr_spiel\n",
         f"pyspiel.{name}(": f"mccfr_spiel.{name}(",
@@ -188,7 +189,7 @@ def test_openspiels_example_of_its_compiled_cfr_prints_the_same(name, flag, tmp_
     mine = run_example("cfr_cpp_example.py", imports, tmp_path, f"--solver={flag}")
     assert len(mine) == 33
     game = pyspiel.load_game("kuhn_poker")
-    theirs = getattr(pyspiel, name)(game)  # not pickled: that would make CFR of CFR+
+    theirs = getattr(pyspiel, name)(game)  # not pickled: pickles of CFR+ load as CFR
     lines = []
     for number in range(20):
         theirs.evaluate_and_update_policy()
@@ -206,7 +207,7 @@ def test_openspiels_example_of_its_compiled_cfr_prints_the_same(name, flag, tmp_
 
 @pytest.mark.parametrize("name", ["CFRSolver", "CFRPlusSolver"])
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker"])
-def test_every_method_of_pyspiels_class_gives_what_it_gives(game, name):
+def test_every_pyspiel_method_returns_pyspiels_result(game, name):
     game = pyspiel.load_game(game)
     mine, theirs = getattr(ms, name)(game), getattr(pyspiel, name)(game)
     methods = {m for m in dir(theirs) if not m.startswith("_")}
@@ -227,7 +228,7 @@ def test_every_method_of_pyspiels_class_gives_what_it_gives(game, name):
         assert ms.nash_conv(game, ours) == pytest.approx(conv, abs=1e-12)
 
 
-def test_compiled_functions_read_a_returned_table_as_it_is_now():
+def test_compiled_functions_read_present_probabilities():
     game = pyspiel.load_game("kuhn_poker")
     policy = ms.CFRSolver(game).average_policy()
     assert pyspiel.nash_conv(game, policy) == pytest.approx(11 / 12)
@@ -247,7 +248,7 @@ def test_compiled_functions_read_a_returned_table_as_it_is_now():
         (ms.CFRBRSolver, cfr_br.CFRBRSolver, (True, True)),
     ],
 )
-def test_discounts_and_best_responses_are_openspiels(ours, theirs, more):
+def test_discounts_and_best_responses_equal_openspiels(ours, theirs, more):
     game = pyspiel.load_game("kuhn_poker")
     mine, other = ours(game, *more), theirs(game, *more)
     for _ in range(12):
@@ -261,7 +262,7 @@ def test_discounts_and_best_responses_are_openspiels(ours, theirs, more):
     )
 
 
-def test_best_responses_do_not_depend_on_the_unit_of_payoffs():
+def test_best_responses_are_independent_of_payoff_scale():
     tables = []
     for unit in (1.0, 2.0**-60):
         stakes = unit * np.diag([3.0, 1.0])

@@ -1,15 +1,15 @@
-"""Workers of a Ray cluster on this machine: the same bits, also if one is killed."""
+"""Ray workers on this machine give the bits of one process, also after a kill."""
 
 import time
 
 import pytest
 
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.solving import cluster as batches
+from mccfr_spiel.solving import cluster_batches
 from mccfr_spiel.solving.cluster import Ray
 from tests.vectors import batched, bits
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # raised by Ray
 GAME = "kuhn_poker"
 
 
@@ -22,10 +22,10 @@ def ray():
 
 @pytest.fixture(autouse=True)
 def split_small_batches(monkeypatch):
-    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    monkeypatch.setattr(cluster_batches, "LEAST_NODES", 1)
 
 
-def test_workers_on_ray_have_the_bits_of_one_process_though_one_is_killed(ray):
+def test_ray_workers_give_the_bits_of_one_process_after_a_kill(ray):
     tree = GameTree(GAME).expand_all()
     algorithm = batched(batch=40)
     alone = Solver(tree, algorithm, seed=3)
@@ -40,11 +40,11 @@ def test_workers_on_ray_have_the_bits_of_one_process_though_one_is_killed(ray):
     assert sorted(crew.workers) == [0, 1]
     killed = crew.workers[1]
     ray.kill(killed)
-    # One pass makes an iteration; in the course of them the new worker joins.
+    # Each pass makes an iteration. The new worker joins after some iterations.
     last = time.monotonic() + 120
     while crew.workers[1] is killed or not driver._is_present[1]:
         assert time.monotonic() < last
-        time.sleep(1.0)  # which leaves it a core
+        time.sleep(1.0)  # frees a core
         for solver in (alone, split):
             solver.iterate(5)
     for solver in (alone, split):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import (
     rules_of,
 )
 

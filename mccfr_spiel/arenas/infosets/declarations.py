@@ -4,16 +4,18 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.declarations import (
     is_of_pyspiel,
 )
 from mccfr_spiel.common.display import brief
 
 STRINGS_WAY_OUT = (
-    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
-    "Where players see everything except the simultaneous moves of the current round: "
-    "mccfr_spiel.Solver(game, abstraction=mccfr_spiel.completed_rounds). NashConv "
-    "needs the game's own strings; ms.sampled_returns does not."
+    "Pass an abstraction, a function (state, player) -> string, to mccfr_spiel.Solver, "
+    "or --abstraction=MODULE:FUNCTION on the command line. If players see everything "
+    "except the simultaneous moves of the current round, use "
+    "mccfr_spiel.Solver(game, abstraction=mccfr_spiel.completed_rounds), or "
+    "--abstraction=mccfr_spiel:completed_rounds. NashConv needs the game's own "
+    "strings; ms.sampled_returns does not."
 )
 """Advice for games without information-state strings."""
 

@@ -23,11 +23,13 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import (
+    rules_of,
+)
+from mccfr_spiel.arenas.rules.declarations import (
     inner_game,
     is_of_pyspiel,
     lacks_game,
-    rules_of,
 )
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 

@@ -7,15 +7,12 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.declarations import (
     GameError,
     inner_game,
     parameters_of,
 )
 from mccfr_spiel.common.display import brief
-
-IMPORT_WAY_OUT = "import the module that registers it first"
-"""Advice if a game is not registered."""
 
 OUR_GAMES = {
     "python_dark_hex",
@@ -47,7 +44,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     if name not in pyspiel.registered_names():
         raise ValueError(
             f"OpenSpiel has no game named {name!r}.{_similar_names(name)} If it is a "
-            f"Python game, {IMPORT_WAY_OUT}."
+            "Python game, import the module that registers it first (on the command "
+            "line, --import=MODULE)."
         )
     try:
         return _loaded(game, name)

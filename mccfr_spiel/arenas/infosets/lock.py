@@ -9,11 +9,10 @@ runs under the tree's lock, and a decorator declares what the method does:
     steps     one step, which no other call may interrupt
     changes   one step, only allowed if its own thread is not inside the lock already
 
-Tables fit the tree before and after each step. Other threads wait for the lock. The
-thread that holds the lock may call again: a signal handler may ask the solver for a
-policy, or a method of the game may call the solver. If the call waited, it would wait
-for itself forever. Therefore it is admitted between two steps if it only reads, and
-otherwise raises TreeInUseError.
+Other threads wait for the lock. The thread that holds the lock may call again: a signal
+handler may ask the solver for a policy, or a method of the game may call the solver. If
+such a call waited, it would wait for itself forever. Therefore it is admitted between
+two steps if it only reads, and otherwise raises TreeInUseError.
 
 CPython runs signal handlers after a call, at the start of a function, and at each pass
 of a loop. `with` on a lock of the standard library is none of these, so Ctrl-C finds

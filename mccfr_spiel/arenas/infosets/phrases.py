@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.action_names import names_at
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import (
     rules_of,
 )
 
@@ -65,7 +65,7 @@ def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
 
 
 def card_in(game: pyspiel.Game, name: str) -> str:
-    """The card, die or similar in the name of a chance outcome, such as `J\u2660`."""
+    r"""The card, die or similar in the name of a chance outcome, such as `J\u2660`."""
     thing = re.split(r"[:\s]", name)[-1]
     return _signs(_dealt(game, thing)) or thing
 

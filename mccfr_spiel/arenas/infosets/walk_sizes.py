@@ -5,10 +5,10 @@ import random
 import time
 from typing import Any
 
-from mccfr_spiel.common import limits
+from mccfr_spiel.common import forecasts
 from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
@@ -25,7 +25,7 @@ _ENOUGH = 10**9
 """A probe stops when its estimate exceeds this multiple of the limit."""
 
 
-class WalkTooLargeError(limits.TreeFullError):
+class WalkTooLargeError(TreeFullError):
     """A single walk visits more nodes than the tree may have, or than fit in memory."""
 
 
@@ -93,10 +93,10 @@ class WalkSizes:
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * limit, rates)
-            end = min(end, time.monotonic() + limits.SECONDS)
+            end = min(end, time.monotonic() + forecasts.SECONDS)
             estimates.append(size)
             if len(estimates) == look_at:
-                if limits.exceeds(estimates, limit):
+                if forecasts.exceeds(estimates, limit):
                     return True
                 look_at *= 2
         return False

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError
+from mccfr_spiel.arenas.rules.state_checks import check_probs, check_returns
 from mccfr_spiel.arenas.tree.met_infosets import hold_list
 from mccfr_spiel.common.arrays import (
     TERMINAL,
     reserve,
 )
-from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
 """Name in the budget for distributions and returns, and bytes per number: once in the
@@ -48,7 +51,7 @@ class Distributions:
             GameError: the probabilities are not a distribution.
             MemoryBudgetError: the distribution does not fit the budget.
         """
-        description.check_probs(self._name, probs)
+        check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
         values = np.array(probs, np.float64)
         start = self.count
@@ -83,7 +86,7 @@ class Payoffs:
         values: `[U + spare, P]` returns.
     """
 
-    def __init__(self, declared: description.Declared, budget: Budget) -> None:
+    def __init__(self, declared: Declared, budget: Budget) -> None:
         """Starts without returns; new returns are checked against the game's
         declarations."""
         self.rows: dict[tuple[float, ...], int] = {}
@@ -99,12 +102,12 @@ class Payoffs:
             MemoryBudgetError: the returns do not fit the budget.
         """
         if not state.is_terminal():
-            raise description.GameError(
+            raise GameError(
                 f"{self._declared.name} has a state where nobody acts "
                 f"(current_player() is {TERMINAL}), but which is not terminal "
                 "(is_terminal())."
             )
-        self._declared = description.check_returns(self._declared, returns)
+        self._declared = check_returns(self._declared, returns)
         hold_list(self._budget, _LISTS, len(returns), _FLOAT_BYTES)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)

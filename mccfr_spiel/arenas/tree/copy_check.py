@@ -5,8 +5,10 @@ import random
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.identity import seen_at
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import (
+    GameError,
+)
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.common.display import brief
 
 _MOVES_OF_COPIES = 100
@@ -51,5 +53,5 @@ def _alias(game: pyspiel.Game, state: pyspiel.State, fault: str) -> GameError:
         f"{brief(game)}: {fault}. States must not share data that moves change, such "
         "as a list of the class: create it in __init__ and copy it in clone()."
     )
-    description.tell_history(error, state)
+    tell_history(error, state)
     return error

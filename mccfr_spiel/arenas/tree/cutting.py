@@ -16,8 +16,10 @@ import numpy as np
 
 from mccfr_spiel.arenas.tree.whole_lists import members_of
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.limits import num_cores
-from mccfr_spiel.kernels.passes import (
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
+from mccfr_spiel.kernels.blocks import (
     INNER,
     MOST_BLOCKS,
     ROOT,

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mccfr_spiel.arenas.tree import cutting, whole_lists
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
 
@@ -62,7 +64,7 @@ class DerivedLists:
         """Drops all lists and returns their bytes to the budget."""
         self._lists = {}
         for name in CEILINGS, LEAVES, BLOCKS:
-            self._budget.measured(name, 0)
+            self._budget.record(name, 0)
 
     def _keep(
         self, name: str, size: int, compute: Callable[..., Any], *args: Any

@@ -19,11 +19,21 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.declarations import check_length
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import GameError
-from mccfr_spiel.arenas.rules.game import PlainRules, View
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
+from mccfr_spiel.arenas.rules.plain_rules import PlainRules, View
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_actions,
+    check_outcomes,
+    check_probs,
+    check_returns,
+    no_such_player,
+    returns_of,
+    tell_history,
+)
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
-from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
+from mccfr_spiel.arenas.worlds.finding import why_no_worlds
+from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 
@@ -92,7 +102,7 @@ def check_game(
         played += 1
         if played == 1:  # compilation happens in the first history
             end = time.monotonic() + seconds
-    rules = description.rules_of(check.game) or known_twin(check.game)
+    rules = rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
@@ -114,12 +124,12 @@ class _Check:
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
-        self.declared: description.Declared = description.declared_by(game)
+        self.declared: Declared = declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
         # (player, information state) -> actions, last own move, history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
-        rules = description.rules_of(game)
+        rules = rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
         # information-state string of compiled rules -> key
         self.keys: dict[str, tuple[int, ...]] = {}
@@ -162,7 +172,7 @@ class _Check:
                     self.rules.apply(move)
             self._check_again(state, views)
         except Exception as error:
-            description.tell_history(error, state, move)
+            tell_history(error, state, move)
             raise
         self.states += len(views)
         self.longest = max(self.longest, moves)
@@ -186,13 +196,13 @@ class _Check:
                     f"{name} has a terminal state with the legal actions "
                     f"{state.legal_actions()}; expected none."
                 )
-            return View(int(player), (), (), description.returns_of(state))
+            return View(int(player), (), (), returns_of(state))
         if player == CHANCE_NODE:
             outcomes = state.chance_outcomes()
-            description.check_outcomes(name, outcomes)
+            check_outcomes(name, outcomes)
             return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
-            raise description.no_such_player(self.declared, player)
+            raise no_such_player(self.declared, player)
         strings = ()
         if self.has_strings:
             strings = tuple(
@@ -205,7 +215,7 @@ class _Check:
         """Checks a state against the game's declarations and against earlier states."""
         name = self.declared.name
         if view.player == TERMINAL:
-            self.declared = description.check_returns(self.declared, view.returns)
+            self.declared = check_returns(self.declared, view.returns)
             return
         if view.player == CHANCE_NODE:
             self._check_chance(view.moves)
@@ -217,7 +227,7 @@ class _Check:
                     "which must be a string."
                 )
         string = view.told[view.player] if self.has_strings else str(state)
-        description.check_actions(self.declared, view.player, string, view.moves)
+        check_actions(self.declared, view.player, string, view.moves)
         if not self.has_strings:
             return
         history = list(state.history())
@@ -259,7 +269,7 @@ class _Check:
 
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
-        description.check_probs(name, [prob for _, prob in outcomes])
+        check_probs(name, [prob for _, prob in outcomes])
         declared = self.game.max_chance_outcomes()
         actions = [action for action, _ in outcomes]
         if min(actions) >= 0 and max(actions) < declared:

@@ -32,12 +32,9 @@ from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable, reader_of
-from mccfr_spiel.arenas.rules.description import (
-    BoundRules,
-    GameError,
-    rules_of,
-)
-from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.rule_expansion import Expansion, expand_rules
 from mccfr_spiel.arenas.tree.copy_check import check_copies
 from mccfr_spiel.arenas.tree.derived import DerivedLists
 from mccfr_spiel.arenas.tree.expansion import expand_depth_first
@@ -50,10 +47,11 @@ from mccfr_spiel.arenas.tree.twin_choice import (
     compiled_rules,
     estimate_of,
 )
-from mccfr_spiel.common import limits, refusals
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import MAX_INDEX
+from mccfr_spiel.common.budget import MaxMemory, TreeFullError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory, TreeFullError
+from mccfr_spiel.common.forecasts import Forecast
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -180,7 +178,7 @@ class GameTree(TreeTable):
         """Raises ValueError if a history is far longer than the game declares."""
         check_length(self.game, len(state.history()), brief(self.source))
 
-    def forecast(self, most: float | None = None) -> limits.Forecast:
+    def forecast(self, most: float | None = None) -> Forecast:
         """Estimates the size of the whole tree from random histories in half a second.
 
         Args:
@@ -353,7 +351,7 @@ class GameTree(TreeTable):
         self.met.list_actions()
         self.node_store.forget()
         self._derived.forget()
-        self.budget.measured(UNCOUNTED, 0)
+        self.budget.record(UNCOUNTED, 0)
 
     @steps
     def give_back(self) -> None:

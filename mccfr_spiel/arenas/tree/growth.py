@@ -23,9 +23,10 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
 from mccfr_spiel.arenas.tree.expansion import Opened, Place, child_of, expand_below
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.nodes import NODES, UNCOUNTED
-from mccfr_spiel.common import limits
+from mccfr_spiel.common import forecasts
+from mccfr_spiel.common.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MemoryBudgetError
+from mccfr_spiel.common.memory import resident
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.iterations import begin_again
 from mccfr_spiel.kernels.switches import Sampled
@@ -125,13 +126,13 @@ class Growth:
                 self._expand_measured(tables, walk)
         except WalkTooLargeError:
             raise
-        except limits.TreeFullError as error:
+        except TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
                 # Dropping nodes does not help: either this walk is too large, or the
                 # infosets of earlier walks fill the budget.
                 budget = self._tree.budget
-                nodes = budget.held(NODES) + budget.held(UNCOUNTED)
+                nodes = budget.held[NODES] + budget.held[UNCOUNTED]
                 if not is_bytes:
                     raise self._too_large("more") from error
                 if nodes + budget.left > budget.limit // 2:
@@ -154,12 +155,12 @@ class Growth:
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
             raise MemoryBudgetError("The memory of the process exceeds the budget.")
-        before, left = limits.resident(), budget.left
+        before, left = resident(), budget.left
         self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):
-            uncounted = limits.resident() - before - (left - budget.left)
+            uncounted = resident() - before - (left - budget.left)
             self._uncounted += _SAMPLED * uncounted
-            budget.measured(UNCOUNTED, max(self._uncounted, 0))
+            budget.record(UNCOUNTED, max(self._uncounted, 0))
 
     @steps
     def _expand(self, tables: Tables, walk: Walk) -> None:
@@ -222,10 +223,10 @@ class Growth:
     def _check_size(self, tables: Tables, walk: Walk) -> None:
         """Raises WalkTooLargeError if the current walk is far too large."""
         tree = self._tree
-        room = (tree.budget.left + tree.budget.held(NODES)) // 2
-        max_nodes = max(min(tree.max_nodes, room // limits.NODE_BYTES), 1)
-        probes = PROBES * (self._many // _MANY)  # cheap compared to the expansions
-        if self._sizes.surely_exceed(max_nodes, tables, walk, probes):
+        room = (tree.budget.left + tree.budget.held[NODES]) // 2
+        most = max(min(tree.max_nodes, room // forecasts.NODE_BYTES), 1)
+        probes = PROBES * (self._many // _MANY)  # cheap beside the expansions
+        if self._sizes.surely_exceed(most, tables, walk, probes):
             raise self._too_large("far more", is_hopeless=True)
 
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:

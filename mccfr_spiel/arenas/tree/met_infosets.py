@@ -15,12 +15,12 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.names import InfosetNames
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.rule_faults import no_recall
 from mccfr_spiel.arenas.tree.met_names import MetNames
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
+from mccfr_spiel.common.budget import Budget, budget_full
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget, budget_full
 
 _pack = struct.Struct("<Qiiii").pack_into
 
@@ -54,7 +54,7 @@ def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
         count: length of the list.
         size: bytes per number, including copies.
     """
-    budget.hold(what, budget.held(what) + _BYTES_OF_LIST + size * count)
+    budget.hold(what, budget.held[what] + _BYTES_OF_LIST + size * count)
 
 
 def refuse_children(game: object, count: int) -> ValueError:
@@ -101,7 +101,8 @@ class Infosets:
         """
         self._game, self._budget = game, budget
         self._may_forget = may_forget
-        budget.set_rates(_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE)
+        budget.per_infoset = _BYTES_PER_INFOSET
+        budget.per_sequence = _BYTES_PER_SEQUENCE
         # After `take_over` the next three are NumPy arrays, perhaps mapped from a file.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
@@ -175,7 +176,7 @@ class Infosets:
         if self.parents[infoset] == parent:
             return
         if not self._may_forget:
-            raise kernel.no_recall(player, where)
+            raise no_recall(player, where)
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "
@@ -200,8 +201,7 @@ class Infosets:
             raise refuse_children(self._game, count)
         infoset, num_sequences = len(self.parents), len(self.actions)
         budget = self._budget
-        size = budget.per_infoset + budget.per_sequence * count
-        size += bytes_of_string(info_state)
+        size = budget.bytes_of_rows(1, count) + bytes_of_string(info_state)
         if size > budget.left:
             infosets = f"{infoset:,} infosets of {brief(self._game)}, their strings"
             raise budget_full(f"{infosets}, tables and the nodes between them", budget)
@@ -241,10 +241,10 @@ class Infosets:
         Raises:
             MemoryBudgetError: the infosets do not fit.
         """
-        size = sum(map(bytes_of_string, strings))
-        self._budget.meet(len(strings), len(actions), size)
-        # Check the total, then let `add` take the bytes of single infosets.
-        self._budget.meet(-len(strings), -len(actions), -size)
+        size = self._budget.bytes_of_rows(len(strings), len(actions))
+        size += sum(map(bytes_of_string, strings))
+        # Only a check before any is added: `add` takes the bytes.
+        self._budget.require(size, f"{len(strings):,} infosets take")
         for string, record in zip(strings, records.tolist(), strict=True):
             place, start, parent, count, player = record
             legal = actions[start : start + count].tolist()
@@ -274,10 +274,11 @@ class Infosets:
         strings = sum(bytes_of_string(self.names.info_state(i)) for i in dropped)
         num_actions = len(self.actions) - num_sequences
         self._drop(num_infosets, num_sequences)
-        self._budget.meet(-len(dropped), -num_actions, -strings)
+        size = strings + self._budget.bytes_of_rows(len(dropped), num_actions)
+        self._budget.take(-size)
         if not num_infosets:
             self._action_lists = {}
-            self._budget.measured(_ACTIONS, 0)
+            self._budget.record(_ACTIONS, 0)
             self._set_records(np.zeros(_FEW, INFOSET))
 
     def _drop(self, num_infosets: int, num_sequences: int) -> None:

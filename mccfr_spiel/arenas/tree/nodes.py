@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.arenas.tree.met_infosets import Infosets, hold_list, refuse_children
-from mccfr_spiel.common import limits
+from mccfr_spiel.common import forecasts
 from mccfr_spiel.common.arrays import (
     MAX_CHILDREN,
     NODE,
@@ -20,8 +20,13 @@ from mccfr_spiel.common.arrays import (
     grown_size,
     reserve,
 )
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+    budget_full,
+    too_many_nodes,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import Budget
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
 """Names in the budget of bytes for nodes, and of memory growth that is only
@@ -146,7 +151,7 @@ class Nodes:
 
     def _reserve(self, size: int) -> None:
         if size > self._max_nodes:
-            raise limits.too_many_nodes(self._game, self._max_nodes)
+            raise too_many_nodes(self._game, self._max_nodes)
         room = len(self.records)
         if size > room:
             self._hold(size)
@@ -157,25 +162,22 @@ class Nodes:
     def _hold(self, size: int) -> None:
         """Takes the bytes for `size` nodes from the budget."""
         budget = self._budget
-        needed = limits.NODE_BYTES * grown_size(len(self.records), size)
-        # The old array stays in memory while rows are copied.
-        available = budget.left
+        needed = forecasts.NODE_BYTES * grown_size(len(self.records), size)
+        most = budget.left  # the old array is there, too, for a moment
         if not self._takes_everything:
-            available = min(available, (budget.left + budget.held(NODES)) // 2)
-        if needed > available:
+            most = min(most, (budget.left + budget.held[NODES]) // 2)
+        if needed > most:
             raise self.full()
         budget.hold(NODES, needed)
 
-    def full(self, what: str = "") -> limits.MemoryBudgetError:
+    def full(self, what: str = "") -> MemoryBudgetError:
         """The error for nodes and infosets that fill the budget.
 
         Args:
             what: text after the nodes and infosets that names other contents.
         """
         counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
-        return limits.budget_full(
-            f"{counted} of {brief(self._game)}{what}", self._budget
-        )
+        return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
 
     def take_over(self, records: np.ndarray) -> None:
         """Adopts the nodes of a whole tree without copying."""
@@ -187,7 +189,7 @@ class Nodes:
         """Drops all nodes except the root, which becomes unexpanded."""
         self.generation += 1
         self._is_whole, self._huge, self._outcomes = False, [], {}
-        self._budget.measured(OUTCOMES, 0)
+        self._budget.record(OUTCOMES, 0)
         self.records["player"] = UNEXPANDED  # Ctrl-C below leaves unexpanded nodes only
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
@@ -197,7 +199,7 @@ class Nodes:
         if self.count > 1:
             return
         self._set(*_unexpanded(_FEW))
-        self._budget.measured(NODES, _FEW * limits.NODE_BYTES)
+        self._budget.record(NODES, _FEW * forecasts.NODE_BYTES)
 
     # --- paths to the root ---------------------------------------------------
 
@@ -229,7 +231,7 @@ class Nodes:
                 else:
                     state.apply_action(state.chance_outcomes()[child][0])
             except Exception as error:
-                description.tell_history(error, state)
+                tell_history(error, state)
                 raise
         return state, sequences
 

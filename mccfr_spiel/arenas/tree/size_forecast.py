@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from mccfr_spiel.arenas.rules.description import tell_history
-from mccfr_spiel.common import limits
+from mccfr_spiel.arenas.rules.state_checks import (
+    tell_history,
+)
+from mccfr_spiel.common.budget import TreeFullError
+from mccfr_spiel.common.forecasts import NODE_BYTES, Forecast, forecast, refusal
 
 
-def forecast_size(tree: Any, max_nodes: float | None = None) -> limits.Forecast:
+def forecast_size(tree: Any, max_nodes: float | None = None) -> Forecast:
     """Estimates the numbers of nodes and infosets, see `limits.forecast`.
 
     Args:
@@ -18,8 +21,8 @@ def forecast_size(tree: Any, max_nodes: float | None = None) -> limits.Forecast:
     Raises:
         ValueError: a history does not end.
     """
-    fit: float = min(tree.max_nodes, tree.budget.limit / limits.NODE_BYTES)
-    estimate = limits.forecast(
+    fit: float = min(tree.max_nodes, tree.budget.limit / NODE_BYTES)
+    estimate = forecast(
         tree.new_state,
         tree.string_of,
         tell_history,
@@ -40,9 +43,9 @@ def refuse_larger_tree(tree: Any, limit: int) -> None:
         MemoryBudgetError: the nodes do not fit into its `max_memory`.
         ValueError: a history does not end.
     """
-    fit = min(limit, tree.max_nodes, tree.budget.limit / limits.NODE_BYTES)
+    fit = min(limit, tree.max_nodes, tree.budget.limit / NODE_BYTES)
     estimate = forecast_size(tree, fit)
-    error = limits.refusal(estimate, str(tree.source), limit, tree.budget)
+    error = refusal(estimate, str(tree.source), limit, tree.budget)
     if error is not None:
         raise error
 
@@ -51,6 +54,6 @@ def is_surely_larger(tree: Any, limit: int) -> bool:
     """Whether the whole tree surely has more than `limit` nodes."""
     try:
         refuse_larger_tree(tree, limit)
-    except limits.TreeFullError:
+    except TreeFullError:
         return True
     return False

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_spiel.arenas.tree.levels import depth_of
-from mccfr_spiel.common import display, limits
+from mccfr_spiel.common import display
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief, counted, never_raises
+from mccfr_spiel.common.memory import in_words
 
 
 class TreeDescription(NamedTuple):
@@ -77,7 +78,7 @@ class TreeDescription(NamedTuple):
         rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
         rows.append(("sequences", f"{sum(self.sequences):,}"))
         rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.sequences)]
-        rows.append(("memory", limits.in_words(self.memory)))
+        rows.append(("memory", in_words(self.memory)))
         return rows
 
 

@@ -13,20 +13,27 @@ from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.infosets.names import InfosetNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
-from mccfr_spiel.arenas.rules.description import (
-    declared_by,
+from mccfr_spiel.arenas.rules.bound_rules import (
     rules_of,
 )
-from mccfr_spiel.arenas.rules.kernel import key_place
+from mccfr_spiel.arenas.rules.declarations import (
+    declared_by,
+)
+from mccfr_spiel.arenas.rules.row_table import (
+    key_place,
+)
 from mccfr_spiel.arenas.tree.chance_and_returns import Distributions, Payoffs
 from mccfr_spiel.arenas.tree.met_infosets import Infosets
 from mccfr_spiel.arenas.tree.met_names import MetNames
 from mccfr_spiel.arenas.tree.nodes import Nodes
 from mccfr_spiel.arenas.tree.tree_description import TreeDescription, describe
-from mccfr_spiel.common import display, limits
+from mccfr_spiel.common import display
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    make_budget,
+)
 from mccfr_spiel.common.display import counted, never_raises, title
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.kernels import passes
+from mccfr_spiel.kernels import plans, traversal
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import TreeArrays
 
@@ -68,7 +75,7 @@ class TreeTable(InfosetTable):
         """Creates a tree with one unexpanded node, see `GameTree`."""
         super().__init__(source, turn_based(source), abstraction)
         self.max_nodes = max_nodes
-        self.budget = limits.make_budget(max_memory)
+        self.budget = make_budget(max_memory)
         self._new_state = new_state or self.game.new_initial_state
         self.may_use_twin = abstraction is None and new_state is None
         self.rules = rules_of(self.game) if self.may_use_twin else None
@@ -285,8 +292,8 @@ class TreeTable(InfosetTable):
         if self.abstraction is not None or not self.is_complete:
             return None
         plan, reaches = np.ones_like(policy), np.zeros(self.num_infosets)
-        passes.fill_plan(self.infosets, policy, plan)
-        passes.add_reaches(self.arrays, plan, reaches)
+        plans.fill_plan(self.infosets, policy, plan)
+        traversal.add_reaches(self.arrays, plan, reaches)
         return reaches * plan[self.infosets["parent"]]
 
     @steps

@@ -11,12 +11,12 @@ values of pruned actions.
 import numpy as np
 
 from mccfr_spiel.common.arrays import TERMINAL
-from mccfr_spiel.kernels.passes import (
+from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
+from mccfr_spiel.kernels.tables import Passes, TreeArrays
+from mccfr_spiel.kernels.traversal import (
     leaves_walk,
     walk_whole,
 )
-from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
-from mccfr_spiel.kernels.tables import Passes, TreeArrays
 
 
 def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:

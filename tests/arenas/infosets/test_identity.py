@@ -13,9 +13,8 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.identity import has_name, same_game, same_name
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.folders import POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving.reading import write_policy
+from mccfr_spiel.solving.reading import POLICY, write_policy
 from tests.small_games import chance, leaf, move, small_game
 
 pytestmark = pytest.mark.compiled

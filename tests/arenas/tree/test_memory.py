@@ -105,8 +105,8 @@ def test_stored_outcomes_are_counted_until_nodes_are_dropped():
     name = "python_holdem_subgame(board=Ks7d4c2s9h,pot=100,stacks=300,bets=50%"
     tree = GameTree(f"{name},range0={cards},range1={cards})")
     outcomes, *_ = expand(tree, 0, *tree.state_at(0))
-    assert tree.budget.held(OUTCOMES) > 8 * len(outcomes) > 8000
+    assert tree.budget.held[OUTCOMES] > 8 * len(outcomes) > 8000
     last = len(outcomes)
     assert tree.state_at(last)[0].history() == [outcomes[last - 1][0]]
     tree.forget_nodes()
-    assert tree.budget.held(OUTCOMES) == 0
+    assert tree.budget.held[OUTCOMES] == 0

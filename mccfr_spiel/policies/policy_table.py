@@ -1,0 +1,245 @@
+"""A policy as a printable table, with the reach of each information state."""
+
+import importlib
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arenas.infosets.action_names import (
+    names_anywhere,
+)
+from mccfr_spiel.arenas.infosets.phrases import (
+    said,
+    said_info_state,
+)
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.rules.bound_rules import (
+    rules_of,
+)
+from mccfr_spiel.common.display import (
+    counted,
+    html_table,
+    never_raises,
+    one_line,
+    one_lines,
+    text_table,
+    title,
+)
+from mccfr_spiel.policies.renumbering import moved, numbers_in
+
+MOST_NODES = 1_000_000
+"""The largest tree to expand for a table, which takes a few seconds. A larger tree is
+used if it already exists."""
+
+SHOWN = 20
+"""The number of printed rows."""
+
+_HEADER = ("player", "information state", "policy", "reach")
+_MOST_ACTIONS = 8
+_MOST_OF_STRING = 100
+
+
+class PolicyRow(NamedTuple):
+    """A policy at one information state.
+
+    Attributes:
+        info_state: the information-state string.
+        player: the acting player.
+        actions: `[A]` OpenSpiel's numbers of the legal actions.
+        names: `[A]` the game's names of the actions.
+        probabilities: `[A]` the probabilities.
+        reach: the probability that a play reaches the information state if all players
+            follow the policy; None if unknown, see `PolicyTable`.
+    """
+
+    info_state: str
+    player: int
+    actions: tuple[int, ...]
+    names: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    reach: float | None
+
+    def policy_in_words(self, names: Sequence[str] = ()) -> str:
+        """Formats the policy: `Pass 0.787, Bet 0.213`, or the most probable of many
+        actions.
+
+        Args:
+            names: `[A]` names to show in place of the game's names.
+        """
+        pairs = list(zip(names or self.names, self.probabilities, strict=True))
+        left_out = len(pairs) - _MOST_ACTIONS
+        if left_out > 0:
+            pairs.sort(key=lambda pair: -pair[1])
+            del pairs[_MOST_ACTIONS:]
+        parts = [f"{one_line(name)} {value:.3f}" for name, value in pairs]
+        if left_out > 0:
+            parts.append(f"{left_out} more")
+        return ", ".join(parts)
+
+
+class PolicyTable(Sequence[PolicyRow]):
+    """The rows of a policy in the order of a depth-first walk.
+
+    It prints its first rows. A slice, such as `table[20:40]`, is a table again. The
+    reaches and the order need the game's whole tree. Without it, that is above
+    MOST_NODES nodes or with an abstraction, reaches are None and rows are in the order
+    of the first visits.
+
+    Attributes:
+        title: the title of the game.
+        rows: the rows, with OpenSpiel's strings; printing replaces them by readable
+            ones.
+        game: the turn-based game.
+    """
+
+    def __init__(
+        self, title: str, rows: Sequence[PolicyRow], game: pyspiel.Game
+    ) -> None:
+        """Keeps the rows."""
+        self.title, self.game = title, game
+        self.rows = list(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> PolicyRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> "PolicyTable": ...
+    def __getitem__(self, index: int | slice) -> "PolicyRow | PolicyTable":
+        if isinstance(index, slice):
+            return PolicyTable(self.title, self.rows[index], self.game)
+        return self.rows[index]
+
+    def __str__(self) -> str:
+        """The first rows as text."""
+        rows = _cells(self.game, self.rows[:SHOWN])
+        table, note = text_table(_HEADER, rows, {0, 3}), more_rows(len(self) - SHOWN)
+        return "\n".join(filter(None, (self._heading(), table, note)))
+
+    @never_raises
+    def __repr__(self) -> str:
+        """Equals `str`, so that notebooks and debuggers show the rows."""
+        return str(self)
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        note = more_rows(len(self) - SHOWN)
+        return html_rows(self.game, self._heading(), self.rows[:SHOWN], note)
+
+    def _heading(self) -> str:
+        return f"{self.title}: {counted(len(self), 'information state')}"
+
+    def to_pandas(self) -> Any:
+        """Converts the table to a DataFrame with one line per action and information
+        state.
+
+        The columns are info_state, player, action (OpenSpiel's number), name,
+        probability and reach (NaN if unknown).
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise ImportError(
+                "to_pandas needs pandas: pip install pandas. The rows are also "
+                "available as table.rows."
+            ) from error
+        lists = {"actions": "action", "names": "name", "probabilities": "probability"}
+        frame = pandas.DataFrame(self.rows, columns=[*PolicyRow._fields])
+        frame = frame.explode([*lists], ignore_index=True).rename(columns=lists)
+        return frame.astype({"action": int, "probability": float, "reach": float})
+
+
+def more_rows(number: int) -> str:
+    """The line below an incomplete table; empty if no rows are left."""
+    return f"... and {counted(number, 'more row')}" if number > 0 else ""
+
+
+def html_rows(
+    game: pyspiel.Game, heading: str, rows: Sequence[PolicyRow], note: str
+) -> str:
+    """Formats rows of a table as HTML."""
+    return html_table(_HEADER, _cells(game, rows), {0, 3}, caption=heading, note=note)
+
+
+def _cells(
+    game: pyspiel.Game, rows: Sequence[PolicyRow]
+) -> list[tuple[str, str, str, str]]:
+    """The cells of rows, in the columns of `_HEADER`."""
+    texts = [said_info_state(game, row.player, row.info_state) for row in rows]
+    strings = one_lines(texts, _MOST_OF_STRING)
+    return [
+        (
+            str(row.player),
+            string,
+            row.policy_in_words(said(game, row.player, row.names)),
+            "-" if row.reach is None else f"{row.reach:.4g}",
+        )
+        for row, string in zip(rows, strings, strict=True)
+    ]
+
+
+# --- making the rows -----------------------------------------------------------
+
+
+def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
+    """Returns the table of a policy; expands the game's whole tree if it is small
+    enough.
+
+    Args:
+        table: the infosets of the policy.
+        vector: `[S]` the policy.
+        num_infosets: the number of infosets of the policy.
+    """
+    basis = table.whole(MOST_NODES)
+    rows = rows_of(table, vector, num_infosets, basis)
+    return PolicyTable(title(table.source), rows, table.game)
+
+
+def rows_of(
+    table: InfosetTable,
+    vector: np.ndarray,
+    num_infosets: int,
+    basis: InfosetTable | None,
+    most: int | None = None,
+) -> list[PolicyRow]:
+    """Makes the rows of a policy, or the first `most` rows.
+
+    Args:
+        table, vector, num_infosets: as in `table_of`.
+        basis: a table of the game that supplies the order, the reaches and a state per
+            infoset; None for the order of `table` without reaches.
+        most: the number of rows; all by default.
+    """
+    numbers, reaches = np.arange(num_infosets), None
+    if basis is not None:
+        numbers = numbers_in(basis, table, num_infosets)
+        reaches = basis.reaches(moved(basis, table, num_infosets, vector))
+    order = np.argsort(numbers, kind="stable")[:most].tolist()
+    states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
+    if (
+        basis is not None and rules_of(table.game) is None
+    ):  # compiled rules do not need states
+        states = basis.states(numbers[order].tolist())
+    actions, rows = table.actions, []
+    for infoset, state in zip(order, states, strict=True):
+        _, start, _, size, player = table.infosets[infoset].item()
+        legal = actions[start : start + size].tolist()
+        names = names_anywhere(table.game, player, legal, state)
+        rows.append(
+            PolicyRow(
+                table.info_state(infoset),
+                player,
+                tuple(legal),
+                tuple(names),
+                tuple(vector[start : start + size].tolist()),
+                None if reaches is None else float(reaches[numbers[infoset]]),
+            )
+        )
+    return rows

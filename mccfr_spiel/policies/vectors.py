@@ -1,0 +1,62 @@
+"""Policy vectors: checks, the uniform policy, the sequences of a player."""
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.common.display import brief
+
+MOST_OFF = 1e-6
+"""Tolerance for the sum of the probabilities at an infoset."""
+
+
+def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
+    """Returns the vector `[S]`.
+
+    Raises:
+        ValueError: the vector is not a distribution over the actions of every infoset.
+    """
+    check_shape(tree, vector, vector)
+    if tree.num_infosets == 0:
+        return vector
+    first = tree.infosets["first_sequence"]
+    is_right = np.abs(np.add.reduceat(vector, first) - 1) < MOST_OFF
+    is_right &= np.minimum.reduceat(vector, first) >= 0
+    if not is_right.all():
+        infoset = int(np.argmin(is_right))
+        start = first[infoset]
+        values = vector[start : start + tree.infosets[infoset]["num_actions"]]
+        raise ValueError(
+            f"The policy at the state {tree.info_state(infoset)!r} is "
+            f"{values.tolist()}, expected a distribution over the {len(values)} legal "
+            "actions."
+        )
+    return vector
+
+
+def check_shape(tree: InfosetTable, vector: np.ndarray, given: Any) -> None:
+    """Raises ValueError unless a vector has the shape `[S]`.
+
+    Args:
+        tree: the infosets.
+        vector: the vector.
+        given: the user's value, for the message.
+    """
+    if vector.shape != (tree.num_sequences,):
+        raise ValueError(
+            f"Policy vector {given!r} for {brief(tree.source)} of shape "
+            f"{vector.shape}, expected shape ({tree.num_sequences},)."
+        )
+
+
+def uniform_vector(tree: InfosetTable) -> np.ndarray:
+    """`[S]` the uniform policy."""
+    counts = tree.infosets["num_actions"]
+    return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
+
+
+def sequences_of(tree: InfosetTable, player: int) -> np.ndarray:
+    """The nonempty sequences of a player."""
+    owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
+    return tree.num_players + np.flatnonzero(owners == player)
