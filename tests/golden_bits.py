@@ -1,13 +1,13 @@
-"""Final tables of many runs, to the last bit, wherever their nodes come from.
+"""Final tables of many runs, as bit-exact hashes.
 
     python -m tests.golden_bits
 
-writes golden_bits.json anew; say in the commit why bits had to change.
+rewrites golden_bits.json. Explain in the commit message why bits changed.
 
-`tests/golden.json` has a few average policies in full, for a reader. This file has one
-line for each combination of algorithm, batch and source of nodes: a hash of all that
-the solver has learned, ordered by information state, so that it does not depend on how
-infosets are numbered.
+`tests/golden.json` contains a few complete average policies for readers. This file has
+one line per combination of algorithm, batch and source of nodes. Hashes cover all
+results, ordered by information state, so that the numbering of infosets does not
+matter.
 """
 
 import hashlib
@@ -24,8 +24,8 @@ from tests.small_games import OWN, named
 FILE = pathlib.Path(__file__).parent / "golden_bits.json"
 
 WHOLE, GROWING, SMALL, RULES = "whole", "growing", "small", "rules"
-"""Where nodes come from: a tree that was expanded at once, one that grows through
-pyspiel, one that is emptied many times, compiled rules."""
+"""Sources of nodes: a tree expanded at once, a tree that grows through pyspiel, a small
+tree that is emptied many times, compiled rules."""
 
 LEDUC, KUHN3 = "leduc_poker", "kuhn_poker(players=3)"
 GOOFSPIEL = (
@@ -35,11 +35,16 @@ GOOFSPIEL = (
 
 
 class Run(NamedTuple):
-    """What is run, for how many iterations.
+    """A run of a solver.
 
     Attributes:
-        is_exact: whether it calls neither exp nor log nor pow, whose last bits are
-            those of the C library.
+        game: load string or name of a small game.
+        algorithm: the algorithm.
+        iterations: number of iterations.
+        source: source of nodes.
+        is_exact: whether the run avoids exp, log and pow, whose last bits depend on the
+            C library.
+        abstraction: see `GameTree`.
     """
 
     game: str
@@ -51,7 +56,7 @@ class Run(NamedTuple):
 
 
 def forget_own_card(state: Any, player: int) -> str:
-    """The information state of Leduc without the private card's suit."""
+    """Hides the suit of the private card in Leduc poker."""
     words = state.information_state_string(player).split("]")
     return "]".join(
         f"[Private: {int(word.split(': ')[1]) // 2}" if "Private" in word else word
@@ -139,9 +144,11 @@ RUNS = runs()
 
 
 def is_compiled(name: str) -> bool:
-    """Whether a run is made with the JIT: one loop for each rule and most kinds of
-    sampling, which takes seconds to compile, and where Python would take half a minute.
-    All others are made without it."""
+    """Whether a run uses the JIT.
+
+    True for one run per update rule and for most sampling schemes, which would take
+    half a minute in Python. Compiling any other run takes seconds.
+    """
     kind, *more = name.split()
     if "batch" in more:
         return kind == "external" or (kind == "opponent" and "3" not in more)
@@ -151,7 +158,7 @@ def is_compiled(name: str) -> bool:
 
 
 def solver_of(run: Run) -> ms.Solver:
-    """The solver of a run, before its first iteration."""
+    """The solver of a run before the first iteration."""
     game = named(run.game)
     if run.source == WHOLE:
         tree = ms.GameTree(game, abstraction=run.abstraction)
@@ -167,7 +174,7 @@ def solver_of(run: Run) -> ms.Solver:
 
 
 def names_of_infosets(tree: Any) -> list[tuple]:
-    """A name for each infoset that says how its player came there."""
+    """A name of each infoset that includes the player's own path."""
     infosets, actions = tree.infosets, tree.actions
     owner = np.full(tree.num_sequences, -1)
     for infoset, record in enumerate(infosets):
@@ -183,8 +190,11 @@ def names_of_infosets(tree: Any) -> list[tuple]:
 
 
 def result(name: str) -> dict[str, Any]:
-    """What golden_bits.json holds of a run: nodes touched, a hash of all that was
-    learned, and a sum of each table for runs whose last bits are the C library's."""
+    """The entry of a run in golden_bits.json.
+
+    It contains the nodes touched, the number of infosets, and a hash of the results, or
+    the sum of each table for runs whose last bits depend on the C library.
+    """
     run = RUNS[name]
     solver = solver_of(run)
     solver.iterate(run.iterations)
@@ -196,13 +206,13 @@ def result(name: str) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=12)
     names = names_of_infosets(tree)
     met = range(len(names))
-    if run.abstraction is not None:  # which way to a string is met first may differ
+    if run.abstraction is not None:  # the first path to a string may differ
         players = tree.infosets["player"].tolist()
         names = list(zip(players, tree.info_states, strict=True))
         kept = abs(tables.average) + abs(tables.memory)
         starts = tree.infosets["first_sequence"]
         met = np.flatnonzero(np.add.reduceat(kept, starts)).tolist()
-    elif solver.state.walks:  # a tree may know infosets to which no walk has come
+    elif solver.state.walks:  # skip infosets that no walk has visited
         met = np.flatnonzero(tables.paid[: len(names)]).tolist()
     sums = dict.fromkeys(learned, 0.0)
     for rank, infoset in enumerate(sorted(met, key=names.__getitem__)):
@@ -215,12 +225,12 @@ def result(name: str) -> dict[str, Any]:
             sums[label] += float((row.ravel() @ np.arange(1, row.size + 1)).sum()) * (
                 1 + rank % 7
             )
-    found = {"nodes_touched": solver.nodes_touched, "infosets": len(met)}
-    return found | ({"digest": digest.hexdigest()} if run.is_exact else {"sums": sums})
+    counts = {"nodes_touched": solver.nodes_touched, "infosets": len(met)}
+    return counts | ({"digest": digest.hexdigest()} if run.is_exact else {"sums": sums})
 
 
 def main() -> None:
-    """Runs all and writes the file, a line a run."""
+    """Runs everything and writes one line per run."""
     lines = [f"{json.dumps(name)}: {json.dumps(result(name))}" for name in RUNS]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

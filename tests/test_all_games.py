@@ -43,7 +43,7 @@ REFUSED = {
     "go_fish": "imperfect recall",
     "efg_game": "cannot load 'efg_game'.*Its parameters: filename",
     "nfg_game": "cannot load 'nfg_game'.*Its parameters: filename",
-    "kuhn_pocker": "no game named 'kuhn_pocker'.*Near it: kuhn_poker",
+    "kuhn_pocker": "no game named 'kuhn_pocker'.*Did you mean: kuhn_poker",
     "kuhn_poker(players=99)": "cannot load",
 }
 LARGE = ("chess", "go", "cursor_go", "hive")

@@ -1,9 +1,9 @@
-"""A solver always stands between two updates, whoever looks at it or stops it.
+"""Interrupted and observed solvers equal undisturbed solvers bit by bit.
 
-A walk writes its scratch only, and one place applies what it found. So what was learned
-is, at any moment, exactly what it was after one of the updates of a run that nobody
-disturbs, and going on gives that run's bits. That is claimed of every engine below.
-`python -m benchmarks.interruptions` does the same for much longer.
+Walks only write to scratch memory, and one function applies their results. Therefore,
+at any moment, the results are those after some update of an undisturbed run, and
+continuing reproduces that run. These tests check every engine. `python -m
+benchmarks.interruptions` runs the same checks for much longer.
 """
 
 import collections
@@ -36,7 +36,7 @@ from tests.solving.in_this_process import InThisProcess
 
 ITERATIONS = 20
 MANY_SECONDS = 60
-"""What takes longer waits for ever."""
+"""Timeout for threads that should finish sooner."""
 
 LEDUC = "leduc_poker"
 EXTERNAL = ms.EXTERNAL_SAMPLING
@@ -44,12 +44,12 @@ BATCHED = EXTERNAL._replace(batch=4)
 IN_GROUPS = EXTERNAL._replace(batch=400)
 RULES = {"store": "none", "twin": True}
 GROWS = {"store": "tree", "twin": False, "max_nodes": 300}
-"""A few walks fill such a tree, whose nodes are dropped then."""
+"""Tree limits that a few walks exceed, so that nodes are dropped."""
 
 
 @functools.cache
 def whole_tree() -> GameTree:
-    """All of Leduc poker, which its solvers share."""
+    """The complete tree of Leduc poker, shared by its solvers."""
     return GameTree(LEDUC).expand_all()
 
 
@@ -73,13 +73,13 @@ IN_PYTHON: dict[str, Callable[[], Solver]] = {
     "Python": lambda: Solver(PYTHON_KUHN, EXTERNAL, **SMALL),
     "Python, batches": lambda: Solver(PYTHON_KUHN, BATCHED, **SMALL),
 }
-"""Engines that call a game's methods. Nodes are dropped and made again all the time."""
+"""Engines that call a Python game's methods and drop nodes frequently."""
 
 METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_terminal"
 
 
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
-    """Ends slices as soon as they may end, and shares work however short it is."""
+    """Ends slices as early as possible and shares work of any length."""
     put(due_rows, "SLICE_SECONDS", 0.0)
     put(cutting, "LEAST_WORK", 1)
     put(cutting, "LEAST_BLOCK", 40)
@@ -99,8 +99,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def learned(solver: Solver) -> dict[Any, Any]:
-    """Where a solver stands, and the rows of its tables by information state. Infosets
-    are left out where no update has been: a stopped walk may have met more of them."""
+    """The position of a solver, and the rows of its tables by information state.
+
+    Infosets without an update are omitted, because a stopped walk may have met more of
+    them.
+    """
     arrays, tree = solver.contents().arrays, solver.tree
     names = [name for name in Tables._fields if len(arrays.get(name, ()))]
     found: dict[Any, Any] = {
@@ -119,7 +122,7 @@ def learned(solver: Solver) -> dict[Any, Any]:
 
 
 def started(engine: str) -> Solver:
-    """A solver whose first slices are short, too."""
+    """A solver with a short first slice."""
     solver = ENGINES[engine]()
     solver.slices.size = 1
     return solver
@@ -127,7 +130,7 @@ def started(engine: str) -> Solver:
 
 @functools.cache
 def undisturbed(engine: str, iterations: int) -> dict[Any, Any]:
-    """What an engine has learned by then if nobody disturbs it."""
+    """The results of an engine after some iterations without disturbance."""
     solver = (ENGINES | IN_PYTHON)[engine]()
     solver.iterate(iterations)
     assert solver.num_iterations == iterations
@@ -136,26 +139,27 @@ def undisturbed(engine: str, iterations: int) -> dict[Any, Any]:
 
 UPDATES: collections.defaultdict[str, dict[Any, Any]]
 UPDATES = collections.defaultdict(dict)
-"""What each engine was found to have learned after an update."""
+"""Results of each engine by position of the solver."""
 
 
 def stands_alike(solver: Solver, engine: str) -> bool:
-    """Whether a solver has learned what others had at the same place."""
+    """Whether a solver's results equal those of earlier solvers at the same
+    position."""
     found = learned(solver)
     return found == UPDATES[engine].setdefault(tuple(found["cursor"]), found)
 
 
 def finishes_alike(solver: Solver, engine: str) -> bool:
-    """Whether going on gives what the undisturbed engine has learned in the end."""
+    """Whether continuing yields the final results of the undisturbed engine."""
     solver.iterate(ITERATIONS - solver.num_iterations)
     return learned(solver) == undisturbed(engine, ITERATIONS)
 
 
-# --- others look ---------------------------------------------------------------------
+# --- concurrent reads ----------------------------------------------------------------
 
 
 def looks(solver: Solver, path: Any) -> list[Callable[[], Any]]:
-    """What may be asked of a solver at any time, without making it go on."""
+    """Calls that read a solver without continuing it."""
     return [
         lambda: solver.save(path),
         lambda: copy.copy(solver),
@@ -172,7 +176,7 @@ def looks(solver: Solver, path: Any) -> list[Callable[[], Any]]:
 
 
 class Beside:
-    """A thread that does something again and again, until the block is over."""
+    """A thread that repeats a call until the end of a `with` block."""
 
     def __init__(self, do: Callable[[], object]) -> None:
         self._do, self._is_over = do, threading.Event()
@@ -183,7 +187,7 @@ class Beside:
         try:
             while not self._is_over.is_set():
                 self._do()
-        except BaseException as error:  # for the thread that waits
+        except BaseException as error:  # raised again in the main thread
             self._errors.append(error)
 
     def __enter__(self) -> None:
@@ -192,17 +196,17 @@ class Beside:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join(MANY_SECONDS)
-        assert not self._thread.is_alive(), "waits for ever"
+        assert not self._thread.is_alive(), "the thread does not finish"
         assert not self._errors, self._errors
 
 
 def look_beside(engine: str, seed: int, path: Any) -> int:
-    """Makes the iterations of a run while another thread asks for all there is.
+    """Runs a solver while another thread reads it.
 
     Returns:
-        How many answers came in the midst of them.
+        Number of reads between the first and the last iteration.
     """
-    undisturbed(engine, ITERATIONS)  # and all is compiled
+    undisturbed(engine, ITERATIONS)  # compiles everything
     solver: Any = started(engine)
     draws = random.Random(seed)
     others: list[Solver] = []
@@ -220,7 +224,7 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
         time.sleep(draws.uniform(0, 4e-3))
 
     def run_late(*limits: Any) -> int:
-        if solver.num_iterations != done.pop():  # so that many look at a fast engine
+        if solver.num_iterations != done.pop():  # leaves time to read fast engines
             time.sleep(4e-3)
         done.append(solver.num_iterations)
         return SliceRunner.run(solver.slices, *limits)
@@ -238,9 +242,9 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_iterate_makes_as_many_iterations_as_it_says_whoever_looks(engine, tmp_path):
+def test_concurrent_reads_do_not_change_iterations(engine, tmp_path):
     looks = 0
-    for seed in range(1, 31):  # a busy machine lets few look during a fast run
+    for seed in range(1, 31):  # a busy machine allows few reads during a fast run
         looks += look_beside(engine, seed, tmp_path / "solver")
         if looks >= 5:
             break
@@ -255,9 +259,7 @@ LONG_WALKS = {
 
 
 @pytest.mark.parametrize("engine", LONG_WALKS)
-def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
-    engine, tmp_path, monkeypatch
-):
+def test_reads_during_long_walks_return_soon(engine, tmp_path, monkeypatch):
     undisturbed(engine, 1)  # compiles its loop
     monkeypatch.setattr(due_rows, "SLICE_SECONDS", 0.005)
     solver = LONG_WALKS[engine]()
@@ -279,15 +281,15 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
 
     with Beside(look):
         while len(midway) < len(asked) and solver.num_iterations < 50:
-            solver.iterate(1)  # a busy machine lets few look during one walk
+            solver.iterate(1)  # a busy machine allows few reads during one walk
     assert midway == {*range(len(asked))}
     assert statistics.median(seconds) < 1
 
 
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
-def test_threads_that_wait_change_the_numbers_of_infosets_and_no_policy():
-    """As docs/scaling.md says: policies are equal by state, vectors may not be."""
+def test_waiting_threads_change_numbering_but_no_policy():
+    """Policies are equal by state, but vectors may differ (docs/scaling.md)."""
     game = "goofspiel(imp_info=True,points_order=random,num_cards=4)"
     solvers = [Solver(game, ms.EXTERNAL_SAMPLING, twin=False) for _ in range(2)]
     alone, watched = solvers
@@ -303,9 +305,10 @@ def test_threads_that_wait_change_the_numbers_of_infosets_and_no_policy():
 
 @pytest.mark.interpreted
 @pytest.mark.usefixtures("often")
-def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
-    """Somebody always waits, so one solver is stopped wherever it may be, and then the
-    other one empties the tree. A walk that could be stopped again would never end."""
+def test_walk_that_emptied_the_tree_finishes_first():
+    """A waiting thread interrupts one solver at arbitrary points, and then the other
+    solver empties the tree. If the walk could be interrupted again, the run would
+    never end."""
     tree = GameTree("kuhn_poker", max_nodes=24, twin=False)
     first, second = (Solver(tree, ms.CHANCE_SAMPLING, seed=seed) for seed in (0, 1))
     generations = set()
@@ -318,29 +321,30 @@ def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
         generations.add(tree.generation)
     assert len(generations) > 30
     assert first.num_iterations >= 3
-    first.iterate(1)  # the rest of a walk, if it stands in one
+    first.iterate(1)  # finishes an interrupted walk
     alone = Solver("kuhn_poker", ms.CHANCE_SAMPLING, seed=0)
     alone.iterate(first.num_iterations)
     assert learned(first) == learned(alone)
 
 
-# --- something stops a walk ----------------------------------------------------------
+# --- interrupted walks ---------------------------------------------------------------
 
 
 class Alarm(BaseException):
-    """What the timer raises, as Ctrl-C raises KeyboardInterrupt."""
+    """The exception of the timer, which plays the role of KeyboardInterrupt."""
 
 
 def interrupt(engine: str, times: int, seed: int) -> int:
-    """Runs an engine that a signal stops so many times, at any moment, and compares
-    each finished run with an undisturbed one. A run goes on as a copy now and then.
+    """Interrupts an engine by signals at random moments.
+
+    Every finished run must equal an undisturbed run. Some runs continue as a copy.
 
     Returns:
-        How many signals came in the midst of a walk.
+        Number of signals during a walk.
     """
     draws, solver, done, midway = random.Random(seed), started(engine), 0, 0
     for one in (started(engine), copy.copy(solver)):
-        assert finishes_alike(one, engine)  # and all is compiled
+        assert finishes_alike(one, engine)  # compiles everything
 
     def handle(number: int, frame: object) -> None:
         raise Alarm
@@ -374,23 +378,23 @@ def interrupt(engine: str, times: int, seed: int) -> int:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_signal_at_any_moment_changes_nothing(engine):
+def test_signals_at_any_moment_change_nothing(engine):
     interrupt(engine, 30, seed=1)
 
 
 class GameFault(Exception):  # noqa: N818
-    """What the game's methods raise now and then."""
+    """The exception that methods of the game raise at random."""
 
 
 class Faults:
-    """Has the methods of Kuhn poker in Python raise GameFault, at random."""
+    """Makes methods of Kuhn poker in Python raise GameFault at random."""
 
     def __init__(self, seed: int) -> None:
         self.draws, self.raised, self.are_on = random.Random(seed), 0, True
 
     @contextlib.contextmanager
     def all_over(self) -> Iterator[None]:
-        """While the block lasts."""
+        """Patches the methods inside a `with` block."""
         with pytest.MonkeyPatch.context() as patch:
             for name in METHODS:
                 method = getattr(kuhn_poker.KuhnPokerState, name)
@@ -406,7 +410,7 @@ class Faults:
         return called
 
     def comes(self, do: Callable[[], object]) -> bool:
-        """Whether a call ends by a fault."""
+        """Whether a call raises a fault."""
         try:
             do()
         except Exception as error:
@@ -417,7 +421,7 @@ class Faults:
         return False
 
     def without(self, do: Callable[[], Any]) -> Any:
-        """What a call gives in which there are none."""
+        """The result of a call without faults."""
         self.are_on = False
         try:
             return do()
@@ -426,8 +430,9 @@ class Faults:
 
 
 def raise_in_game(engine: str, times: int, seed: int) -> None:
-    """Runs an engine while the game's methods raise so many exceptions, as `interrupt`
-    does. Each leaves what the last update left."""
+    """Runs an engine while methods of the game raise exceptions, see `interrupt`.
+
+    Every exception must leave the results of the last update unchanged."""
     start, faults = IN_PYTHON[engine], Faults(seed)
     solver = start()
     assert finishes_alike(start(), engine)
@@ -444,11 +449,11 @@ def raise_in_game(engine: str, times: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("engine", IN_PYTHON)
-def test_an_exception_in_a_game_s_method_leaves_what_was_learned(engine):
+def test_exceptions_in_games_keep_results(engine):
     raise_in_game(engine, 200, seed=3)
 
 
-def test_an_expansion_that_exceptions_end_can_be_repeated():
+def test_failed_expansion_can_be_repeated():
     tree, faults = GameTree(PYTHON_KUHN), Faults(seed=4)
     with faults.all_over():
         while faults.comes(tree.expand_all):
@@ -469,8 +474,8 @@ def test_an_expansion_that_exceptions_end_can_be_repeated():
     ],
     ids=["rules", "growing tree"],
 )
-def test_full_memory_leaves_what_was_learned(algorithm, game, most, more):
-    """A solver that is given more memory goes on."""
+def test_full_memory_keeps_results(algorithm, game, most, more):
+    """A solver continues after it receives more memory."""
     solver = Solver(game, algorithm, max_memory=most, **more)
     with pytest.raises(MemoryBudgetError):
         solver.iterate(1000)

@@ -2,7 +2,7 @@
 
     FUZZ_EXAMPLES=1000 python -m pytest tests/test_fuzz.py
 
-runs a thousand examples of each test instead of a few.
+runs 1000 examples of each test.
 """
 
 import contextlib
@@ -61,8 +61,9 @@ PAYOFFS = strategies.integers(-40, 40).map(lambda number: number / 8)
 def trees(draw, num_players, zero_sum, most_leaves):
     """The root of a random game.
 
-    A player's information-state string is all its past, its own moves included, and an
-    observation of three: so histories share information sets and nobody forgets.
+    An information-state string contains the player's past moves and observations.
+    There are three different observations, so histories share information sets, and
+    the game has perfect recall.
     """
     leaves_left = most_leaves
 
@@ -121,7 +122,7 @@ SEEDS = strategies.integers(0, 10**6)
 
 @fuzz()
 @hypothesis.given(games(), SEEDS)
-def test_every_estimators_expectation_is_the_full_gradient(game, seed):
+def test_expected_estimates_equal_full_gradient(game, seed):
     policy = random_policy(game, seed)
     if seed % 2:
         policy = with_zeros(policy, seed)
@@ -138,7 +139,7 @@ def test_every_estimators_expectation_is_the_full_gradient(game, seed):
 
 @fuzz()
 @hypothesis.given(games(most_leaves=60), SEEDS)
-def test_nash_conv_and_returns_are_openspiels(game, seed):
+def test_nash_conv_and_returns_equal_openspiels(game, seed):
     tree = GameTree(game).expand_all()
     policy = ms.SequencePolicy(tree, vector_of(tree, random_policy(game, seed)))
     theirs = exploitability.nash_conv(game, policy, use_cpp_br=False)
@@ -148,11 +149,11 @@ def test_nash_conv_and_returns_are_openspiels(game, seed):
 @pytest.mark.compiled
 @fuzz()
 @hypothesis.given(games((2,), zero_sum=True, most_leaves=60))
-def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
+def test_cfr_plus_approaches_value_of_linear_program(game):
     solution = solve_lp(game)
     gap = exploitability.nash_conv(game, solution.policy, use_cpp_br=False)
     assert isinstance(gap, float)
-    assert gap < 1e-9  # so its value is the game's
+    assert gap < 1e-9  # the value of the linear program is exact
     solver = Solver(game, ms.CFR_PLUS)
     before = float("inf")
     for iterations in (100, 1900):
@@ -170,7 +171,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
 @pytest.mark.compiled
 @fuzz(0.5)
 @hypothesis.given(games(most_leaves=60), SEEDS)
-def test_growth_drops_and_checkpoints_change_nothing(game, seed):
+def test_growth_and_checkpoints_change_nothing(game, seed):
     for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):
         algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.LINEAR)
         whole = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
@@ -178,7 +179,7 @@ def test_growth_drops_and_checkpoints_change_nothing(game, seed):
         most = whole.tree.num_nodes * 2 // 3 + 1
         try:
             Solver(game, algorithm, seed=seed, max_nodes=most).iterate(15)
-        except TreeFullError:  # one walk needs more
+        except TreeFullError:  # a single walk does not fit
             most = whole.tree.num_nodes
         dropped = Solver(game, algorithm, seed=seed, max_nodes=most)
         for _ in range(3):
@@ -199,7 +200,7 @@ BYTES = strategies.binary(max_size=3000)
 
 
 def scribbled(data, generator):
-    """A copy with some random bytes."""
+    """A copy with random bytes at random positions."""
     data = bytearray(data)
     for _ in range(generator.randrange(1, 4)):
         start = generator.randrange(len(data))
@@ -209,7 +210,7 @@ def scribbled(data, generator):
 
 
 def scribbled_inside(data, generator):
-    """A file of ours with random bytes in one of its arrays and checksums that fit."""
+    """A file with random bytes in one array and valid checksums."""
     magic, inside = data.split(b"\n", 1)
     changed = io.BytesIO()
     with (
@@ -240,8 +241,8 @@ def test_random_bytes_are_refused(data):
 
 @fuzz()
 @hypothesis.given(SEEDS)
-def test_a_checkpoint_with_odd_arrays_and_right_checksums_is_safe(seed):
-    # It may be loaded where the bytes are numbers of tables; else it is refused.
+def test_invalid_arrays_with_valid_checksums_are_safe(seed):
+    # Changed numbers in tables may be loaded. Other changes must be refused.
     generator = random.Random(seed)
     solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.iterate(3)
@@ -263,7 +264,7 @@ def policy_file(folder):
 
 @fuzz()
 @hypothesis.given(BYTES)
-def test_random_bytes_are_no_policy(data):
+def test_random_bytes_are_refused_as_policy(data):
     magic = checkpoint.POLICY.magic
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "policy"
@@ -275,15 +276,15 @@ def test_random_bytes_are_no_policy(data):
 
 @fuzz(3)
 @hypothesis.given(SEEDS)
-def test_a_changed_policy_file_is_refused_and_with_right_checksums_safe(seed):
-    # It may be loaded where the bytes are probabilities or names; else it is refused.
+def test_modified_policy_files_are_refused_or_safe(seed):
+    # Changed probabilities or names may be loaded. Other changes must be refused.
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = policy_file(folder)
         good = path.read_bytes()
         before = ms.SequencePolicy.load(path).to_dict()
         path.write_bytes(scribbled(good, generator))
-        with contextlib.suppress(CheckpointError):  # or bytes that mean nothing
+        with contextlib.suppress(CheckpointError):  # the changed bytes may be unused
             assert ms.SequencePolicy.load(path).to_dict() == before
         path.write_bytes(scribbled_inside(good, generator))
         try:
@@ -318,7 +319,7 @@ FIELDS = strategies.sampled_from(list(SETTINGS))
 
 
 def reads_or_says_why(content):
-    """Settings come in their types, or there is an error in words."""
+    """Checks that settings have valid types or raise an error with the path."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "settings.json"
         path.write_bytes(content)
@@ -337,13 +338,13 @@ def reads_or_says_why(content):
 
 @fuzz(5)
 @hypothesis.given(strategies.dictionaries(FIELDS | strategies.text(max_size=5), JSON))
-def test_settings_of_any_values_are_read_or_refused_in_words(values):
+def test_arbitrary_settings_are_read_or_refused(values):
     reads_or_says_why(json.dumps({"settings": values}).encode())
 
 
 @fuzz(5)
 @hypothesis.given(BYTES | JSON.map(lambda value: json.dumps(value).encode()), SEEDS)
-def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):
+def test_arbitrary_bytes_are_read_or_refused_as_settings(data, seed):
     reads_or_says_why(data)
     reads_or_says_why(b"[" * 100_000 + data)
     good = {"settings": {**DEFAULT}}

@@ -1,8 +1,8 @@
-"""Average policies to the last bit, with and without the JIT.
+"""Bit-exact average policies, with and without the JIT.
 
     python -m tests.test_golden
 
-writes golden.json anew; say in the commit why the numbers had to change.
+rewrites golden.json. Explain in the commit message why the numbers changed.
 """
 
 import json
@@ -31,7 +31,7 @@ RUNS = {
         50,
         0.0,
     ),
-    # pow, exp and log of other C libraries may differ in the last bit
+    # The last bits of pow, exp and log depend on the C library.
     "ftrl": ("kuhn_poker", ms.Algorithm(ms.EXTERNAL, ms.ftrl(0.5)), 40, 1e-13),
     "omd": ("kuhn_poker", ms.Algorithm(ms.EXTERNAL, ms.omd(0.5)), 40, 1e-13),
     "lcfr": ("kuhn_poker", ms.LCFR, 20, 0.0),
@@ -41,7 +41,7 @@ RUNS = {
 
 
 def result(name):
-    """What golden.json holds of a run."""
+    """The entry of a run in golden.json."""
     game, algorithm, iterations, _ = RUNS[name]
     solver = Solver(game, algorithm, seed=39823987)
     solver.iterate(iterations)
@@ -58,7 +58,7 @@ def test_every_run_is_recorded():
 
 @pytest.mark.both
 @pytest.mark.parametrize("name", RUNS)
-def test_the_policy_is_the_recorded_one(name):
+def test_policy_equals_record(name):
     recorded = json.loads(FILE.read_text())[name]
     mine = result(name)
     tolerance = RUNS[name][3]

@@ -1,4 +1,4 @@
-"""What many runs have learned in the end, against golden_bits.json."""
+"""Final tables of many runs, compared with golden_bits.json."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_every_run_is_recorded():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=MODES[is_compiled(name)]) for name in RUNS]
 )
-def test_the_run_has_learned_what_is_recorded(name):
+def test_tables_equal_record(name):
     recorded, mine = json.loads(FILE.read_text())[name], result(name)
     sums = recorded.pop("sums", {})
     assert mine.pop("sums", {}) == pytest.approx(sums, rel=1e-11)

@@ -93,7 +93,7 @@ def test_loading_requires_the_same_function(tmp_path):
 
 
 def test_unsupported_uses_of_own_rules_raise():
-    with pytest.raises(ValueError, match="own_rule is only for players who forget"):
+    with pytest.raises(ValueError, match="own_rule requires perfect recall"):
         Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE), abstraction=jack_or_queen)
     with pytest.raises(
         ValueError, match=r"must have the arguments policy, memory, .*\. It has 2"

@@ -1,7 +1,7 @@
-"""Every public function, called with what it cannot use.
+"""Invalid arguments of every public function.
 
-Each call must be refused with a ValueError (or a subclass, or a TypeError) whose
-message shows the value, so that the reader knows which of a call's arguments is wrong.
+Each call must raise a ValueError (or a subclass, or a TypeError) whose message shows
+the invalid value.
 """
 
 import math
@@ -242,7 +242,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("call", "value"), CASES)
-def test_it_is_refused_in_words_that_show_the_value(call, value):
+def test_message_shows_invalid_value(call, value):
     with pytest.raises((ValueError, TypeError)) as refusal:
         call(value)
     message = str(refusal.value)

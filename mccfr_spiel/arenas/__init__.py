@@ -1,23 +1,28 @@
-"""What a solver plays in: one class for each kind of arena, and the choice of one.
+"""Arenas: the representations of a game in which solvers run.
 
-    arena.py          the interface of arenas, and that of the engines of solvers
-    choosing.py       choose_arena: the table of candidates and every refusal
-    needs.py          what an algorithm needs of its arena
-    tree_arenas.py    growing and whole trees: two views of a GameTree
-    rule_arena.py     walks over compiled rules; rule_growth.py makes room for them
-    world_arenas.py   worlds, worlds made again by each pass, and histories
-    hand_arena.py     hands of cards over a public tree
-    full_pass.py      plans, gradients and best responses over all of a game
-    sharing.py        walks that several threads share
+    arena.py          interface of arenas and of the engines that run iterations
+    choosing.py       choose_arena and its table of candidates
+    request.py        input of the candidates: game, needs, limits
+    why_not.py        reasons why a candidate does not suit
+    building.py       builds the chosen arena
+    needs.py          requirements of an algorithm
+    tree_arenas.py    growing and whole trees, two views of a GameTree
+    rule_arena.py     walks over compiled rules; rule_growth.py enlarges their tables
+    world_arenas.py   listed worlds, remade worlds, histories
+    hand_arena.py     hands of cards on a public tree; hand_cost.py estimates the effort
+    full_pass.py      plans, gradients and best responses over the whole game
+    tree_pass.py      the same on the leaves of a complete tree
+    sharing.py        walks on a complete tree in several threads
+    grouped_walks.py  walks over compiled rules in several threads
     evaluating.py     the arena in which a policy is evaluated
-    policy_vectors.py any policy as a vector over an arena's sequences
+    policy_vectors.py converts any policy to a vector over sequences
 
-The rooms below have the mechanisms:
+Folders:
 
     tree/             stored trees: expansion, growth, leaves, trees on disk
-    worlds/           games played world by world, hand by hand or history by history
-    infosets/         a game's identity and the table of its information sets
-    rules/            compiled rules; twins/ has OpenSpiel's own games as such
+    worlds/           games solved by worlds, by hands or by histories
+    infosets/         identity of games, tables of information sets, locks
+    rules/            compiled rules; twins/ implements OpenSpiel's own games as rules
 """
 
 import lazy_loader

@@ -1,7 +1,6 @@
-"""Arena: the interface behind which every kind of game representation is used.
+"""Arena: the common interface of all representations of a game.
 
-An arena knows the game's information sets and offers walks, gradients, or both. Each
-kind is a class of its own:
+An arena knows the game's information sets and offers walks, gradients, or both:
 
     kind             class             walks  gradients  file
     growing tree     GrowingTree       yes    no         tree_arenas.py
@@ -12,7 +11,7 @@ kind is a class of its own:
     hands of cards   HandArena         no     yes        hand_arena.py
     histories        HistoryArena      no     yes        world_arenas.py
 
-`choosing.py` is the only place where an arena is chosen.
+`choose_arena` in choosing.py decides which arena an algorithm gets.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -29,18 +28,18 @@ from mccfr_spiel.kernels import tables as layout
 
 
 class WalkSpec(NamedTuple):
-    """What an algorithm's walks are like.
+    """Parameters of an algorithm's walks.
 
     Attributes:
-        sampled: what they sample, see `kernels.walk.Sampled`.
-        rule: the name of the rule, as kernels know it.
-        epsilon: the share of the uniform policy in draws of the updated player.
-        threads: the most threads that may share a batch.
-        shares: whether threads may share walks at all.
-        is_sampled: whether they sample anything.
-        is_batched: whether an iteration has several walks for each player.
-        splits: whether processes of a cluster share batches.
-        initial_regret: with which the rule starts each action.
+        sampled: sampling scheme, see `kernels.switches.Sampled`.
+        rule: name of the update rule in the kernels.
+        epsilon: exploration rate of the updated player.
+        threads: maximum number of threads that share a batch.
+        shares: whether threads may share walks.
+        is_sampled: whether walks sample anything.
+        is_batched: whether an iteration has several walks per player.
+        splits: whether cluster processes share batches.
+        initial_regret: initial regret of every action.
     """
 
     sampled: Any
@@ -55,20 +54,20 @@ class WalkSpec(NamedTuple):
 
 
 class GradientPass(Protocol):
-    """The computation of a utility gradient, which may take long and can pause."""
+    """Computation of a utility gradient that may pause between slices."""
 
     def go_on(self) -> bool:
-        """Makes one more slice; returns whether the gradient is complete."""
+        """Computes one more slice; returns whether the gradient is complete."""
         ...
 
     @property
     def gradient(self) -> np.ndarray:
-        """`[S]` the gradient, 0 at sequences of players who get none."""
+        """`[S]` the gradient; 0 at sequences of players who are not updated."""
         ...
 
     @property
     def num_nodes(self) -> int:
-        """The nodes touched so far."""
+        """Number of nodes touched so far."""
         ...
 
 
@@ -76,11 +75,11 @@ class Engine:
     """Runs the iterations of one solver in one arena.
 
     Attributes:
-        kernel: the compiled function that runs iterations.
-        num_threads: the threads of passes.
-        bytes_per_row: what the engine takes for each infoset and each sequence.
-        stack_height: the nodes for which a walk's stack needs room at first.
-        growth: supplies what the kernel asks for in the middle of a walk.
+        kernel: compiled function that runs iterations.
+        num_threads: number of threads of a pass.
+        bytes_per_row: extra bytes per infoset and per sequence.
+        stack_height: initial height of a walk's stack, in nodes.
+        growth: supplies nodes or table rows that the kernel requests during a walk.
     """
 
     kernel: Any
@@ -90,12 +89,12 @@ class Engine:
     stack_height = 0
 
     def tree_arrays(self) -> layout.TreeArrays:
-        """The records of the game that kernels read, as they are now."""
+        """The current arrays of the game for kernels."""
         raise NotImplementedError
 
     @property
     def num_nodes(self) -> int:
-        """The nodes that the kernel may visit now."""
+        """Number of nodes that the kernel may visit now."""
         return 1
 
     def held(self) -> tuple[Any, ...]:
@@ -105,26 +104,26 @@ class Engine:
     def frame_of(
         self, task: layout.Task, tables: layout.Tables, walk: layout.Walk
     ) -> np.ndarray:
-        """The frame of the kernel."""
+        """The frame of array addresses that the kernel reads."""
         raise NotImplementedError
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs iterations up to the limits of the job; returns a status.
+        """Runs iterations up to the limits in the job; returns a status.
 
         Args:
-            state: the SolverState.
-            kernel: the engine's.
-            frame: of that kernel.
+            state: SolverState of the solver.
+            kernel: kernel of this engine.
+            frame: frame for the kernel.
         """
         raise NotImplementedError
 
 
 class Arena:
-    """Where a solver plays. `choosing.py` chooses one that offers what it is asked for.
+    """A representation of a game in which a solver runs.
 
     Attributes:
-        name: of the kind, for messages.
-        has_gradients: whether `passes` is offered, and every infoset is known.
+        name: name of the kind in messages.
+        has_gradients: whether the arena offers `passes` and knows every infoset.
     """
 
     name: str
@@ -132,53 +131,54 @@ class Arena:
 
     @property
     def table(self) -> Any:
-        """The information sets, which users hold as `solver.tree`."""
+        """The information sets, available to users as `solver.tree`."""
         raise NotImplementedError
 
     def room(self) -> tuple[int, int]:
-        """The numbers of infosets and sequences for which tables need rows now."""
+        """Numbers of infosets and sequences for which tables currently need rows."""
         return self.table.sizes()
 
     def update(self) -> None:
-        """Takes over what walks have met, for a caller under the lock."""
+        """Publishes infosets that walks have met; the caller holds the lock."""
 
     def walks(self, spec: WalkSpec) -> Engine:
         """The engine that runs walks."""
         raise NotImplementedError
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> Any:
-        """The FullPass over all of the game, by as many threads as are useful.
+        """Full passes over the game.
 
         Args:
-            threads: the most threads that share a pass; None for one for each core.
-            updated: the players whom each pass of a solver updates; None for single
-                passes, which are for all players.
+            threads: maximum number of threads per pass; None for one thread per core.
+                Fewer threads are used if more would not save time.
+            updated: number of players that one pass of a solver updates; None for
+                single passes such as evaluations, which are for all players.
 
         Raises:
-            MemoryBudgetError: what the passes read does not fit `max_memory`.
-            ValueError: a tree is not complete, or `threads` is no number of threads.
+            MemoryBudgetError: the arrays that passes read do not fit `max_memory`.
+            ValueError: a tree is not complete, or `threads` is not a positive integer.
         """
         raise NotImplementedError
 
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a checkpoint records of the arena: entries of its header, and arrays.
+        """Header entries and arrays that a checkpoint stores about the arena.
 
         Args:
-            is_made_whole: whether the solver that reads the checkpoint expands the
-                whole tree before it begins.
+            is_made_whole: whether the solver that loads the checkpoint expands the
+                whole tree before its first iteration.
         """
         raise NotImplementedError
 
 
 class ArenaTable(InfosetTable, Arena):
-    """An arena without nodes, which is its own table.
+    """An arena without nodes. It is its own table of information sets.
 
     Attributes:
-        budget: the bytes that the arena and everything made of it may take.
+        budget: memory budget of the arena and of everything derived from it.
         twin: whether the game's compiled twin may be used, see `GameTree`.
-        max_nodes: the most nodes that a tree of the game may have.
+        max_nodes: maximum number of nodes of trees built for this game.
     """
 
     num_nodes, is_complete = 1, False
@@ -192,13 +192,13 @@ class ArenaTable(InfosetTable, Arena):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Knows the game; subclasses find its infosets.
+        """Stores the game; subclasses find its infosets.
 
         Args:
-            source: the game as it was given.
-            budget: the bytes that the arena may take.
-            max_nodes: of trees that are made beside it.
-            twin: whether the twin may be used there.
+            source: the game as the user passed it.
+            budget: memory budget of the arena.
+            max_nodes: maximum number of nodes of trees that are cached with the arena.
+            twin: whether these trees may use the game's twin.
         """
         super().__init__(source, turn_based(source))
         self.budget, self.max_nodes, self.twin = budget, max_nodes, twin
@@ -213,14 +213,14 @@ class ArenaTable(InfosetTable, Arena):
         return whole_tree_of(self, max_nodes)
 
     def forget_nodes(self) -> None:
-        """Nothing, as no nodes are kept."""
+        """Does nothing, because the arena has no nodes."""
 
     def give_back(self) -> None:
-        """Nothing, as no nodes are kept."""
+        """Does nothing, because the arena has no nodes."""
 
     @property
     def arrays(self) -> layout.TreeArrays:
-        """The records of the game that kernels read, with no nodes but a root."""
+        """The arrays for kernels; the only node is the root."""
         probs, returns = np.zeros(1), np.zeros((1, self.num_players))
         return layout.TreeArrays(
             nodes=np.zeros(1, NODE),
@@ -232,17 +232,17 @@ class ArenaTable(InfosetTable, Arena):
 
 
 class NoGrowth:
-    """The growth of engines whose kernels ask for nothing."""
+    """Growth for engines whose kernels never request nodes or rows."""
 
     def go_on(self) -> None:
-        """Nothing was left in the middle."""
+        """Does nothing: no walk was interrupted."""
 
     def refit(self, walk: layout.Walk) -> None:
-        """No nodes can have been dropped."""
+        """Does nothing: no nodes were dropped."""
 
     def must_finish(self, walk: layout.Walk) -> bool:
-        """Others may always come in between."""
+        """False: other solvers may run before the next slice."""
         return False
 
     def look(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Nothing grows."""
+        """Does nothing: there is nothing to enlarge."""

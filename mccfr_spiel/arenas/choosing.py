@@ -141,15 +141,15 @@ def choose_arena(
     refuse_everywhere(request.tree, needs, store)
     failures: list[tuple[str, ValueError]] = []
     rows = [row for row in CANDIDATES if request.asks_for(*row.stores)]
-    # Each pass tries one row. The loop returns the first arena that can be built and
-    # otherwise collects the row's reason.
+    # Try the rows in order. Return the first arena that can be built; collect the
+    # reasons of all rows before it.
     for position, row in enumerate(rows):
         if reason := row.why_not(request):
             failures.append((row.name, ValueError(reason)))
             continue
         try:
-            # A forecast takes half a second. It pays only if a later row could be
-            # built instead of this one.
+            # Forecasting costs half a second, which is wasted unless a later row is an
+            # alternative.
             alternatives = rows[position + 1 :] if needs.all_infosets else ()
             if any(not other.why_not(request) for other in alternatives):
                 error = row.why_too_large(request)

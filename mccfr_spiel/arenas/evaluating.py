@@ -1,4 +1,4 @@
-"""The arena in which a policy is evaluated, and the policy as a vector there."""
+"""Chooses the arena for evaluating a policy and converts the policy to a vector."""
 
 from typing import Any
 
@@ -16,35 +16,37 @@ from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.policies.adapter import is_one_for_each, policy_of
 from mccfr_spiel.policies.frozen_table import FrozenTable
 from mccfr_spiel.policies.policy import SequencePolicy
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
-"""Bytes that reading a policy takes for each: numpy's vectors, and Python's objects."""
+"""Bytes per sequence and per infoset for reading a policy: NumPy vectors and Python
+objects."""
 
 _BYTES_OF_HANDS = 24
-"""Bytes for each sequence of hands, once its policy is a vector: two vectors for the
-passes, and one to spare."""
+"""Bytes per sequence if the policy is already a vector over hands: two vectors for the
+passes and one spare."""
 
 
 def is_arena(value: Any) -> bool:
-    """Whether a value is the table of an arena, not that of a policy from a file."""
+    """Whether a value is the table of an arena rather than of a policy file."""
     return isinstance(value, InfosetTable) and not isinstance(value, FrozenTable)
 
 
 def full_pass(table: Any, threads: int | None = 1) -> FullPass:
-    """Passes over all of a game: returns, gradients and best responses.
+    """Full passes over a game, for returns, gradients and best responses.
 
     Args:
         table: an arena that knows all infosets, such as a complete GameTree.
-        threads: the most threads that share a pass; None for one for each core. The
-            result is the same, bit for bit, with any number of them. A pass uses
-            fewer where more would gain nothing.
+        threads: maximum number of threads per pass; None for one thread per core. The
+            result is bit-identical for any number. Fewer threads are used if more would
+            not save time.
 
     Raises:
-        MemoryBudgetError: what the passes read does not fit `max_memory`.
-        ValueError: a tree is not complete, or `threads` is no number of threads.
+        MemoryBudgetError: the lists for passes do not fit `max_memory`.
+        ValueError: a tree is not complete, or `threads` is not a positive integer.
     """
     return arena_of(table).passes(threads)
 
@@ -56,18 +58,17 @@ def complete_table(
     twin: bool | None = None,
     store: str = "tree",
 ) -> Any:
-    """An arena of a game that knows all infosets.
+    """Builds or finds an arena of a game that knows all infosets.
 
-    A GameTree that consists of its root only is completed in place, within its own
-    `max_nodes`. One that a solver has grown is left as it is, and an arena is made
-    beside it, once.
+    A new GameTree is expanded in place, within its own `max_nodes`. A tree that a
+    solver has grown is not changed; another arena is built once and cached with it.
 
     Args:
-        game: a game, its load string, or an arena.
-        max_memory: as in `GameTree`, for an arena that is made here. By default an
-            arena beside another has the `max_memory` that the other was given.
-        twin: likewise; by default an arena beside one that refuses its twin does, too.
-        store: what must be kept, see `Solver`.
+        game: game, load string, or arena.
+        max_memory: see `GameTree`; for a new arena. By default an arena that is cached
+            with another one has the same limit.
+        twin: see `GameTree`; by default False if the given arena has twin=False.
+        store: see `Solver`.
 
     Raises:
         TreeFullError, MemoryBudgetError, ValueError: see `choose_arena`; or the game is
@@ -78,9 +79,9 @@ def complete_table(
         return choose_arena(game, EVALUATION, store, limits).table
     if game.abstraction is not None:
         raise ValueError(
-            f"This tree of {game.source} has an abstraction, in which players may "
-            "forget: there are no plans to optimize. Give the game itself; a policy "
-            "with an abstraction is evaluated in that."
+            f"This tree of {brief(game.source)} has an abstraction, under which "
+            "players may forget, so it has no realization plans. Pass the game "
+            "itself; it also evaluates policies with an abstraction."
         )
     return table_beside(game, game.source, max_memory, twin=twin, store=store)
 
@@ -94,18 +95,19 @@ def table_beside(
     twin: bool | None = None,
     store: str = "tree",
 ) -> Any:
-    """An arena of a game that knows all infosets, kept beside a policy's arena.
+    """Finds or builds an arena of a game that knows all infosets, cached with another
+    arena.
 
     Args:
-        grown: the policy's arena, which is not changed unless it is a new GameTree.
-        game: in which to evaluate the policy, be it the arena's game or another.
+        grown: arena of the policy; only modified if it is a new GameTree.
+        game: game in which to evaluate the policy; may differ from the arena's game.
         max_memory, twin, store: see `complete_table`.
-        max_nodes: of a tree that is made here; by default as many as the policy's arena
-            may have.
+        max_nodes: maximum number of nodes of a new tree; by default at least as many as
+            the policy's arena allows.
 
     Returns:
-        `grown` itself if it knows all infosets and is surely of that game; else the
-        arena that is kept with it, if that is surely of that game; else a new one.
+        `grown` if it knows all infosets of this game, else the arena cached with it if
+        that one does, else a new arena.
     """
     source, is_new = load_game(game), isinstance(grown, GameTree) and grown.is_new
 
@@ -115,9 +117,9 @@ def table_beside(
     def make() -> Any:
         if is_new and source is grown.source:
             return choose_arena(grown, EVALUATION, store).table
-        budget, most = grown.budget, max(DEFAULT_MAX_NODES, grown.max_nodes)
+        budget, node_limit = grown.budget, max(DEFAULT_MAX_NODES, grown.max_nodes)
         limits = Limits(
-            max_nodes=most if max_nodes is None else max_nodes,
+            max_nodes=node_limit if max_nodes is None else max_nodes,
             max_memory=max_memory if budget.is_default else max_memory or budget.limit,
             twin=False if twin is None and grown.twin is False else twin,
         )
@@ -133,27 +135,28 @@ def read_policy(
     twin: bool | None = None,
     store: str = "auto",
 ) -> tuple[Any, np.ndarray]:
-    """An arena that knows all infosets, and the policy as a vector `[S]` over its
+    """An arena that knows all infosets, and `[S]` the policy as a vector over its
     sequences.
 
-    A tree that a solver has grown is left as it is; a whole one is kept beside it.
+    Trees that a solver has grown are not changed, see `complete_table`.
     """
     policy = policy_of(policy)
     each = policy if is_one_for_each(policy) else [policy]
-    tables = [one.tree for one in each if isinstance(one, SequencePolicy)]
+    tables = [part.tree for part in each if isinstance(part, SequencePolicy)]
     grown = next(filter(is_arena, tables), None)
     if grown is not None and not isinstance(game, InfosetTable):
         table = table_beside(grown, game, max_memory, twin=twin, store=store)
     else:
         table = complete_table(game, max_memory, twin=twin, store=store)
         if isinstance(game, InfosetTable) and table is not game:
-            # It has other numbers, so vectors are read by strings.
+            # The new table numbers its sequences differently, so vectors over `game`
+            # are matched by information-state string.
             size = (game.num_sequences,)
             each = [
-                SequencePolicy(game, one)
-                if isinstance(one, np.ndarray) and one.shape == size
-                else one
-                for one in each
+                SequencePolicy(game, part)
+                if isinstance(part, np.ndarray) and part.shape == size
+                else part
+                for part in each
             ]
             policy = each if is_one_for_each(policy) else each[0]
     is_known = isinstance(table, HandArena) and tables == [table]

@@ -1,7 +1,14 @@
-"""Full passes: plans, gradients, returns and best responses over all of a game.
+"""FullPass: plans, gradients, returns and best responses over the whole game.
 
-`FullPass` computes everything from gradients, which its arena makes. `TreePass` reads
-the list of a complete tree's leaves instead, from beginning to end.
+`FullPass` derives everything from gradients, which the arena computes. `TreePass` in
+tree_pass.py reads the leaves of a complete tree instead.
+
+Engines of solvers whose iterations are passes:
+
+    PassEngine       one kernel computes the gradient and the update
+    GradientEngine   the gradient is computed before the kernel's update
+    SlicedEngine     as GradientEngine, with pauses between slices of a gradient
+    PrunedEngine     regret-based pruning (tree_pass.py)
 """
 
 import functools
@@ -37,9 +44,10 @@ class BestResponse(NamedTuple):
     """A best response of one player.
 
     Attributes:
-        value: the player's return.
-        choice: `[I]` the sequence that the response plays at each of the player's
-            infosets; at those of others, what a best response of theirs plays.
+        value: expected return of the player.
+        choice: `[I]` sequence that a best response plays at each infoset. Only the
+            entries at the player's infosets belong to this response; other entries are
+            best responses of the other players.
     """
 
     value: float
@@ -47,118 +55,122 @@ class BestResponse(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """A gradient that is complete at once, as a GradientPass."""
+    """A complete gradient with the interface of GradientPass."""
 
     gradient: np.ndarray
     num_nodes: int = 0
 
     def go_on(self) -> bool:
-        """Always complete."""
+        """True: the gradient is complete."""
         return True
 
 
 class FullPass:
-    """Passes over all of a game.
+    """Passes over the whole game.
 
     Attributes:
-        table: of the arena.
-        num_threads: the threads that share a pass. They change no bit of it.
+        table: information sets of the arena.
+        num_threads: number of threads that share a pass; results do not depend on it.
     """
 
     def __init__(self, table: Any, num_threads: int = 1) -> None:
-        """Makes nothing yet."""
+        """Stores the arguments; lists are built on first use."""
         self.table, self.num_threads = table, num_threads
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """The arrays that passes read, which determine all payoffs."""
+        """The arrays that passes read. They determine all payoffs."""
         return self.arrays
 
     @functools.cached_property
     def arrays(self) -> Passes:
-        """The infosets by player, and rows of leaves if there are any."""
+        """Infosets by player, and rows of leaves if the arena has any."""
         return _without_rows(self.table.infosets, self.table.num_players)
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """The pieces into which the work on infosets is cut."""
+        """Partition of the infosets into blocks for threads."""
         return cutting.one_block(self.arrays)
 
     def tree_arrays(self) -> TreeArrays:
-        """The records of the game that kernels read."""
+        """The arrays of the game for kernels."""
         return self.table.arrays
 
     def held(self) -> tuple[np.ndarray, ...]:
-        """The arrays of these records that may be replaced."""
+        """The arrays among `tree_arrays` that may be replaced."""
         return (self.table.infosets,)
 
-    # --- iterations, each of which makes a pass ------------------------------
+    # --- iterations ----------------------------------------------------------
 
     @property
     def layout(self) -> Layout:
-        """Of the frame for `make_iterate`: a solver's records, and then `records`."""
+        """Layout of the kernel's frame: the records of a solver, then `records`."""
         return LAYOUT
 
     def make_iterate(self, rule: str) -> Any:
-        """The compiled loop over iterations of a local rule."""
+        """The compiled loop over iterations of a local update rule."""
         return passes.make_passes(rule)
 
     def records(self) -> tuple[Any, ...]:
-        """What the loop reads besides a solver's records."""
+        """The records that the loop reads after those of the solver."""
         return self.arrays, self.blocks
 
     def engine(self, rule: str) -> Engine:
-        """Runs iterations of a local rule."""
+        """The engine that runs iterations of a local update rule."""
         return PassEngine(self, self.make_iterate(rule))
 
     # --- gradients -----------------------------------------------------------
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """Begins to compute the gradients of some players.
+        """Starts to compute the gradients of some players.
 
         Args:
-            plan: `[S]` all players' realization plans.
-            players: who get gradients; sequences of others have 0.
+            plan: `[S]` realization plans of all players.
+            players: updated players; sequences of other players have gradient 0.
         """
         raise NotImplementedError
 
     def gradients(self, plan: np.ndarray, players: range) -> np.ndarray:
-        """`[S]` the gradients of some players, 0 at the sequences of others."""
+        """`[S]` gradients of some players; 0 at sequences of other players."""
         started = self.start_gradient(plan, players)
         while not started.go_on():
             pass
         return started.gradient
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
-        """`[S]` a player's utility gradient, 0 at the sequences of others.
+        """`[S]` utility gradient of a player; 0 at sequences of other players.
 
-        Its inner product with the plan is the player's expected return.
+        The inner product of gradient and plan is the player's expected return.
         """
         return self.gradients(plan, range(player, player + 1))
 
     # --- single passes -------------------------------------------------------
 
     def plan(self, policy: np.ndarray) -> np.ndarray:
-        """`[S]` all players' realization plans under a policy vector."""
+        """`[S]` realization plans of all players for a policy vector `[S]`."""
         plan = np.ones_like(policy)
         plans.fill_plan(self.table.infosets, policy, plan)
         return plan
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
-        """`[I]` the probability that chance and the others play to each infoset, summed
-        over its histories, which only a tree has.
+        """`[I]` probability that chance and the other players reach each infoset.
+
+        Only a tree knows it, because it is a sum over histories.
 
         Raises:
-            ValueError: there is no tree.
+            ValueError: the arena has no tree.
         """
-        raise ValueError(f"{self.table!r} has no histories to sum over.")
+        raise ValueError(
+            f"{self.table!r} has no reach probabilities, which are sums over "
+            "histories; use store='tree'."
+        )
 
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
-        """`[P]` the returns of best responses that keep to a policy somewhere.
+        """`[P]` returns of best responses that follow a policy at some infosets.
 
         Args:
-            policy: `[S]`.
-            fixed: the infosets where it stays.
+            policy: `[S]` policy vector.
+            fixed: infosets at which a response must follow the policy.
         """
         is_fixed = np.zeros(self.table.num_infosets, np.bool_)
         is_fixed[list(fixed)] = True
@@ -168,47 +180,50 @@ class FullPass:
         return values[: self.table.num_players].copy()
 
     def respond(self, policy: np.ndarray, player: int) -> BestResponse:
-        """The player's best response to a policy vector of all players."""
+        """The best response of a player to a policy vector `[S]`."""
         choice = np.zeros(self.table.num_infosets, np.int32)
         return BestResponse(float(self.evaluated(policy, choice)[2][player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each player's expected return, and that of a best response, both `[P]`."""
-        _, got, best = self.evaluated(policy)
+        """`[P]` expected returns, and `[P]` returns of best responses."""
+        _, on_policy, best = self.evaluated(policy)
         players = self.table.num_players
-        return got[:players].copy(), best[:players].copy()
+        return on_policy[:players].copy(), best[:players].copy()
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`[S]` the counterfactual value of each sequence to its player, under the
-        policy and under a best response."""
+        """`[S]` counterfactual value of each sequence to its player under the policy,
+        and `[S]` under a best response."""
         return self.evaluated(policy)[1:]
 
     def evaluated(
         self, policy: np.ndarray, choice: np.ndarray = NO_CHOICE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Three vectors `[S]`: scratch, and those of `after_sequences`.
+        """Three vectors `[S]`: scratch, and the two vectors of `after_sequences`.
 
-        See `Evaluation` for `choice`.
+        Args:
+            policy: `[S]` policy vector.
+            choice: `[I]` output of best responses, see `Evaluation`; empty if not
+                needed.
         """
         plan = self.plan(policy)
-        got = self.gradients(plan, range(self.table.num_players))
-        best = plan  # which is of no more use, so its memory is taken
-        best[:] = got
+        on_policy = self.gradients(plan, range(self.table.num_players))
+        best = plan  # reuses the memory: the plan is not needed any more
+        best[:] = on_policy
         nothing = _without_rows(np.zeros(0, INFOSET), self.table.num_players)
         parts = self.table.infosets, nothing, cutting.one_block(nothing)
         policy = np.ascontiguousarray(policy, np.float64)
-        respond(Evaluation(*parts, policy, plan, got, best, choice))
-        return best, got, best
+        respond(Evaluation(*parts, policy, plan, on_policy, best, choice))
+        return best, on_policy, best
 
     def nash_conv(self, policy: np.ndarray) -> float:
-        """The sum of all players' gains from a best response."""
+        """NashConv: the sum of all players' gains from a best response."""
         return float(self.gains(policy).sum())
 
     def gains(self, policy: np.ndarray) -> np.ndarray:
-        """`[P]` each player's gain from a best response.
+        """`[P]` gain of each player from a best response.
 
-        A best response gets at least what the policy gets. A negative gain can only
-        come from rounding two equal sums, so it counts as 0.
+        Negative gains are rounding errors, because a best response gets at least the
+        value of the policy. They are set to 0.
         """
         on_policy, best = self.values(policy)
         return np.maximum(best - on_policy, 0.0)
@@ -220,10 +235,10 @@ def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:
 
 
 class PassEngine(Engine):
-    """Runs iterations that pass over all of a game."""
+    """Runs iterations that pass over the whole game."""
 
     def __init__(self, full_pass: FullPass, kernel: Any) -> None:
-        """Runs a kernel over the lists of a FullPass."""
+        """Combines a kernel with the lists of a FullPass."""
         self.full_pass, self.kernel = full_pass, kernel
         self.num_threads = full_pass.num_threads
         self.growth = NoGrowth()
@@ -231,7 +246,7 @@ class PassEngine(Engine):
 
     @property
     def num_nodes(self) -> int:
-        """The nodes that a pass for one player counts as touched."""
+        """Number of nodes that a pass for one player counts as touched."""
         return self.full_pass.table.num_nodes
 
     def tree_arrays(self) -> TreeArrays:
@@ -256,11 +271,11 @@ class PassEngine(Engine):
 class GradientEngine(PassEngine):
     """Runs iterations whose gradients are computed before the kernel is called.
 
-    The kernel then makes one update of the gradients in the tables.
+    The kernel then applies one update with the gradients in the tables.
     """
 
     def __init__(self, full_pass: FullPass, rule: str) -> None:
-        """Updates by a local rule."""
+        """Selects the kernel of a local update rule."""
         super().__init__(full_pass, passes.make_passes(rule, estimated=True))
 
     def apply(
@@ -271,9 +286,17 @@ class GradientEngine(PassEngine):
         gradient: np.ndarray,
         num_nodes: int,
     ) -> int:
-        """Makes the update of a gradient `[S]`, for which so many nodes were touched;
-        returns a status."""
-        with signals_deferred():  # between the gradient and its update
+        """Applies the update of a gradient; returns a status.
+
+        Args:
+            state: SolverState of the solver.
+            kernel: kernel of this engine.
+            frame: frame for the kernel.
+            gradient: `[S]` gradient of the updated players.
+            num_nodes: number of nodes touched to compute it.
+        """
+        # Signal handlers must not run between gradient and update.
+        with signals_deferred():
             for table in (state.tables.gradient, state.tables.ahead):
                 if len(table):
                     table[: len(gradient)] = gradient
@@ -283,12 +306,12 @@ class GradientEngine(PassEngine):
 
 
 class SlicedEngine(GradientEngine):
-    """Runs iterations whose gradients take many slices, between which it pauses."""
+    """Runs iterations whose gradients take many slices, with pauses in between."""
 
     _started: GradientPass | None = None
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Makes one more slice of the next gradient, and the update when it is
+        """Computes one more slice of the gradient; applies the update once it is
         complete."""
         players = state.next_players()
         if not players:

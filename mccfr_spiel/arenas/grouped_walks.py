@@ -1,4 +1,10 @@
-"""Batches of walks over compiled rules, in groups."""
+"""GroupedWalks: runs batches of walks over compiled rules in groups, in several
+threads.
+
+Cutting a batch into groups changes the rounding of sums. Therefore the cut depends only
+on the batch and on the number of nodes touched so far. The number of threads that walk
+the groups changes no bit. rules/grouped.py has the compiled code.
+"""
 
 import operator
 from typing import Any
@@ -24,35 +30,34 @@ from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.frame import new_record
 
 _ROOM_OF_GROUP = 2**8
-"""The infosets for which a group has room at first, a power of two."""
+"""Initial capacity of a group in infosets, a power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
-"""For each infoset that a group has room for, the room for sequences and for numbers
-of keys."""
+"""Capacity per infoset for sequences and for entries of keys."""
 
 _SMALL = 4
-"""Groups may take 1 / _SMALL of a budget even if less is left. The store takes its room
-in advance, and it is the store that should report that the budget is full."""
+"""Groups may take `1 / _SMALL` of the budget even if less memory is free. The store of
+infosets then fails first, with the more useful message."""
 
 _NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
 
 
 class GroupedWalks:
-    """Runs the batches of one solver over rules in groups.
+    """Runs the batches of one solver over compiled rules in groups.
 
     Attributes:
-        num_threads: the most threads that may share.
-        bytes_per_row: for an infoset and for a sequence, what each thread's gradient
-            and list take.
+        num_threads: maximum number of threads.
+        bytes_per_row: bytes per infoset and per sequence for the threads' gradients and
+            lists.
     """
 
     def __init__(self, table: ArenaTable, store: RuleStore, spec: WalkSpec) -> None:
-        """Makes nothing yet.
+        """Stores the arguments; allocates nothing yet.
 
         Args:
-            table: of the game.
-            store: the infosets that walks over the rules have met.
-            spec: what the walks are like.
+            table: table of the arena.
+            store: infosets that walks over the rules have met.
+            spec: parameters of the walks.
         """
         self._tree, self._store = table, store
         self._sampled, self._rule = spec.sampled, spec.rule
@@ -69,27 +74,30 @@ class GroupedWalks:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a batch has been walked in part, which only groups may go on with."""
+        """Whether a batch is partly walked, so that only groups can continue it."""
         return bool(self._plan[WALKED]) or self._is_paused or self._is_torn
 
     def run(self, frame: np.ndarray, tables: layout.Tables, walk: layout.Walk) -> int:
-        """Runs iterations up to the job's limits.
+        """Runs iterations up to the limits in the job.
 
         Args:
-            frame: of the kernel for one thread.
-            tables, walk: the solver's.
+            frame: frame of the single-threaded kernel.
+            tables, walk: records of the solver.
 
         Returns:
-            A status; after NEEDS_ONE_THREAD the kernel for one thread must go on.
+            A status. After NEEDS_ONE_THREAD the single-threaded kernel must continue.
         """
         if self._kernel is None:
             self._kernel = make_grouped_iterate(self._rule, self._sampled)
         if self._is_torn:
             self.drop(tables, walk)
+        # Each pass calls the kernel. If a stack or a group is full, the next pass walks
+        # the current stretch again with twice the capacity. Any other status
+        # ends the loop.
         while True:
             self._frame(tables)
             assert self._groups is not None
-            self._is_torn = True  # should Ctrl-C, or an error, take the status away
+            self._is_torn = True  # assume torn until the call returns a status
             status = teams.run(
                 self._kernel,
                 self.num_threads,
@@ -111,11 +119,11 @@ class GroupedWalks:
             else:
                 self._is_torn = False
                 return status
-            self._plan[WALKED] = 0  # the stretch is walked again
+            self._plan[WALKED] = 0  # repeat the stretch
             self._groups = None
 
     def _ask_for_room(self) -> None:
-        """Asks the store for room for all infosets of the group to be merged next."""
+        """Requests rows in the store for all infosets of the next group to merge."""
         assert self._groups is not None
         row = int(self._plan[MERGED])
         count, num_sequences = self._groups.sizes[row, :CURSOR_SIZE].tolist()
@@ -123,7 +131,7 @@ class GroupedWalks:
         self._store.ask_for(count, num_sequences, num_values)
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Throws away what has been found for the next update."""
+        """Discards the results of all walks since the last update."""
         met = walk.met[: walk.marks[layout.NUM_MET]]
         num_players = self._tree.num_players
         drop_met(self._store.infosets, tables, walk, met, num_players)
@@ -131,7 +139,7 @@ class GroupedWalks:
         self._is_paused = self._is_torn = False
 
     def _frame(self, tables: layout.Tables) -> None:
-        """Makes frames for the threads if arrays were replaced since the last time."""
+        """Builds the threads' frames if an array was replaced since the last call."""
         store = self._store
         framed = (store.infosets, *store.known, *tables)
         if self._groups is not None and all(map(operator.is_, framed, self._framed)):
@@ -149,14 +157,14 @@ class GroupedWalks:
             records = _NO_TASK, store.tree_of_node(), own, stack, path
             frames.append(store.frame_of(*records))
             self._own += records
-        # Last: Ctrl-C may come in between.
+        # Assigned together at the end, so that Ctrl-C leaves a consistent state.
         self._frames, self._framed, self._groups = np.array(frames), framed, groups
 
     def _new_groups(self) -> Groups:
-        """Room for what groups find; raises MemoryBudgetError if it does not fit."""
+        """Allocates the groups; raises MemoryBudgetError if they do not fit."""
         room, budget = self._room, self._tree.budget
         sizes = {"S": _SEQUENCES * room, "V": _VALUES * room, "T": 2 * room}
-        # Zeros, which take memory when they are first written to.
+        # The operating system provides pages of zeros when they are first written to.
         groups = new_record(Groups, (), G=NUM_GROUPS, C=room, **sizes)
         what, size = "what the groups of a batch find", sum(a.nbytes for a in groups)
         is_small = size - budget.held[what] <= budget.limit // _SMALL

@@ -1,4 +1,4 @@
-"""The arena of games of cards: a public tree, with a vector of hands at each node."""
+"""HandArena: card games as a public tree with a vector of hands at each node."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -27,10 +27,10 @@ from mccfr_spiel.kernels.tables import Blocks
 
 
 class HandArena(ArenaWithoutNodes):
-    """A game of cards, played with all hands at once.
+    """A card game, solved for all hands at once.
 
     Attributes:
-        infoset_names: the strings, which the public tree spells.
+        infoset_names: information-state strings, spelled by the public tree.
         worlds: the lists of hands that passes read.
     """
 
@@ -45,10 +45,10 @@ class HandArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Lists the hands; see ArenaTable.
+        """Lists the hands at each public node; see ArenaTable.
 
         Raises:
-            ValueError: the game is not taken by hands, see `read_public_tree`.
+            ValueError: the game has no supported public tree, see `read_public_tree`.
             MemoryBudgetError: the lists do not fit the budget.
         """
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
@@ -59,36 +59,36 @@ class HandArena(ArenaWithoutNodes):
         self.worlds, self.utilities = listed.hands, listed.hands.payoffs
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
-        """A state of each of the infosets."""
+        """A state of each given infoset."""
         public, found = self.infoset_names.public, self.infoset_names.found
         for infoset in infosets:
             yield replayed(self.game, public.history(*found.node_and_hand(infoset)))
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes over the hands, in which each block of a gradient has a thread."""
+        """Passes over the hands; each block of a gradient can run in its own thread."""
         num_blocks = self.worlds.num_blocks
-        most = (updated or self.num_players) * num_blocks
+        max_threads = (updated or self.num_players) * num_blocks
         threads = cutting.checked_threads(threads) or num_cores()
-        return HandPass(self, min(threads, most), num_blocks)
+        return HandPass(self, min(threads, max_threads), num_blocks)
 
 
 class HandPass(WorldPass):
-    """Passes over hands of cards, cut into blocks for threads."""
+    """Passes over hands of cards."""
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """The pieces into which the work on infosets is cut."""
+        """Partition of the infosets into blocks for threads."""
         if self.num_threads == 1:
             return cutting.one_block(self.arrays)
         return cutting.cut_at(self.table.infosets, self.arrays, self.table.worlds.cuts)
 
 
 class HandNames(InfosetNames):
-    """The names of a public tree's infosets.
+    """Names of the infosets of a public tree.
 
     Attributes:
-        public: the tree.
-        found: its infosets.
+        public: the public tree.
+        found: lists of its infosets.
     """
 
     def __init__(self, public: PublicTree, found: HandInfosets) -> None:
@@ -103,7 +103,7 @@ class HandNames(InfosetNames):
         return self.public.info_state(*self.found.node_and_hand(infoset))
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """As in InfosetNames, but without hashes if the source can read strings."""
+        """See InfosetNames; needs no index if the public tree can parse strings."""
         if self.public.locate is None:
             return super().find(info_state, player)
         try:
@@ -119,5 +119,5 @@ class HandNames(InfosetNames):
         return infoset if self.info_state(infoset) == info_state else -1
 
     def shared(self) -> set[str]:
-        """The strings that more than one player has."""
+        """The strings that several players share."""
         return super().shared() if self.public.locate is None else set()

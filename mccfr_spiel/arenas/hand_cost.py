@@ -1,4 +1,4 @@
-"""Costs of solving a game of cards by hands."""
+"""Estimates memory and time for solving a card game by hands, without listing hands."""
 
 from typing import NamedTuple
 
@@ -10,26 +10,30 @@ from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
 )
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import (
     in_words,
 )
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 
 _BYTES_OF_DISCOUNTS = 18
-"""The bytes that DCFR takes for an infoset in addition to BYTES_OF_TABLES."""
+"""Bytes per infoset that DCFR needs in addition to BYTES_OF_TABLES."""
 
 _SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
-"""Seconds of one core of about 2023 for a hand at a leaf, and for an update of DCFR."""
+"""Seconds per hand at a leaf, and per sequence in an update of DCFR, on a core of about
+2023."""
 
 
 class Cost(NamedTuple):
-    """What DCFR needs for a game of cards; CFR and CFR+ need no more.
+    """Resources that DCFR needs for a card game; CFR and CFR+ need no more.
 
     Attributes:
-        infosets, sequences: how many there are; suits that change nothing are one.
-        bytes: of the lists and tables at most, as a solver asks `max_memory` for them.
-        seconds: of an iteration on one core, about. DCFR takes about 90 iterations to
-            0.3 % of the pot.
+        infosets, sequences: numbers of infosets and sequences; equivalent suits are
+            merged.
+        bytes: upper bound on the bytes of lists and tables, as checked against
+            `max_memory`.
+        seconds: approximate seconds per iteration on one core. DCFR takes about 90
+            iterations to reach 0.3 % of the pot.
     """
 
     infosets: int
@@ -45,18 +49,21 @@ class Cost(NamedTuple):
 
 
 def cost(game: pyspiel.Game | str) -> Cost:
-    """What it takes to solve a game of cards, such as a subgame of hold'em.
+    """Estimates the resources for solving a card game, such as a subgame of hold'em.
 
         print(ms.poker.cost(game))
 
-    Its public tree is made, but nothing for each hand.
+    Only the public tree is built.
 
     Raises:
-        ValueError: the game is not taken by hands, see `read_public_tree`.
+        ValueError: the game has no supported public tree, see `read_public_tree`.
     """
     game = load_game(game)
     if not has_public_tree(game):
-        raise ValueError(f"{game} is no game of hands of cards.")
+        raise ValueError(
+            f"{brief(game)} is not a game of hands of cards; expected a subgame of "
+            "hold'em, kuhn_poker or leduc_poker."
+        )
     infosets, sequences, size, steps = sizes_of(read_public_tree(game))
     per_infoset, per_sequence = BYTES_OF_TABLES
     per_infoset += _BYTES_OF_DISCOUNTS

@@ -1,4 +1,4 @@
-"""What an algorithm needs of the arena in which it runs."""
+"""Needs: the requirements of an algorithm that decide which arenas suit it."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,20 @@ from mccfr_spiel.kernels.switches import Sampled
 
 
 class Needs(NamedTuple):
-    """What an algorithm needs of its arena.
-
-    The last three fields are sentences that say why the algorithm cannot have
-    something; an empty sentence says that it can.
+    """Requirements of an algorithm.
 
     Attributes:
-        algorithm: its name, for messages.
-        gradients: whether iterations need gradients of all of a plan. The others walk.
-        all_infosets: whether every infoset must be known at the start.
-        nodes: whether the user's own estimator may read nodes.
-        leaf_rows: whether passes read the rows of leaves, to prune by regret.
-        abstraction: in place of the game's information-state strings.
-        cluster: whether processes of a cluster share the batches.
-        locks: whether policies are locked.
-        no_abstraction, no_cluster, no_locks: see above.
+        algorithm: name of the algorithm in messages.
+        gradients: whether iterations use complete gradients; False for walks.
+        all_infosets: whether every infoset must be known before the first iteration.
+        nodes: whether a user-defined estimator reads nodes.
+        leaf_rows: whether passes read rows of leaves, for regret-based pruning.
+        abstraction: function that replaces the game's information-state strings.
+        cluster: whether processes of a cluster share batches.
+        locks: whether some policies are locked.
+        no_abstraction: why the algorithm cannot use an abstraction; empty if it can.
+        no_cluster: why the algorithm cannot use a cluster; empty if it can.
+        no_locks: why the algorithm cannot use locked policies; empty if it can.
     """
 
     algorithm: str
@@ -39,15 +38,15 @@ class Needs(NamedTuple):
 
     @property
     def can_do_without_nodes(self) -> bool:
-        """Whether gradients alone are enough."""
+        """Whether gradients are sufficient."""
         return self.gradients and not (self.nodes or self.leaf_rows)
 
 
 EVALUATION = Needs("an exact evaluation")
-"""The needs of exact returns, best responses and NashConv."""
+"""Requirements of exact returns, best responses and NashConv."""
 
 WALKS = Needs("walks", gradients=False, all_infosets=False)
-"""The needs of walks that meet infosets on the way."""
+"""Requirements of walks that discover infosets as they go."""
 
 
 def needs_of(
@@ -57,7 +56,7 @@ def needs_of(
     cluster: bool = False,
     locks: bool = False,
 ) -> Needs:
-    """The needs of an algorithm; the other arguments are fields of `Needs`."""
+    """The requirements of an algorithm; keyword arguments are fields of `Needs`."""
     sampling = algorithm.sampling
     walks = sampling.is_sampled or sampling.prune is True or abstraction is not None
     return Needs(
@@ -76,14 +75,14 @@ def needs_of(
 
 
 def needs_all_infosets(algorithm: Algorithm) -> bool:
-    """Whether an algorithm cannot run where infosets are met by its walks."""
+    """Whether an algorithm needs every infoset before its first iteration."""
     sampling, minimizer, *_ = algorithm
     is_full = not sampling.is_sampled or sampling.player == "balanced"
     return is_full or minimizer.needs_whole_tree
 
 
 def sampled_by(algorithm: Algorithm) -> Sampled:
-    """What the walks of an algorithm sample, as kernels read it."""
+    """The sampling scheme of an algorithm as compile-time switches for kernels."""
     sampling = algorithm.sampling
     return Sampled(
         chance=sampling.chance,
@@ -98,36 +97,35 @@ def sampled_by(algorithm: Algorithm) -> Sampled:
     )
 
 
-_NO_FORGETTING = {
-    "balanced": "The balanced strategy counts the sequences of players who forget "
-    "nothing",
-    "average": "Average-strategy sampling asks how often an infoset has been played "
-    "to, which is not known of players who forget",
+_NEEDS_RECALL = {
+    "balanced": 'player="balanced" counts sequences, which requires perfect recall',
+    "average": 'player="average" needs the reach of an infoset, which is unknown under '
+    "imperfect recall",
 }
-"""For ways to sample the updated player's actions, why players must not forget."""
+"""Sampling schemes for the updated player that require perfect recall, and why."""
 
 
 def _why_no_abstraction(algorithm: Algorithm) -> str:
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     if isinstance(sampling, OwnEstimator):
         return (
-            f"{sampling.name} gives gradients by sequences of players who forget "
-            "nothing; drop it or the abstraction."
+            f"{sampling.name} returns gradients over sequences, which requires perfect "
+            "recall; drop it or the abstraction."
         )
     if not minimizer.allows_abstraction:
         return (
-            f"{minimizer.rule} is only for players who forget nothing; with an "
-            "abstraction use regret_matching or regret_matching_plus."
+            f"{minimizer.rule} requires perfect recall; with an abstraction use "
+            "regret_matching or regret_matching_plus."
         )
-    if sampling.player in _NO_FORGETTING:
-        reason = _NO_FORGETTING[sampling.player]
+    if sampling.player in _NEEDS_RECALL:
+        reason = _NEEDS_RECALL[sampling.player]
         return f"{reason}; with an abstraction use outcome(epsilon)."
     prunes_below = sampling.prune_below is not None
     if prunes_below or sampling.prunes_by_regret:
         argument = "prune_below" if prunes_below else 'prune="regret"'
         return (
-            f"{argument} goes by the regrets of players who forget nothing; drop it or "
-            "the abstraction."
+            f"{argument} prunes by regrets under perfect recall; drop it or the "
+            "abstraction."
         )
     return ""
 
@@ -135,28 +133,29 @@ def _why_no_abstraction(algorithm: Algorithm) -> str:
 def _why_no_cluster(algorithm: Algorithm) -> str:
     if not algorithm.sampling.is_sampled:
         return (
-            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
+            f"A cluster splits batches of walks; {algorithm} samples nothing. Use "
             "threads=..., or an algorithm that samples, with a batch."
         )
     if isinstance(algorithm.averaging, OwnAveraging):
         return (
-            f"{algorithm.averaging.name} is called in this process only; drop the "
-            "cluster, or use an average of the package."
+            f"{algorithm.averaging.name} can only run in this process; drop cluster or "
+            "use an average of the package."
         )
     if algorithm.batch == 1:
         return (
-            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
-            "time. Give it a batch, such as algorithm._replace(batch=512)."
+            f"A cluster splits batches of walks; {algorithm} has batch=1. Use a "
+            "larger batch, such as algorithm._replace(batch=512)."
         )
     if not sampled_by(algorithm).can_be_shared:
         return (
-            f"In batches of {algorithm.sampling} each walk reads what the one before "
-            "has written, so a cluster cannot split them. Use external or outcome "
-            "sampling without a baseline."
+            f"A cluster cannot split batches of {algorithm.sampling}, because each "
+            "walk depends on the previous walk. Use external or outcome sampling "
+            "without a baseline."
         )
     if not getattr(algorithm.minimizer, "compiled", True):
         return (
-            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
+            f"A cluster requires a compiled update rule; {algorithm.minimizer} is "
+            "plain Python; use own_rule with compiled=True."
         )
     return ""
 
@@ -166,8 +165,8 @@ def _why_no_locks(algorithm: Algorithm, abstraction: Abstraction | None) -> str:
     is_sparse = sampling.is_sampled or sampling.prune
     if is_sparse or "ahead" in minimizer.tables or abstraction is not None:
         return (
-            "locked= is for algorithms that sample and prune nothing and do not look "
-            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
-            "ms.CFR_PLUS or ms.DCFR."
+            "locked= is only for algorithms that sample and prune nothing and do not "
+            "look ahead, without an abstraction. Use ms.CFR, ms.CFR_PLUS or ms.DCFR "
+            f"instead of {algorithm}."
         )
     return ""

@@ -1,4 +1,14 @@
-"""Reads any policy, OpenSpiel's or a file's, as a vector over sequences."""
+"""policy_vector: converts any policy to a vector over the sequences of a game.
+
+Probabilities come from these sources:
+
+    type of policy                           source of probabilities
+    vector `[S]`, SequencePolicy             copied, or matched by string
+    tabular policy, dict of rows             looked up by information-state string
+    other OpenSpiel policy                   called at a state of each infoset
+    function (tensors, legal, strings)       called for batches of infosets
+    list with one of these per player        each is used at its player's infosets
+"""
 
 import inspect
 import itertools
@@ -27,36 +37,35 @@ from mccfr_spiel.policies.vectors import checked_vector, sequences_of
 
 
 def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
-    """`[S]` any policy as a vector over the sequences of a complete tree.
+    """`[S]` the policy as a vector over the sequences of a complete tree.
 
     Args:
-        tree: a complete tree.
-        policy: a vector `[S]`, a SequencePolicy, an OpenSpiel policy (Python's or
-            pyspiel's), or a dictionary information-state string -> action ->
-            probability, such as json.load makes of a `policy.json`; or a function, see
-            `_asked_in_batches`. Or a list `[P]` of these, one for each player, which
-            are asked at that player's states only.
+        tree: table that knows all infosets of the game.
+        policy: a vector `[S]`; a SequencePolicy; an OpenSpiel policy of Python or C++;
+            a dictionary information-state string -> action -> probability, as in a
+            `policy.json`; a function, see `_asked_in_batches`; or a list `[P]` of
+            these, one per player.
 
     Raises:
-        ValueError: the policy was made for another game, or it lacks a state or gives
-            no distribution there; or a list has too many or too few.
+        ValueError: the policy belongs to another game, lacks a state, or returns no
+            distribution; or the list does not have P entries.
     """
     policy = policy_of(policy)
     if not is_one_for_each(policy):
         return _vector(tree, policy, None)
     check_one_for_each(policy, tree.source)
     vector = np.ones(tree.num_sequences)
-    for player, one in enumerate(policy):
-        mine = sequences_of(tree, player)
-        vector[mine] = _vector(tree, one, player)[mine]
+    for player, part in enumerate(policy):
+        own = sequences_of(tree, player)
+        vector[own] = _vector(tree, part, player)[own]
     return vector
 
 
 def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
-    """`[S]` one policy as a vector, see `policy_vector`.
+    """`[S]` a single policy as a vector, see `policy_vector`.
 
-    If a player is given, a policy that has to be asked is asked at that player's states
-    only, and the vector is uniform at all others.
+    If `player` is given, the policy is only called at this player's infosets, and the
+    vector is uniform at all others.
     """
     policy = policy_of(policy)
     if isinstance(policy, np.ndarray):
@@ -66,18 +75,18 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
     if isinstance(policy, SequencePolicy):
         if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
-                f"This is a policy for {brief(policy.game)}, not for "
+                f"The policy is for {brief(policy.game)}, but the game is "
                 f"{brief(tree.source)}."
             )
         if policy.tree is tree and len(policy.vector) == tree.num_sequences:
             return policy.vector
         if policy.tree.abstraction is None:
-            known = policy.tree, policy.num_infosets
-            return checked_vector(tree, moved(tree, *known, policy.vector))
+            source = policy.tree, policy.num_infosets
+            return checked_vector(tree, moved(tree, *source, policy.vector))
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
         if not callable(policy):
             solved = hasattr(policy, "average_policy")
-            hint = " Give its average_policy()." if solved else ""
+            hint = " Use its average_policy()." if solved else ""
             raise ValueError(f"{policy!r} is not a policy.{hint}")
         return checked_vector(tree, _asked_in_batches(tree, policy, player))
     vector = np.ones(tree.num_sequences)
@@ -92,23 +101,24 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
             vector[start : start + count] = 1 / count
             continue
         if table is None:
-            found = PolicyAdapter(policy).action_probabilities(where)
+            row = PolicyAdapter(policy).action_probabilities(where)
         else:
             names = [where, without_turn(where)] if is_simultaneous else [where]
-            found = row_in(table, names, acting)
+            row = row_in(table, names, acting)
         legal = actions[start : start + count]
         try:
             for s, action in enumerate(legal, start):
-                vector[s] = found.get(action, 0.0)
-            extra = [a for a, p in found.items() if p != 0 and a not in legal]
+                vector[s] = row.get(action, 0.0)
+            extra = [a for a, p in row.items() if p != 0 and a not in legal]
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f"The policy has {found!r} at {where}, and not action -> probability."
+                f"Invalid row {row!r} at {where}: expected a dictionary action -> "
+                "probability."
             ) from error
         if extra:
             raise ValueError(
-                f"The policy has the actions {[*found]} at {where}, but the legal "
-                f"actions are {legal}. Remove {extra}."
+                f"Illegal actions {extra} in the row of {where}: the policy has the "
+                f"actions {[*row]}, but the legal actions are {legal}. Remove {extra}."
             )
     return checked_vector(tree, vector)
 
@@ -116,37 +126,41 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
 def _asked_in_batches(
     tree: InfosetTable, function: Callable[..., Any], player: int | None
 ) -> np.ndarray:
-    """`[S]` the policy of a function that answers for B infosets at a time.
+    """`[S]` the policy of a function that is called for batches of infosets.
+
+    Shapes: B infosets per batch, A distinct actions, D entries of a tensor.
 
     Args:
-        tree: with A different actions.
+        tree: table that knows all infosets of the game.
         function: `function(tensors, legal, strings)` returns `[B, A]` probabilities;
-            those of illegal actions are not looked at. It gets `[B, D]` float32, the
-            information-state tensors (D is 0 if the game has none); `[B, A]` bool, the
-            legal actions; and a list of B information-state strings. If its signature
-            has three names, those that begin with an underscore get None, which saves
-            the time of making them: most of it goes into tensors.
-        player: whose infosets it is asked for; None for all. Elsewhere the vector is
-            uniform.
+            entries of illegal actions are ignored. Its arguments are information-state
+            tensors `[B, D]` of float32 (D is 0 if the game has none), legal actions
+            `[B, A]` of bool, and a list of B information-state strings. If the
+            signature has three names, an argument whose name begins with an underscore
+            is None; not computing tensors saves most of the time.
+        player: only call the function at infosets of this player, and leave the vector
+            uniform elsewhere; None for all players.
 
     Raises:
-        ValueError: the function takes other arguments, or its answer has another shape.
+        ValueError: the function has another signature or returns another shape.
     """
     signature = inspect.signature(function)
     try:
         signature.bind("tensors", "legal", "strings")
     except TypeError as error:
         raise ValueError(
-            f"{function!r} is not a function of (tensors, legal, strings): {error}. "
-            "OpenSpiel's tabular_policy_from_callable takes one of a state."
+            f"{function!r} must be a function of (tensors, legal, strings): {error}. "
+            "For a function of a state use OpenSpiel's tabular_policy_from_callable."
         ) from error
     names = list(signature.parameters)
     wanted = (
-        [not one.startswith("_") for one in names] if len(names) == 3 else [True] * 3
+        [not name.startswith("_") for name in names] if len(names) == 3 else [True] * 3
     )
     states: Iterable[Any] = tree.states(range(tree.num_infosets)) if wanted[0] else ()
     states, strings = iter(states), iter(tree.infoset_names if wanted[2] else ())
     vector, num_actions = np.ones(tree.num_sequences), tree.game.num_distinct_actions()
+    # Each pass handles a batch of consecutive infosets. Their sequences are contiguous,
+    # so the legal entries of `[B, A]`, row by row, fill a slice of the vector.
     for first in range(0, tree.num_infosets, _ASKED):
         infosets = tree.infosets[first : first + _ASKED]
         size, start = len(infosets), infosets["first_sequence"][0]
@@ -156,33 +170,35 @@ def _asked_in_batches(
         is_asked = (infosets["player"] == player) | (player is None)
         asked = itertools.compress(itertools.islice(states, size), is_asked)
         texts = itertools.compress(itertools.islice(strings, size), is_asked)
-        told = _tensors(tree.game, asked), legal[is_asked], list(texts)
+        arguments = _tensors(tree.game, asked), legal[is_asked], list(texts)
         table = legal / infosets["num_actions"][:, None]
         if is_asked.any():
-            pairs = zip(told, wanted, strict=True)
-            answer = function(*(one if wants else None for one, wants in pairs))
-            table[is_asked] = _checked_answer(function, answer, told[1])
+            pairs = zip(arguments, wanted, strict=True)
+            answer = function(*(x if is_wanted else None for x, is_wanted in pairs))
+            table[is_asked] = _checked_answer(function, answer, arguments[1])
         vector[start : start + len(rows)] = table[legal]
     return vector
 
 
 def _tensors(game: pyspiel.Game, states: Iterable[pyspiel.State]) -> np.ndarray:
-    """`[B, D]` the information-state tensors of the players who act."""
+    """`[B, D]` information-state tensors of the acting players."""
     if not game.get_type().provides_information_state_tensor:
         return np.zeros((len(list(states)), 0), np.float32)
     size = game.information_state_tensor_size()
-    rows = [np.array(one.information_state_tensor(), np.float32) for one in states]
+    rows = [np.array(state.information_state_tensor(), np.float32) for state in states]
     return np.array(rows, np.float32).reshape(-1, size)
 
 
 def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray:
-    """`[B, A]` a function's answer at legal actions. Rows that sum to 1 but for the
-    rounding of single precision do so to all digits then."""
+    """`[B, A]` probabilities that a function returned, 0 at illegal actions.
+
+    Rows whose sum differs from 1 by rounding in single precision are normalized.
+    """
     answer = refusals.numbers(answer, f"The answer of {function!r}")
     if answer.shape != legal.shape:
         raise ValueError(
-            f"{function!r} returned the shape {answer.shape}, not {legal.shape}: a row "
-            "for each information state, and a column for each action."
+            f"{function!r} returned shape {answer.shape}; expected {legal.shape}: a "
+            "row per information state and a column per action."
         )
     answer = np.where(legal, answer, 0.0)
     total = answer.sum(axis=1, keepdims=True)
@@ -192,7 +208,7 @@ def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray
 
 
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
-    """The rows of a policy that is a table; None for one that has to be asked."""
+    """The rows of a tabular policy; None for a policy that must be called."""
     if isinstance(policy, dict):
         return policy
     if isinstance(policy, pyspiel.TabularPolicy):
@@ -200,12 +216,12 @@ def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
     if isinstance(policy, openspiel_policy.TabularPolicy):
         rows = policy.action_probability_array.tolist()
         lookup = policy.state_lookup.items()
-        return {name: dict(enumerate(rows[number])) for name, number in lookup}
+        return {name: dict(enumerate(rows[row])) for name, row in lookup}
     return None
 
 
 _ASKED = 4096
-"""The infosets that a function is asked for at once."""
+"""Number of infosets per call of a function."""
 
 _SINGLE = 1e-4
-"""How far from 1 sums of float32 probabilities may be."""
+"""Tolerance for sums of float32 probabilities."""

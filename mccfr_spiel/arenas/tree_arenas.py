@@ -1,4 +1,4 @@
-"""The two arenas of a stored tree: growing and whole. Both are views of a GameTree."""
+"""GrowingTree and WholeTree: arenas of a stored tree, both views of a GameTree."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from mccfr_spiel.kernels.stored import make_iterate
 
 
 class GrowingTree(Arena):
-    """The nodes that walks have met."""
+    """A tree with the nodes that walks have visited."""
 
     name = "growing tree"
 
     def __init__(self, tree: GameTree) -> None:
-        """A view of a tree."""
+        """Creates a view of a tree."""
         self._tree = tree
 
     @property
@@ -32,7 +32,7 @@ class GrowingTree(Arena):
         return self._tree
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """Runs walks that grow the tree."""
+        """The engine of walks that expand missing nodes."""
         return TreeWalks(self.table, spec, None)
 
     def saved(
@@ -53,7 +53,7 @@ class WholeTree(GrowingTree):
     has_gradients = True
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """Runs walks, which threads may share."""
+        """The engine of walks, which threads share if that saves time."""
         tree, shared = self.table, None
         is_large = spec.is_sampled and tree.num_nodes >= LEAST_TREE
         pays = spec.is_batched or is_large
@@ -72,16 +72,16 @@ class WholeTree(GrowingTree):
 
 
 class TreeWalks(Engine):
-    """Runs walks over the nodes of a tree.
+    """Engine of walks over the nodes of a tree.
 
     Attributes:
-        shared: runs walks in several threads; None if none may be shared.
+        shared: runs walks in several threads; None if walks are not shared.
     """
 
     def __init__(
         self, tree: GameTree, spec: WalkSpec, shared: SharedWalks | None
     ) -> None:
-        """Compiles nothing yet."""
+        """Creates the engine; kernels are compiled at the first call."""
         self._tree, self.shared = tree, shared
         self.kernel = make_iterate(spec.rule, spec.sampled)
         self.growth = Growth(tree, spec.sampled, spec.epsilon)
@@ -108,7 +108,7 @@ class TreeWalks(Engine):
         return layout.frame_of(task, self.tree_arrays(), tables, walk)
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel, in threads where that pays; returns a status."""
+        """Runs the kernel, in several threads if that saves time; returns a status."""
         status = layout.NEEDS_ONE_THREAD
         if self.shared is not None and self.shared.pays(state.task, state.walk):
             status = self.shared.run(*state.records())

@@ -1,4 +1,4 @@
-"""Passes over the leaves of a complete tree."""
+"""TreePass: full passes over the leaves of a complete tree; their pruned variant."""
 
 import functools
 from typing import Any
@@ -28,26 +28,26 @@ class TreePass(FullPass):
 
     @functools.cached_property
     def arrays(self) -> Passes:
-        """The list of the leaves."""
+        """The leaves by sequence."""
         return self.table.list_leaves()
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """The pieces into which the work of `values` and `respond` is cut."""
+        """Partition of the infosets into blocks for threads."""
         if self.num_threads == 1:
             return cutting.one_block(self.arrays)
         return self.table.list_blocks()
 
     def tree_arrays(self) -> TreeArrays:
-        """The tree's arrays with room to spare."""
+        """The tree's arrays with their spare rows."""
         return TreeArrays(*self.table.storage)
 
     def held(self) -> tuple[np.ndarray, ...]:
-        """As in FullPass."""
+        """See FullPass."""
         return self.table.storage
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """As in FullPass; complete at once."""
+        """See FullPass; the gradient is complete when this returns."""
         gradient = np.zeros_like(plan)
         for player in players:
             infosets = self.table.infosets
@@ -55,20 +55,20 @@ class TreePass(FullPass):
         return Gradient(gradient, len(players) * self.table.num_nodes)
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
-        """As in FullPass."""
+        """See FullPass."""
         reaches = np.zeros(self.table.num_infosets)
         traversal.add_reaches(self.table.arrays, plan, reaches)
         return reaches
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As in FullPass, by one thread: several leave other numbers at the roots of
-        blocks."""
+        """See FullPass. Uses one thread, because several threads leave other values at
+        the roots of blocks."""
         return TreePass(self.table).evaluated(policy)[1:]
 
     def evaluated(
         self, policy: np.ndarray, choice: np.ndarray = NO_CHOICE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As in FullPass, in one pass over the leaves."""
+        """See FullPass; takes one pass over the leaves."""
         policy, infosets = np.ascontiguousarray(policy, np.float64), self.table.infosets
         vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
         work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
@@ -77,12 +77,12 @@ class TreePass(FullPass):
 
 
 class PrunedEngine(PassEngine):
-    """Runs passes over a complete tree of two players that prune by regret."""
+    """Runs passes with regret-based pruning over a complete tree of two players."""
 
     full_pass: TreePass
 
     def __init__(self, full_pass: Any) -> None:
-        """Lists the ceilings of the tree of a TreePass."""
+        """Computes the payoff bounds (`Ceilings`) of the tree."""
         super().__init__(full_pass, regret_pruning.iterate_pruned)
         ceilings = full_pass.table.list_ceilings()
         self.stack_height = int(ceilings.height[0])

@@ -41,8 +41,8 @@ def why_nowhere(request: ArenaRequest) -> str:
         )
     if needs.leaf_rows and table.num_players != 2:
         return (
-            f'prune="regret" requires two players, but {brief(table.source)} has '
-            f"{table.num_players} players; use ms.algorithms.PRUNED_CFR or ms.CFR."
+            f'prune="regret" requires two players; {brief(table.source)} has '
+            f"{table.num_players} players. Use ms.algorithms.PRUNED_CFR or ms.CFR."
         )
     if needs.locks and needs.no_locks:
         return needs.no_locks
@@ -67,8 +67,8 @@ def _why_no_cluster(request: ArenaRequest) -> str:
         load_game(str(table.source))
     except ValueError as error:
         return (
-            "Each worker of a cluster loads the game from its string, but "
-            f"{brief(table.source)} cannot be loaded from its string. {error}"
+            "Workers of a cluster load the game from a string, but "
+            f"{brief(table.source)} cannot be loaded from a string. {error}"
         )
     return ""
 
@@ -79,7 +79,7 @@ def why_not_given(arena: ArenaTable, request: ArenaRequest) -> str | None:
     if store not in ("auto", arena.store):
         return (
             f"This arena of {brief(arena.source)} keeps no nodes, but store={store!r} "
-            "was requested. Pass the game instead."
+            "requires them. Pass the game instead."
         )
     if arena.has_gradients and not needs.can_do_without_nodes:
         return (
@@ -212,8 +212,8 @@ def _why_not_unexpanded(tree: GameTree) -> str | None:
         return None
     return (
         f"The tree of {brief(tree.source)} has {tree.num_nodes} nodes and "
-        f"{tree.num_infosets} infosets already, and other solvers or policies may use "
-        "their numbering; pass the game instead."
+        f"{tree.num_infosets} infosets already, and other solvers or policies may "
+        "depend on the numbering; pass the game instead."
     )
 
 

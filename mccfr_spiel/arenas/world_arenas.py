@@ -1,4 +1,11 @@
-"""The arenas of worlds and of histories, which keep infosets and no nodes."""
+"""Arenas of worlds and of histories, which store infosets but no nodes.
+
+    WorldArena         worlds listed in arrays
+    RemadeWorldArena   worlds recomputed in each pass, if the lists do not fit
+    HistoryArena       no worlds; each pass follows all histories by compiled rules
+
+WorldPass and SlicedPass are their passes.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -29,11 +36,11 @@ from mccfr_spiel.kernels.frame import Layout
 
 
 class ArenaWithoutNodes(ArenaTable):
-    """An arena that knows all infosets, keeps no nodes and offers gradients.
+    """An arena that knows all infosets, has no nodes and offers gradients.
 
     Attributes:
-        worlds: what passes read.
-        utilities: `[U, P]` the different vectors of returns.
+        worlds: the arrays that passes read.
+        utilities: `[U, P]` distinct vectors of returns.
     """
 
     has_gradients = True
@@ -42,7 +49,7 @@ class ArenaWithoutNodes(ArenaTable):
 
     @property
     def knows_all_infosets(self) -> bool:
-        """Always."""
+        """True."""
         return True
 
     def _kept_in_words(self) -> str:
@@ -55,11 +62,8 @@ class ArenaWithoutNodes(ArenaTable):
         return {"rules": self.digest(), "store": self.store}, {}
 
 
-# --- what compiled rules find ---------------------------------------------------------
-
-
 class WorldArena(ArenaWithoutNodes):
-    """The worlds of a game, listed for passes."""
+    """The worlds of a game in lists."""
 
     name, store = "worlds", "worlds"
     finder = staticmethod(finding.find_worlds)
@@ -74,7 +78,7 @@ class WorldArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Takes over what `cached_worlds` found by the rules; see ArenaTable."""
+        """Adopts the result of `known_worlds`; see ArenaTable."""
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -87,27 +91,27 @@ class WorldArena(ArenaWithoutNodes):
         self._start_pass = found.start_pass
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
-        """A state of each of the infosets, by the history noted for it."""
-        how = self.rules, self.budget, self.finder
-        known = finding.cached_worlds(*how, with_histories=True)
+        """A state of each given infoset, replayed from a history that reaches it."""
+        search = self.rules, self.budget, self.finder
+        worlds = finding.cached_worlds(*search, with_histories=True)
         for infoset in infosets:
-            length, *moves = known.histories[infoset].tolist()
+            length, *moves = worlds.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes over the worlds, in which each player's gradient has a thread."""
-        most = updated or self.num_players
+        """Passes over the worlds; each player's gradient can run in its own thread."""
+        max_threads = updated or self.num_players
         threads = cutting.checked_threads(threads) or num_cores()
-        return WorldPass(self, min(threads, most))
+        return WorldPass(self, min(threads, max_threads))
 
 
 class RemadeWorldArena(WorldArena):
-    """The worlds of a game whose lists do not fit: each pass makes them again."""
+    """Worlds whose lists do not fit. Each pass computes the worlds again."""
 
     name = "worlds, made again by each pass"
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes in slices, which one thread makes."""
+        """Passes in slices, in one thread."""
         cutting.checked_threads(threads)
         return SlicedPass(self, self._start)
 
@@ -117,7 +121,7 @@ class RemadeWorldArena(WorldArena):
 
 
 class HistoryArena(RemadeWorldArena):
-    """The infosets of a game: each pass follows all histories by the rules."""
+    """The infosets of a game. Each pass follows all histories by compiled rules."""
 
     name, store = "histories", "none"
     finder = staticmethod(finding.find_histories)
@@ -134,71 +138,70 @@ def find_arena(
     has_worlds: bool,
     **settings: Any,
 ) -> WorldArena:
-    """The arena of a game's worlds, or of its histories.
+    """Finds a game's worlds or histories and builds their arena.
 
-    What is found of a game is kept while the process lives.
+    Results are cached for the lifetime of the process.
 
     Args:
-        rules: the game's, or its twin's.
-        source: the game as it was given.
-        budget: the bytes that the arena may take.
-        has_worlds: whether to find worlds.
-        settings: see `ArenaTable`.
+        rules: compiled rules of the game or of its twin.
+        source: the game as the user passed it.
+        budget: memory budget of the arena.
+        has_worlds: whether to search for worlds instead of histories.
+        settings: keyword arguments of `ArenaTable`.
 
     Raises:
-        MemoryBudgetError: they do not fit the budget.
-        GameError: the game's rules contradict themselves or what they declare.
+        MemoryBudgetError: the arena does not fit the budget.
+        GameError: the rules contradict themselves or the game's declarations.
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
     found = finding.cached_worlds(rules, budget, find)
-    kind: Callable[..., WorldArena] = HistoryArena
+    arena_class: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
-        kind = WorldArena if found.start_pass is None else RemadeWorldArena
-    return kind(source, rules, found, budget, **settings)
+        arena_class = WorldArena if found.start_pass is None else RemadeWorldArena
+    return arena_class(source, rules, found, budget, **settings)
 
 
-# --- their passes ---------------------------------------------------------------------
+# --- passes ---------------------------------------------------------------------------
 
 
 class WorldPass(FullPass):
-    """Passes over listed worlds. Each player's gradient may have a thread of its own,
-    or each block's."""
+    """Passes over listed worlds. Threads compute gradients of players, or of blocks."""
 
     table: ArenaWithoutNodes
 
     def __init__(
         self, table: ArenaWithoutNodes, num_threads: int, num_blocks: int = 1
     ) -> None:
-        """Makes nothing yet.
+        """Stores the arguments.
 
         Args:
             table: the arena.
-            num_threads: the threads that share a pass.
-            num_blocks: into how many pieces each player's gradient is cut.
+            num_threads: number of threads that share a pass.
+            num_blocks: number of pieces into which each player's gradient is cut.
         """
         super().__init__(table, num_threads)
         self._num_blocks = num_blocks
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """The lists of the worlds."""
+        """The lists of worlds."""
         return self.table.worlds
 
     @property
     def layout(self) -> Layout:
-        """As in FullPass."""
+        """See FullPass."""
         return LAYOUTS[type(self.table.worlds)]
 
     def make_iterate(self, rule: str) -> Any:
-        """As in FullPass."""
+        """See FullPass."""
         return make_world_iterate(rule, type(self.table.worlds))
 
     def records(self) -> tuple[Any, ...]:
-        """As in FullPass."""
+        """See FullPass."""
         return *super().records(), self.table.worlds
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """As in FullPass; complete at once."""
+        """See FullPass; the gradient is complete when this returns."""
         worlds, each = self.table.worlds, self._num_blocks
         gradient, add = np.zeros_like(plan), GRADIENTS[type(worlds)]
 
@@ -212,31 +215,36 @@ class WorldPass(FullPass):
 
 
 class SlicedPass(FullPass):
-    """Passes that are made in slices."""
+    """Passes that pause after each slice."""
 
     table: WorldArena
 
     def __init__(
         self, table: WorldArena, start: Callable[[np.ndarray, range], GradientPass]
     ) -> None:
-        """Makes nothing yet; `start` begins a pass."""
+        """Stores the arguments.
+
+        Args:
+            table: the arena.
+            start: starts the gradient of (plan, players).
+        """
         super().__init__(table)
         self._start = start
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """What is kept of the game."""
+        """The stored data of the worlds."""
         return self.table.worlds
 
     def engine(self, rule: str) -> Engine:
-        """As in FullPass."""
+        """See FullPass."""
         return SlicedEngine(self, rule)
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """As in FullPass."""
+        """See FullPass."""
         return self._start(plan, players)
 
     def gradients(self, plan: np.ndarray, players: range) -> np.ndarray:
-        """As in FullPass, with a bar on a terminal."""
+        """See FullPass; shows a progress bar on a terminal."""
         started: Any = self._start(plan, players)
         return started.finish("a pass over").gradient

@@ -1,4 +1,4 @@
-"""Which arena an algorithm gets, and how combinations that cannot work are refused."""
+"""choose_arena: the arena of each algorithm, and refused combinations."""
 
 import pytest
 
@@ -37,7 +37,7 @@ CASES = [  # game, algorithm, store, arena
 
 
 @pytest.mark.parametrize(("game", "algorithm", "store", "arena"), CASES)
-def test_each_case_gets_the_arena_of_its_row(game, algorithm, store, arena):
+def test_first_suitable_row_is_chosen(game, algorithm, store, arena):
     chosen = choose_arena(game, needs_of(algorithm), store)
     assert type(chosen) is arena
     rows = answers(ms.GameTree(game), needs_of(algorithm), store)
@@ -45,14 +45,14 @@ def test_each_case_gets_the_arena_of_its_row(game, algorithm, store, arena):
     assert ms.Solver(game, algorithm, store=store).store == chosen.table.store
 
 
-def test_worlds_whose_lists_do_not_fit_are_made_again(monkeypatch):
+def test_worlds_are_remade_if_lists_do_not_fit(monkeypatch):
     monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._LISTED_SHARE", 0.0)
     monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._cache", {})
     arena = choose_arena(WORLDS, EVALUATION, "worlds")
     assert type(arena) is RemadeWorldArena
 
 
-def test_a_tree_that_does_not_fit_gives_way_to_worlds_and_to_rules():
+def test_large_trees_give_way_to_worlds_and_rules():
     few = Limits(max_nodes=20)
     assert type(choose_arena(WORLDS, needs_of(ms.CFR), limits=few)) is WorldArena
     walks = needs_of(ms.EXTERNAL_SAMPLING)
@@ -60,7 +60,7 @@ def test_a_tree_that_does_not_fit_gives_way_to_worlds_and_to_rules():
     assert type(choose_arena("tic_tac_toe", walks, limits=few)) is GrowingTree
 
 
-def test_the_error_lists_why_each_arena_does_not_suit():
+def test_error_lists_reason_of_each_arena():
     with pytest.raises(ms.TreeFullError) as caught:
         ms.Solver("tic_tac_toe", ms.CFR, max_nodes=20)
     lines = str(caught.value).splitlines()
@@ -73,7 +73,7 @@ def test_the_error_lists_why_each_arena_does_not_suit():
     assert not isinstance(caught.value, ms.TreeFullError)
 
 
-def test_an_arena_may_be_given_in_place_of_the_game():
+def test_arena_can_replace_game():
     for game, algorithm, store, _ in CASES:
         arena = choose_arena(game, needs_of(algorithm), store)
         table = arena.table
@@ -88,7 +88,7 @@ def test_an_arena_may_be_given_in_place_of_the_game():
         ms.Solver(worlds, ms.EXTERNAL_SAMPLING)
 
 
-def test_solvers_share_a_tree_that_one_of_them_completes():
+def test_solvers_share_tree_that_one_completes():
     tree = ms.GameTree("leduc_poker")
     first = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
     alone = ms.Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=1)

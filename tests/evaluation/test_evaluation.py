@@ -296,7 +296,7 @@ def test_players_may_mix_policy_types():
     assert ms.expected_returns(game, [uniform, mine]) == pytest.approx(against)
     with pytest.raises(ValueError, match="Unknown state"):
         ms.expected_returns(game, [mine, first])
-    with pytest.raises(ValueError, match="is not a function of"):
+    with pytest.raises(ValueError, match="must be a function of"):
         ms.nash_conv(game, lambda state: {0: 1.0})
     turns = openspiel_policy.TabularPolicy(
         pyspiel.load_game_as_turn_based("matrix_rps")

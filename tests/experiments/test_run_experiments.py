@@ -220,7 +220,7 @@ def test_flags_of_runs_and_experiments_do_not_mix():
     message = refused("--experiment=bounds", "--game=a", by=run_script)
     assert "--game is fixed by --experiment=bounds" in message
     assert "--workers needs --executor=ray" in refused("--workers=3")
-    assert "makes one walk at a time. Give it a batch" in refused("--executor=ray")
+    assert "has batch=1. Use a larger batch" in refused("--executor=ray")
 
 
 # --- offline methods ---------------------------------------------------------

@@ -238,7 +238,7 @@ def test_incompatible_parts_raise(algorithm, words):
 
 
 @pytest.mark.parametrize(
-    ("sampling", "words"), [(SOON, "prune_below"), (GIBSON, "Average-strategy")]
+    ("sampling", "words"), [(SOON, "prune_below"), (GIBSON, 'player="average"')]
 )
 def test_partial_samplings_refuse_abstractions_and_bounds(sampling, words):
     algorithm = ms.Algorithm(sampling, ms.regret_matching())
@@ -392,5 +392,5 @@ def test_unsupported_regret_pruning_raises():
     def told(state, player):
         return state.information_state_string(player)
 
-    with pytest.raises(ValueError, match='prune="regret" goes by the regrets'):
+    with pytest.raises(ValueError, match='prune="regret" prunes by regrets'):
         Solver("kuhn_poker", PRUNED, abstraction=told)

@@ -196,5 +196,5 @@ def test_cost_bounds_the_memory():
         ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1)
     sequences = f"{tree.num_sequences:,} sequences: up to "
     assert sequences in str(found)
-    with pytest.raises(ValueError, match="no game of hands"):
+    with pytest.raises(ValueError, match="not a game of hands"):
         ms.poker.cost("tic_tac_toe")

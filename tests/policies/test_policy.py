@@ -165,7 +165,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         Solver.load(path)
     with pytest.raises(CheckpointError, match=r"for kuhn_poker\(\), expected leduc"):
         SequencePolicy.load(path, "leduc_poker")
-    with pytest.raises(ValueError, match="neither a pyspiel"):
+    with pytest.raises(ValueError, match="must be a pyspiel"):
         SequencePolicy.load(path, 3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         SequencePolicy.load(tmp_path / "nothing")

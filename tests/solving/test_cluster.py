@@ -147,8 +147,8 @@ def plain(policy, memory, gradient, parameters, t):
     ("algorithm", "more", "words"),
     [
         (ms.CFR_PLUS, {}, "samples nothing"),
-        (ms.EXTERNAL_SAMPLING, {}, r"one walk at a time.*_replace\(batch=512\)"),
-        (batched(ms.AVERAGE_STRATEGY), {}, "each walk reads what the one before"),
+        (ms.EXTERNAL_SAMPLING, {}, r"has batch=1.*_replace\(batch=512\)"),
+        (batched(ms.AVERAGE_STRATEGY), {}, "each walk depends on the previous walk"),
         (batched(), {"store": "none"}, "store='none' keeps no tree"),
         (
             batched(rule=algorithms.own_rule(plain, compiled=False)),
@@ -163,7 +163,7 @@ def test_unsplittable_algorithms_are_refused(algorithm, more, words):
 
 
 def test_a_game_that_no_string_makes_is_refused_in_words():
-    with pytest.raises(ValueError, match="loads the game from its string, but"):
+    with pytest.raises(ValueError, match="load the game from a string, but"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 

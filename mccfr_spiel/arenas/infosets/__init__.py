@@ -1,1 +1,2 @@
-"""A game and the table of its information sets, which every arena has."""
+"""Identity of games, tables of information sets, names, locks and estimated walk
+sizes."""

@@ -1,4 +1,8 @@
-"""Names of actions."""
+"""Names of actions and chance outcomes, in OpenSpiel's words.
+
+A name may depend on the state, and trees keep no states. Callers therefore replay a
+state of each infoset from the root. Compiled rules name actions without a state.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,28 +13,24 @@ from mccfr_spiel.arenas.rules.bound_rules import (
     rules_of,
 )
 
-#
-# A name may depend on the state, of which a tree keeps only how to get there, so a
-# state of each infoset is replayed from the root. Compiled rules need none.
-
-
 _NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
-"""How OpenSpiel's base class calls the actions of games that do not name them without
-a state."""
+"""Default name of OpenSpiel's base class for actions of games that need a state to name
+them."""
 
 
 def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
-    """The names of a player's actions, or of chance's outcomes, at a state.
+    """Names of a player's actions, or of chance outcomes, at a state.
 
     Raises:
-        ValueError: a name is no text, or has a lone surrogate.
+        ValueError: a name is not valid UTF-8 text.
     """
     try:
         return [state.action_to_string(player, action) for action in actions]
-    except RuntimeError as error:  # pybind11's, which does not say what it was given
+    except RuntimeError as error:  # raised by pybind11 without naming the text
         raise ValueError(
-            f"{state.get_game()} names one of the actions {list(actions)} of player "
-            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
+            f"{state.get_game()} must name the actions {list(actions)} of player "
+            f"{player} in valid UTF-8; a name has a lone surrogate or is not text: "
+            f"{error}"
         ) from error
 
 
@@ -40,18 +40,21 @@ def names_anywhere(
     actions: Sequence[int],
     state: pyspiel.State | None = None,
 ) -> list[str]:
-    """The names of a player's actions by compiled rules, which need no state; of other
-    games those at a state, or without one those that the game gives whatever the state,
-    else numbers.
+    """Names of a player's actions, with or without a state.
+
+    Compiled rules need no state. Other games name actions at `state`; without a state,
+    the names that the game uses at every state, or numbers.
 
     Args:
-        game, player, actions: whose names, and of what.
-        state: one where the player has these actions; None if there is none.
+        game: the game.
+        player: the player.
+        actions: actions of the player.
+        state: a state where the player has these actions; None if there is none.
     """
     rules = rules_of(game)
     if rules is not None:
-        words = rules.description.words
-        return [words.action(rules.parameters, player, action) for action in actions]
+        names = rules.description.words
+        return [names.action(rules.parameters, player, action) for action in actions]
     if state is not None:
         return names_at(state, player, actions)
     return [_plain_name(game, player, action) for action in actions]
@@ -60,6 +63,6 @@ def names_anywhere(
 def _plain_name(game: pyspiel.Game, player: int, action: int) -> str:
     try:
         name = game.action_to_string(player, action)
-    except Exception:  # games raise what they like
+    except Exception:  # games raise arbitrary exceptions
         return str(action)
     return str(action) if _NO_NAME.fullmatch(name) else name

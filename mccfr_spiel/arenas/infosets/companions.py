@@ -1,7 +1,7 @@
-"""Tables kept beside others, so that evaluating a policy changes no solver.
+"""Caches a second table with another one, so that evaluation changes no solver.
 
-A tree that a solver has grown is never completed in place. Instead the whole tree of
-its game is made once and kept for as long as the grown tree lives.
+A tree that a solver has grown is never completed in place. Instead, a whole tree of the
+same game is built once and cached for the lifetime of the grown tree.
 """
 
 import weakref
@@ -26,25 +26,25 @@ def kept_beside(
     suits: Callable[[InfosetTable], bool],
     make: Callable[[], _T],
 ) -> InfosetTable:
-    """A table of a game that suits, found with another table or made and kept with it.
+    """Finds a suitable table of a game that is cached with another table, or builds it.
 
     Args:
-        grown: the other table; it is returned itself if it suits and is of the game.
+        grown: the other table; it is returned itself if it is suitable.
         source: the game.
-        suits: whether a table of the game is good enough.
-        make: makes one.
+        suits: whether a table of the game is suitable.
+        make: builds a suitable table.
     """
     for table in (grown, _kept.get(grown)):
         if table is not None and is_of(table, source) and suits(table):
             return table
     made = make()
-    if made is not grown:  # which would otherwise live as long as itself
+    if made is not grown:  # a table cached with itself would never be freed
         _kept[grown] = made
     return made
 
 
 def is_of(table: InfosetTable, game: pyspiel.Game) -> bool:
-    """Whether a table is surely of a game, without an abstraction."""
+    """Whether a table surely belongs to a game and has no abstraction."""
     if table.abstraction is not None:
         return False
     return game is table.game or same_game(game, table.source)

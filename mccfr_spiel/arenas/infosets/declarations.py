@@ -1,4 +1,4 @@
-"""Checks and numbers that follow from what a game declares about itself."""
+"""Checks of information-state strings and lengths that a game declares about itself."""
 
 from typing import Any
 
@@ -23,71 +23,81 @@ _FEW_MOVES = 1000
 
 
 def own_string(state: pyspiel.State, player: int) -> str:
-    """The information-state string that a game itself gives a player.
+    """The information-state string of the game itself for a player.
 
-    Unlike `pyspiel.State.information_state_string`, it calls a Python game's method.
+    Unlike `pyspiel.State.information_state_string`, this calls the method of a Python
+    game.
     """
     return state.information_state_string(player)
 
 
 def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
-    """Raises ValueError if a game declares no information-state strings and there is no
-    abstraction, or if it has no method that makes them."""
+    """Checks that a game has information-state strings or an abstraction.
+
+    Raises:
+        ValueError: the game declares no strings and there is no abstraction, or the
+            game has no method that returns the strings.
+    """
     has_strings = game.get_type().provides_information_state_string
     if abstraction is None and not has_strings:
-        is_alone = game.num_players() == 1  # where abstractions are refused
+        is_alone = game.num_players() == 1  # abstractions require two players
         way_out = "Games of one player need it." if is_alone else STRINGS_WAY_OUT
         raise ValueError(
-            f"{brief(game)} gives no information-state string, by which solvers tell "
-            "information sets apart (GameType.provides_information_state_string). "
+            f"{brief(game)} gives no information-state string, which solvers need to "
+            "identify information sets (GameType.provides_information_state_string). "
             f"{way_out}"
         )
     if is_of_pyspiel(game) or hasattr(game, "make_py_observer"):
         return
-    kind = type(game).__name__
+    class_name = type(game).__name__
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         raise ValueError(
             f"{brief(game)} declares simultaneous moves but has no make_py_observer: "
-            "OpenSpiel asks its observer for information-state strings once moves are "
-            f"made in turn. Define {kind}.make_py_observer, or declare "
+            "OpenSpiel reads the strings of its turn-based form from an observer. "
+            f"Define {class_name}.make_py_observer, or declare "
             "GameType.dynamics SEQUENTIAL if players already move in turn."
         )
     state = type(game.new_initial_state())
     if state.information_state_string == pyspiel.State.information_state_string:
         raise ValueError(
-            f"{brief(game)} declares provides_information_state_string but has no "
+            f"{brief(game)} declares provides_information_state_string without a "
             f"method for it: define {state.__name__}.information_state_string(player), "
-            f"or {kind}.make_py_observer."
+            f"or {class_name}.make_py_observer."
         )
 
 
 def declared_length(game: pyspiel.Game) -> int:
-    """The most moves in a history, chance's included, by a game's own words."""
+    """Maximum number of moves in a history, including chance, as the game declares
+    it."""
     return game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
 
 
 def longest_history(game: pyspiel.Game) -> int:
-    """The moves beyond which a history is taken for endless.
+    """Number of moves beyond which a history counts as endless.
 
-    That is far more than the game declares, since some of OpenSpiel's own games have
+    It is far more than the game declares, because some of OpenSpiel's own games have
     three times as many chance nodes as they declare.
     """
     return 4 * declared_length(game) + _FEW_MOVES
 
 
 def check_length(game: pyspiel.Game, length: int, name: str = "") -> None:
-    """Raises ValueError if a history of that many moves is far longer than a game says
-    it can be; `name` is what the message calls the game."""
+    """Raises ValueError if a history is far longer than the game declares.
+
+    Args:
+        game: the game.
+        length: number of moves in the history.
+        name: name of the game in the message; its load string if empty.
+    """
     if length >= longest_history(game):
         raise ValueError(
-            f"{name or brief(game)} does not end: a history of {length:,} moves was "
-            "followed, but by its max_game_length and max_chance_nodes_in_history none "
-            f"has more than {declared_length(game):,}. Let the game end, or correct "
-            "these numbers."
+            f"{name or brief(game)} does not end: a history has {length:,} moves, but "
+            "max_game_length and max_chance_nodes_in_history allow at most "
+            f"{declared_length(game):,}. End the game earlier or correct these numbers."
         )
 
 
 def pot_of(game: pyspiel.Game) -> float:
-    """Chips in the pot with which a subgame of poker begins; 0 for other games."""
-    own = getattr(game, "pot", None)
-    return float(game.get_parameters().get("potSize", 0) if own is None else own)
+    """Chips in the pot at the root of a poker subgame; 0 for other games."""
+    pot = getattr(game, "pot", None)
+    return float(game.get_parameters().get("potSize", 0) if pot is None else pot)

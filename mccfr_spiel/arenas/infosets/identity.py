@@ -1,4 +1,18 @@
-"""Identity of games."""
+"""Tells whether two games are the same.
+
+pyspiel compares games by their strings only, which is wrong in both directions:
+
+- Different strings may name one game, such as "kuhn_poker()" and
+"kuhn_poker(players=2)".
+  `same_name` compares parameters including defaults.
+- Games created in code (`pyspiel.create_matrix_game`, `pyspiel.load_efg_game`, Python
+  classes) may have any payoffs under one string.
+
+    same_name        same name and parameters
+    same_game        surely the same game, within one process
+    content_print    hash of the states near the root, for files
+    saved_print      the hash if a file needs it: the string does not determine the game
+"""
 
 import collections
 import hashlib
@@ -21,52 +35,52 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 
 
 def may_be_of_user(game: pyspiel.Game) -> bool:
-    """Whether the author of a game may be a user, so that its states must be checked.
+    """Whether a game may contain user code or user data, so that its states must be
+    checked.
 
-    True for Python games, for games read from a file, for payoff matrices, and for
-    OpenSpiel's wrappers, because they may contain any of these.
+    True for Python games, games read from a file, payoff matrices, and OpenSpiel's
+    wrappers, which may contain any of these.
     """
     is_wrapper = str(game).count("(") > 1 or "python_" in str(game)
     return is_wrapper or _is_made_of_data(game) or not is_of_pyspiel(game)
 
 
 def module_of(game: pyspiel.Game) -> str | None:
-    """The module whose code a game is; None for one of OpenSpiel's C++ games."""
+    """The module with the code of a game; None for OpenSpiel's C++ games."""
     if (rules := rules_of(game)) is not None:
         return rules.description.rules.acting.__module__
     return None if is_of_pyspiel(game) else type(game).__module__
 
 
 PRINTED_STATES = 1000
-"""The number of states nearest to the root that `content_print` covers."""
+"""Number of states nearest to the root that `content_print` covers."""
 
 _FILE_KINDS = frozenset(("efg_game", "nfg_game"))
-"""C++ games that are made of a file, or of a text that is no parameter."""
+"""C++ games that are read from a file or from a text that is not a parameter."""
 
 
-def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
-    """Whether two games have one name and the same parameters.
+def same_name(first: pyspiel.Game, second: pyspiel.Game) -> bool:
+    """Whether two games have the same name and parameters.
 
-    A parameter that has its default counts as if it were written out, so
-    "kuhn_poker()" and "kuhn_poker(players=2)" have the same name. That is known of the
-    parameters whose defaults a game has read, which `get_parameters` lists. The
-    defaults that are registered for the others prove nothing: in OpenSpiel 2.0.2 those
-    of hanabi are 0 and mean other numbers, and liars_dice_ir reads its parameter
-    `recall_length` under another name.
+    An omitted parameter equals its default, so "kuhn_poker()" and
+    "kuhn_poker(players=2)" have the same name. This covers only parameters whose
+    default the game has read, which `get_parameters` then lists. Registered defaults
+    are not reliable: in OpenSpiel 2.0.2 hanabi registers zeros that stand for other
+    numbers, and liars_dice_ir reads `recall_length` under another name.
     """
-    if one is other or str(one) == str(other):
+    if first is second or str(first) == str(second):
         return True
-    if one.get_type().short_name != other.get_type().short_name:
+    if first.get_type().short_name != second.get_type().short_name:
         return False
-    return one.get_parameters() == other.get_parameters()
+    return first.get_parameters() == second.get_parameters()
 
 
 def has_name(game: pyspiel.Game, text: Any) -> bool:
-    """Whether the text in a file is a name of a game, see `same_name`.
+    """Whether a string from a file names a game, see `same_name`.
 
     Args:
-        game: a game.
-        text: may be anything, as the file may.
+        game: the game.
+        text: any value, because files may be damaged.
     """
     if str(game) == text:
         return True
@@ -75,59 +89,58 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return False
     try:
         return same_name(game, load_game(text))
-    except Exception:  # games raise what they like
+    except Exception:  # games raise arbitrary exceptions
         return False
 
 
-def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
-    """Whether two games are surely the same; False if that is not known.
+def same_game(first: pyspiel.Game, second: pyspiel.Game) -> bool:
+    """Whether two games are surely the same; False if this is unknown.
 
-    It is known of one and the same object, of two C++ games with one name (see
-    `same_name`, `told_by_string`), of two games with the same compiled rules and
-    parameters, and of two instances of a Python class whose attributes are equal.
+    Games are the same if they are one object, C++ games with the same name that their
+    strings determine, games with the same compiled rules and parameters, or instances
+    of one Python class with equal attributes.
     """
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other) or not same_name(one, other):
+    if type(first) is not type(second) or not same_name(first, second):
         return False
-    rules, others = rules_of(one), rules_of(other)
-    if rules is not None and others is not None:
-        same_rules = rules.description is others.description
-        return same_rules and rules.parameters == others.parameters
-    if is_of_pyspiel(one):
-        return told_by_string(one) and told_by_string(other)
+    first_rules, second_rules = rules_of(first), rules_of(second)
+    if first_rules is not None and second_rules is not None:
+        same_rules = first_rules.description is second_rules.description
+        return same_rules and first_rules.parameters == second_rules.parameters
+    if is_of_pyspiel(first):
+        return told_by_string(first) and told_by_string(second)
     try:
-        return str(one) == str(other) and bool(vars(one) == vars(other))
-    except Exception:  # such as of arrays, which have no single answer
+        return str(first) == str(second) and bool(vars(first) == vars(second))
+    except Exception:  # comparisons of arrays have no single truth value
         return False
 
 
 def told_by_string(game: pyspiel.Game) -> bool:
-    """Whether `str(game)` alone determines the game, here and in other processes.
+    """Whether `str(game)` alone determines the game, in this and in other processes.
 
-    It is False where that is not known: for games written in Python, for matrix and
-    tensor games, to which code can give any name, for games made of a file, and for C++
-    games around one of these.
+    False if unknown: for Python games, for matrix and tensor games, whose name is
+    arbitrary, for games read from a file, and for C++ games that wrap one of these.
     """
-    kind = game.get_type()
+    game_type = game.get_type()
     return (
         is_of_pyspiel(game)
         and not _is_made_of_data(game)
-        and not lacks_game(kind.short_name, game.get_parameters())
+        and not lacks_game(game_type.short_name, game.get_parameters())
         and all(map(_is_told, game.get_parameters().values()))
     )
 
 
 def _is_made_of_data(game: pyspiel.Game) -> bool:
-    """Whether a C++ game is made of a file's contents or of payoffs."""
+    """Whether a C++ game consists of a file's contents or of payoffs."""
     is_file = game.get_type().short_name in _FILE_KINDS
     return is_file or isinstance(game, pyspiel.NormalFormGame)
 
 
 def _is_told(value: Any) -> bool:
-    """Whether a game's parameter says all that it stands for.
+    """Whether a parameter value determines what it refers to.
 
-    The name of a file does not, nor does a game that its own string does not determine.
+    The name of a file does not, nor does a game whose string does not determine it.
     """
     if isinstance(value, dict):
         inner = inner_game(value)
@@ -136,32 +149,32 @@ def _is_told(value: Any) -> bool:
         return True
     try:
         return not pathlib.Path(value).exists()
-    except (OSError, ValueError):  # too long, or with a NUL
+    except (OSError, ValueError):  # invalid path: length or NUL character
         return True
 
 
 _prints: dict[int, tuple[weakref.ref[pyspiel.Game], str]] = {}
-"""What `content_print` found, by the `id` of a game, since games cannot be hashed. The
-weak reference tells whether the `id` still means the same game."""
+"""Cache of `content_print` by the `id` of a game, because games are not hashable. The
+weak reference tells whether the `id` still belongs to the same game."""
 
 
 def content_print(game: pyspiel.Game) -> str:
-    """A hash of what is met in a game: who acts, strings, actions, chance and returns.
+    """A hash of a game's content: players, strings, actions, chance and returns.
 
-    It covers the `PRINTED_STATES` states nearest to the root. Two games with no more
-    states than that are equal if their prints are.
+    It covers the `PRINTED_STATES` states nearest to the root. Two games with at most
+    that many states are equal if their hashes are equal.
     """
-    number = id(game)
-    reference, known = _prints.get(number, (None, ""))
+    game_id = id(game)
+    reference, cached = _prints.get(game_id, (None, ""))
     if reference is not None and reference() is game:
-        return known
+        return cached
     form = turn_based(game)
     digest = hashlib.blake2b(b"2 %d" % form.num_players(), digest_size=16)
     with_strings = game.get_type().provides_information_state_string
     waiting = collections.deque([form.new_initial_state()])
     room = PRINTED_STATES - 1
-    # Breadth first: one pass prints the state that has waited longest, and lets as many
-    # of its children wait as there is room for.
+    # Breadth first: each pass hashes the first state in the queue and appends its
+    # children, until PRINTED_STATES states have been queued in total.
     while waiting:
         state = waiting.popleft()
         seen, moves = seen_at(state, with_strings)
@@ -171,21 +184,21 @@ def content_print(game: pyspiel.Game) -> str:
         for move in moves:
             try:
                 waiting.append(state.child(move))
-            except Exception:  # games raise what they like
+            except Exception:  # games raise arbitrary exceptions
                 digest.update(b"none")
-    found = digest.hexdigest()
-    forget = weakref.ref(game, lambda _: _prints.pop(number, None))
-    _prints[number] = forget, found
-    return found
+    content = digest.hexdigest()
+    forget = weakref.ref(game, lambda _: _prints.pop(game_id, None))
+    _prints[game_id] = forget, content
+    return content
 
 
 def seen_at(
     state: pyspiel.State, with_strings: bool
 ) -> tuple[tuple[Any, tuple[Any, ...]], list[int]]:
-    """Who acts at a state and what that player sees there, and the moves from there.
+    """The acting player and that player's view of a state, and the legal moves.
 
-    If the state raises an error, that error is what is seen. It is no reason to stop,
-    because walks may never meet the state.
+    If the state raises an exception, the view is the type of the exception. The search
+    continues, because walks may never reach the state.
     """
     moves: list[int] = []
     try:
@@ -199,14 +212,14 @@ def seen_at(
             moves = [int(action) for action in state.legal_actions()]
             string = state.information_state_string(player) if with_strings else ""
             seen = (string, *moves)
-    except Exception as error:  # games raise what they like
+    except Exception as error:  # games raise arbitrary exceptions
         player, seen = None, (type(error).__name__,)
     return (player, seen), moves
 
 
 def saved_print(game: pyspiel.Game) -> str | None:
-    """What a file keeps, beside `str(game)`, to recognize the game.
+    """The hash that a file stores with `str(game)` to identify a game.
 
-    That is its `content_print`, or None if the string alone determines the game.
+    None if the string alone determines the game.
     """
     return None if told_by_string(game) else content_print(game)

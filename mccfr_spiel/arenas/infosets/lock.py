@@ -1,28 +1,27 @@
-"""One lock for a tree and for all that reads or changes it: solvers, policies, passes.
+"""TreeLock: one lock for a tree and for everything that reads or changes it.
 
-Compiled code checks no index, so a table that is read while another thread enlarges it
-is a crash. Every public method that touches a tree therefore runs under the tree's lock
-and says by its decorator what it does:
+Compiled code does not check indices. A table that one thread reads while another thread
+enlarges it would crash the process. Therefore every public method that touches a tree
+runs under the tree's lock, and a decorator declares what the method does:
 
-- `reads`: leaves the tree and its solvers as they are for everybody else;
-- `runs`: is a slice of `Solver.iterate`, which consists of steps. Between two steps all
-  tables fit the tree;
-- `steps`: is one such step, in the middle of which nothing else may come in;
-- `changes`: is one such step from beginning to end.
+    reads     leaves the tree and its solvers unchanged
+    runs      a slice of `Solver.iterate`, which consists of steps
+    steps     one step, which no other call may interrupt
+    changes   one step, only allowed if its own thread is not inside the lock already
 
-Other threads wait for the lock. The thread that holds it may call a second time: a
-signal handler may ask the solver for a policy, or a game's method may call it. If such
-a call waited, it would wait for itself for ever. So it is let in between two steps if
-it only reads, and otherwise raises TreeInUseError.
+Other threads wait for the lock. The thread that holds the lock may call again: a signal
+handler may ask the solver for a policy, or a method of the game may call the solver. If
+such a call waited, it would wait for itself forever. Therefore it is admitted between
+two steps if it only reads, and otherwise raises TreeInUseError.
 
-The code below is shaped by signals. CPython runs their handlers after a call, and at
-the beginning of a function and of each pass of a loop. `with` on a lock of the standard
-library is none of these, so Ctrl-C finds the lock either free, or taken and certain to
-be released. A context manager written in Python could be left with the lock held.
+CPython runs signal handlers after a call, at the start of a function, and at each pass
+of a loop. `with` on a lock of the standard library is none of these, so Ctrl-C finds
+the lock either free, or taken and certain to be released. A context manager written in
+Python could leave the lock held.
 
-A forked child has only the thread that forked. Locks that other threads held are
-replaced there, because nobody would release them. A tree that another thread was
-changing stays unusable in the child.
+After a fork, the child has only the thread that forked. Locks that other threads held
+are replaced in the child, because nobody would release them. A tree that another thread
+was changing stays unusable in the child.
 """
 
 import functools
@@ -37,25 +36,25 @@ FREE, READING = 0, 1
 STEPPING = 1 << 30
 
 _A_MOMENT = 1e-4
-"""Seconds that a thread leaves the lock to others that wait for it. A running thread
-would take a free mutex sooner than one that must be woken up."""
+"""Seconds for which a thread yields the lock to waiting threads. Otherwise a running
+thread would take the free mutex before a waiting thread wakes up."""
 
 
 class TreeInUseError(RuntimeError):
-    """A call would disturb what its own thread is in the middle of doing."""
+    """A call would interfere with a call of its own thread that is still running."""
 
 
 class TreeLock:
-    """A tree's lock.
+    """The lock of a tree.
 
     Attributes:
-        mutex: held by whoever is inside.
-        level: what the holder is doing: FREE; READING for each call of `reads` and
-            `runs`, one inside the other; more than that in a step. It is changed under
-            the mutex only, so a holder that finds it above FREE is inside twice.
-        waiting: the threads that wait, or may have to, by their numbers.
-        in_kernel: whether the holder runs a solver's kernel, which may have released
-            the interpreter's lock in the middle of a change.
+        mutex: reentrant lock of the thread inside.
+        level: what the holder is doing: FREE, plus READING for each nested call of
+            `reads` and `runs`, plus STEPPING in a step. Only modified under the mutex,
+            so a holder that finds it above FREE is in a nested call.
+        waiting: identifiers of threads that wait or may have to wait.
+        in_kernel: whether the holder runs a kernel, which may have released the
+            interpreter's lock in the middle of a change.
         was_torn: whether another thread was changing the tree when this process was
             forked.
     """
@@ -73,7 +72,7 @@ class TreeLock:
         _locks.add(self)
 
     def reset_in_child(self) -> None:
-        """Replaces the mutex if a thread holds it that does not exist in this child."""
+        """Replaces the mutex if its holder does not exist in this forked child."""
         self.waiting = set()
         if self.mutex.acquire(blocking=False):  # free, or held by the forking thread
             self.mutex.release()
@@ -93,9 +92,9 @@ class TreeLock:
             )
         raise TreeInUseError(
             f"{doing} was called from inside a call that is changing the same tree: by "
-            "a signal handler, or by a game or an abstraction. Call it after that one "
-            "(such as iterate) has returned; a signal handler can note that it came, "
-            "or raise an exception."
+            "a signal handler, a game or an abstraction. Wait until the outer call "
+            "(such as iterate) returns. A signal handler can set a flag or raise "
+            "an exception instead."
         )
 
 
@@ -112,7 +111,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class Locked(Protocol):
-    """An object under a tree's lock: the tree itself, or a solver on it."""
+    """An object with a tree's lock: the tree itself, or a solver on it."""
 
     @property
     def lock(self) -> TreeLock: ...
@@ -133,10 +132,10 @@ def _under_lock(
     """Wraps a method so that it runs under the lock of its object.
 
     Args:
-        method: the method.
-        refused_from: calls are refused if the level of the lock is at least this.
-        raised_by: is added to the level while the method runs.
-        name: what messages call the method, by default its own name.
+        method: method to wrap.
+        refused_from: lock level from which calls are refused.
+        raised_by: amount added to the level while the method runs.
+        name: name of the method in messages; its own name by default.
     """
     doing = name or method.__name__.lstrip("_")
 
@@ -146,7 +145,8 @@ def _under_lock(
         try:
             if lock.waiting and not lock.level:
                 time.sleep(_A_MOMENT)
-            # Whoever comes between two slices finds the lock free, and then taken.
+            # Announced before waiting, because the lock may be free now, between two
+            # slices, and taken a moment later.
             lock.waiting.add(thread)
             with lock.mutex:
                 lock.waiting.discard(thread)
@@ -165,26 +165,22 @@ def _under_lock(
 
 
 def reads(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A method during which nobody may change the tree.
-
-    It is refused in the middle of a step.
-    """
+    """A method that needs an unchanged tree; refused in the middle of a step."""
     return _under_lock(method, STEPPING, READING)
 
 
 def runs(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A slice of `Solver.iterate`, refused where its own thread is inside already."""
+    """A slice of `Solver.iterate`; refused if its own thread is inside the lock
+    already."""
     return _under_lock(method, READING, READING, "iterate")
 
 
 def steps(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A step, in the middle of which not even its own thread may come in.
-
-    It is refused in the middle of another step.
-    """
+    """A step, which no other call may interrupt; refused in the middle of another
+    step."""
     return _under_lock(method, STEPPING, STEPPING)
 
 
 def changes(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A step that is refused wherever its own thread is inside already."""
+    """A step that is refused if its own thread is inside the lock already."""
     return _under_lock(method, READING, STEPPING)

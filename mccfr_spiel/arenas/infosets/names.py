@@ -1,13 +1,12 @@
 """Names of information sets: their strings, and lookup by string.
 
-Some of OpenSpiel's games give two players the same string, so a string and its player
-together name an infoset. There is a class for each source of strings:
+Some of OpenSpiel's games use the same string for two players, so an infoset is named by
+its string and its player. There is a class for each representation of strings:
 
-    KeyNames   spells strings from the information keys of compiled rules
-    TextNames  reads strings from one long text, of a file or a policy
-
-Trees that grow keep their strings in memory (tree/infosets.py). Hands of cards spell
-theirs from a public tree (arenas/hands.py).
+    KeyNames   information keys of compiled rules, spelled on demand
+    TextNames  one long text from a file or a policy
+    MetNames   Python strings of a growing tree (tree/met_names.py)
+    HandNames  strings spelled by a public tree (hand_arena.py)
 """
 
 import itertools
@@ -29,25 +28,25 @@ from mccfr_spiel.arenas.rules.row_table import (
 from mccfr_spiel.arenas.rules.spelling import spelled
 
 _BATCH = 1 << 18
-"""Strings that are decoded at a time."""
+"""Number of strings decoded at a time."""
 
 
 def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
-    """The strings that more than one player has, given each string's player."""
+    """The strings that several players share, from strings and their players."""
     owners: dict[str, int] = {}
     pairs = zip(strings, players, strict=True)
     return {string for string, p in pairs if owners.setdefault(string, p) != p}
 
 
 class InfosetNames:
-    """The names of infosets that are all known.
+    """Names of a fixed set of infosets.
 
-    A name is found by binary search among the hashes of all strings, which are made
-    when the first is asked for. They take 12 bytes an infoset.
+    `find` searches a sorted index of string hashes. The first call builds the index,
+    which takes 12 bytes per infoset.
 
     Attributes:
-        players: `[I]` whose each infoset is.
-        first: the first infoset with each string, where the strings are in memory.
+        players: `[I]` player of each infoset.
+        first: first infoset with each string; empty unless strings are in memory.
     """
 
     def __init__(self, players: Any) -> None:
@@ -58,7 +57,7 @@ class InfosetNames:
         return len(self.players)
 
     def __iter__(self) -> Iterator[str]:
-        """The strings, one by one: all at once may take more memory than all else."""
+        """Iterates over the strings, because a list of all may exceed the memory."""
         raise NotImplementedError
 
     def info_state(self, infoset: int) -> str:
@@ -66,11 +65,12 @@ class InfosetNames:
         raise NotImplementedError
 
     def strings(self) -> list[str]:
-        """`[I]` the information-state strings."""
+        """`[I]` information-state strings."""
         return list(self)
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """The first infoset with a string, of a player if one is given; else -1."""
+        """The first infoset with this string, and of this player if given; -1 if there
+        is none."""
         if self._index is None:
             self._index = self._make_index()
         hashes, order = self._index
@@ -85,27 +85,27 @@ class InfosetNames:
         return -1
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hashes of the strings, ascending, and the infoset of each."""
+        """Sorted hashes of the strings, and the infoset of each hash."""
         hashes = np.fromiter(map(hash, self), np.int64, len(self))
         order = np.argsort(hashes, kind="stable").astype(np.int32)
         return hashes[order], order
 
     def shared(self) -> set[str]:
-        """The strings that more than one player has."""
+        """The strings that several players share."""
         return shared_by(self, self.players)
 
 
 class KeyNames(InfosetNames):
-    """Names that are kept as information keys and spelled on demand."""
+    """Information keys of compiled rules, from which strings are spelled on demand."""
 
     def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
-        """Keeps the keys.
+        """Stores the keys.
 
         Args:
-            rules: which spell a key.
-            keys: of the infosets, each with the player before it. The table may be
-                empty; then `find_key` makes one.
-            players: `[I]`.
+            rules: compiled rules that spell the strings.
+            keys: information key of each infoset, with the player as first value. If
+                the hash table is empty, the first `find_key` builds it.
+            players: `[I]` player of each infoset.
         """
         super().__init__(players)
         self.rules, self.keys = rules, keys
@@ -124,7 +124,7 @@ class KeyNames(InfosetNames):
         return player_and_key(self.keys, infoset)
 
     def find_key(self, player: int, key: np.ndarray) -> int:
-        """The number of the infoset with that player and key; -1 if there is none."""
+        """The infoset with this player and key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
             hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=SLOT)
@@ -135,7 +135,7 @@ class KeyNames(InfosetNames):
         return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """As in InfosetNames.
+        """See InfosetNames.
 
         Raises:
             GameError: two infosets of one player have the same string.
@@ -151,33 +151,35 @@ class KeyNames(InfosetNames):
                     f"{self.rules.description.short_name}: Words.info_state gives two "
                     f"information keys of player {player} one string, "
                     f"{self.info_state(first)!r}: {self.key(first)[1].tolist()} and "
-                    f"{self.key(second)[1].tolist()}. Give each key its own."
+                    f"{self.key(second)[1].tolist()}. Strings of different keys must "
+                    "differ."
                 )
         return hashes, order
 
     def shared(self) -> set[str]:
-        """The strings that more than one player has."""
+        """The strings that several players share."""
         if self.rules.spell is None:
-            return set()  # as each begins with its player
+            return set()  # every string begins with the number of the player
         return super().shared()
 
 
 class TextNames(InfosetNames):
-    """Names that stand in one long text."""
+    """Strings in one long text."""
 
     def __init__(self, text: np.ndarray, ends: np.ndarray, players: np.ndarray) -> None:
-        """Keeps the arrays.
+        """Stores the arrays.
 
         Args:
-            text: uint8, the strings in UTF-8, one after the other.
-            ends: `[I]` int64, where each ends.
-            players: `[I]`.
+            text: uint8, concatenated strings in UTF-8.
+            ends: `[I]` int64, end of each string.
+            players: `[I]` player of each infoset.
         """
         super().__init__(players)
         self._text, self._ends = text, ends
 
     def __iter__(self) -> Iterator[str]:
-        # One pass decodes a batch of names, so that no more of the text is in memory.
+        # Each pass decodes one batch, because the text may be mapped from a file that
+        # is larger than memory.
         for first in range(0, len(self), _BATCH):
             ends = self._ends[first : first + _BATCH]
             start = self._start(first)

@@ -1,8 +1,8 @@
 """InfosetTable: the information sets of a game, with names and lookup by string.
 
-Policies are vectors over the sequences of such a table and need nothing else. Every
-arena has one: a `GameTree` is a table with nodes, other arenas are tables without.
-A policy that was read from a file has a table of its own (policies/frozen_table.py).
+Policies are vectors over the sequences of a table and need nothing else. Every arena
+has a table: a `GameTree` is a table with nodes, and other arenas are tables without
+nodes. A policy read from a file has its own table (policies/names.py).
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from mccfr_spiel.common.display import (
 )
 
 Abstraction = Callable[[pyspiel.State, int], str]
-"""A function (state, player) -> string. The string replaces the information state."""
+"""A function (state, player) -> string that replaces information-state strings."""
 
 
 def completed_rounds(state: pyspiel.State, player: int) -> str:
@@ -35,31 +35,34 @@ def completed_rounds(state: pyspiel.State, player: int) -> str:
 
         ms.Solver("markov_soccer", abstraction=ms.completed_rounds)
 
-    It is right where players see everything except the simultaneous moves of the
-    current round, and all moves where players move in turn. `state.history_str()` is
-    not: a turn-based form also lists the moves that others made in the current round.
+    Correct if players see everything except the simultaneous moves of the current
+    round. If players move in turn, the string contains all moves. `state.history_str()`
+    would be wrong, because a turn-based form also lists the moves that others have made
+    in the current round.
 
     Args:
-        state: a state of the game, or of its turn-based form.
+        state: state of the game or of its turn-based form.
         player: ignored, because all players see the same.
 
     Raises:
-        ValueError: a wrapper hides the turn-based form, whose rounds are then unknown.
+        ValueError: a wrapper hides the turn-based form, so rounds are unknown.
     """
     if hasattr(state, "simultaneous_game_state"):
         return state.simultaneous_game_state().history_str()
     if "turn_based_simultaneous_game(" in str(state.get_game()):
         raise ValueError(
-            f"completed_rounds cannot tell the rounds of {brief(state.get_game())}. "
-            "Wrap the game before it becomes turn-based."
+            f"completed_rounds cannot find the rounds of {brief(state.get_game())}, "
+            "because a wrapper hides the turn-based form. Apply the wrapper before "
+            "converting the game to turns."
         )
     return state.history_str()
 
 
 def reader_of(abstraction: Abstraction | None) -> Abstraction:
-    """The function that gives the strings of a tree with this abstraction.
+    """The function that returns strings under an abstraction; None is the game's own
+    strings.
 
-    `pyspiel.State.information_state_string` stands for a game's own strings.
+    `pyspiel.State.information_state_string` is accepted as the game's own strings, too.
     """
     if abstraction in (None, pyspiel.State.information_state_string):
         return own_string
@@ -67,24 +70,24 @@ def reader_of(abstraction: Abstraction | None) -> Abstraction:
 
 
 class InfosetTable:
-    """The information sets of a game, or those met so far.
+    """Information sets of a game, or those met so far.
 
-    Shapes: I information sets, S sequences of all players, P players.
+    Shapes: I infosets, S sequences of all players, P players.
 
     Attributes:
-        source: the game as it was given.
-        game: its turn-based form.
+        source: the game as the user passed it.
+        game: turn-based form of the game.
         num_players: P.
-        abstraction: replaces the game's information-state strings; None if there is
-            none.
-        read_string: the function (state, player) -> string that is used.
-        lock: held by every method that reads or changes the table.
+        abstraction: function that replaces information-state strings, or None.
+        read_string: function (state, player) -> string of the table.
+        lock: lock of all methods that read or change the table.
         infosets: `[I]` records of dtype INFOSET.
-        actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
-        infoset_names: the strings.
-        store: "tree", "worlds" or "none", see `Solver`; "" without an arena.
-        maker: makes the whole tree of the game up to a number of nodes, for tables that
-            outlive their arena; None if nothing can.
+        actions: `[S]` OpenSpiel's action of each sequence; -1 for empty sequences.
+        infoset_names: strings of the infosets, with lookup.
+        store: "tree", "worlds" or "none", see `Solver`; empty for a table without
+            arena.
+        maker: function (game, max_nodes) that builds the whole tree, for tables that
+            outlive their arena; None if the tree cannot be built.
     """
 
     infosets: Any
@@ -99,7 +102,7 @@ class InfosetTable:
         game: pyspiel.Game,
         abstraction: Abstraction | None = None,
     ) -> None:
-        """Knows the game and no information set; subclasses have those."""
+        """Stores the game; subclasses add the information sets."""
         self.source, self.game, self.abstraction = source, game, abstraction
         self.read_string = reader_of(abstraction)
         self.num_players: int = game.num_players()
@@ -115,19 +118,19 @@ class InfosetTable:
         return html_line(repr(self))
 
     def _kept_in_words(self) -> str:
-        """What the table keeps besides information sets."""
+        """Describes other contents of the table in a repr."""
         return ""
 
     # --- sizes ---------------------------------------------------------------
 
     @property
     def num_infosets(self) -> int:
-        """I, the information sets."""
+        """I, the number of infosets."""
         return len(self.infosets)
 
     @property
     def num_sequences(self) -> int:
-        """S, the sequences of all players, empty ones included."""
+        """S, the number of sequences of all players, including empty ones."""
         return len(self.actions)
 
     def sizes(self) -> tuple[int, int]:
@@ -136,7 +139,7 @@ class InfosetTable:
 
     @property
     def knows_all_infosets(self) -> bool:
-        """Whether every information set of the game is in the table."""
+        """Whether the table contains every information set of the game."""
         return False
 
     # --- names ---------------------------------------------------------------
@@ -144,38 +147,38 @@ class InfosetTable:
     @property
     @reads
     def info_states(self) -> list[str]:
-        """`[I]` the information-state strings."""
+        """`[I]` information-state strings."""
         return self.infoset_names.strings()
 
     @property
     @reads
     def shared_strings(self) -> set[str]:
-        """The information-state strings that more than one player has."""
+        """The information-state strings that several players share."""
         return self.infoset_names.shared()
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
         if not 0 <= infoset < self.num_infosets:
             raise IndexError(
-                f"There is no infoset {infoset} among {self.num_infosets}."
+                f"infoset={infoset} must be in 0 .. {self.num_infosets - 1}."
             )
         return self.infoset_names.info_state(infoset)
 
     # --- lookup --------------------------------------------------------------
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """The infoset with a string; -1 if it is not in the table.
+        """The infoset with this string; -1 if it is not in the table.
 
         Args:
-            info_state: the information-state string.
-            player: the owner; needed only if several players have the string.
+            info_state: information-state string.
+            player: owner; only needed for strings that several players share.
         """
         return self.infoset_names.find(info_state, player)
 
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The infoset of a state where a player acts; -1 if it is not in the table.
 
-        Infosets of compiled rules are found by their keys, without an index of strings.
+        Infosets of compiled rules are found by key, which needs no index of strings.
         """
         names: InfosetNames = self.infoset_names
         if isinstance(state, RulesState) and isinstance(names, KeyNames):
@@ -186,7 +189,7 @@ class InfosetTable:
         """The string of a state of `game` where a player acts.
 
         Raises:
-            ValueError: the abstraction returns something else than a string.
+            ValueError: the abstraction does not return a string.
         """
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)
@@ -194,36 +197,37 @@ class InfosetTable:
         info_state = self.read_string(state, player)
         if not isinstance(info_state, str):
             raise ValueError(
-                f"The abstraction gives {info_state!r}, no string, for player {player} "
-                f"at the state {state.history()} of {brief(self.game)}."
+                f"The abstraction must return a string, but returned {info_state!r} "
+                f"for player {player} after the history {state.history()} of "
+                f"{brief(self.game)}."
             )
         return info_state
 
     @reads
     def digest(self) -> str:
-        """A hash of the infosets, their players, pasts, names and actions."""
+        """A hash of all infosets with their players, parents, seeds and actions."""
         digest = hashlib.blake2b(self.infosets.view(np.uint8).data, digest_size=16)
         digest.update(self.actions.view(np.uint8).data)
         return digest.hexdigest()
 
-    # --- what an arena may supply ---------------------------------------------
+    # --- optional methods -----------------------------------------------------
 
     def whole(self, max_nodes: int) -> "InfosetTable | None":
-        """A table of the same game that supplies `states` and `reaches`.
+        """A table of the same game that provides `states` and `reaches`.
 
         Args:
-            max_nodes: the most nodes that may be expanded for it.
+            max_nodes: maximum number of nodes to expand.
 
         Returns:
-            This table if it supplies both; None if no such table can be made.
+            This table if it provides both; None if no such table can be built.
         """
         return None
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State | None]:
-        """A state of each of the infosets; None where none is known."""
+        """A state of each given infoset; None where no state is known."""
         return (None for _ in infosets)
 
     def reaches(self, policy: np.ndarray) -> np.ndarray | None:
-        """`[I]` the probability that a play by the policy `[S]` reaches each infoset;
-        None if the table cannot tell."""
+        """`[I]` probability that play under a policy `[S]` reaches each infoset; None
+        if unknown."""
         return None

@@ -1,4 +1,4 @@
-"""Estimates how large the walks of a solver are, and refuses those that cannot end."""
+"""WalkSizes: estimates the size of walks, so that walks that cannot fit fail early."""
 
 import math
 import random
@@ -14,42 +14,43 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
 
 PROBES, PROBES_OF_INFOSETS = 25, 400
-"""The most histories that tell of a walk's nodes, and of its
-infosets. Those must tell a walk that does not fit from one that just fits."""
+"""Maximum number of random histories for estimating a walk's nodes, and its infosets.
+Infosets need more histories, because the estimate must distinguish walks that just fit.
+"""
 
 Rates = tuple[int, int]
-"""The bytes that an infoset takes, and each of its sequences."""
+"""Bytes per infoset, and per sequence."""
 
 _ENOUGH = 10**9
-"""A probe stops when its estimate exceeds this multiple of what fits."""
+"""A probe stops when its estimate exceeds this multiple of the limit."""
 
 
 class WalkTooLargeError(TreeFullError):
-    """A single walk meets more nodes than the tree may have, or than fit in memory."""
+    """A single walk visits more nodes than the tree may have, or than fit in memory."""
 
 
 class WalkSizes:
-    """Estimates of walks of one kind of sampling, by random histories.
+    """Estimates the size of walks under one sampling scheme from random histories.
 
     Attributes:
-        follows_one: whether a walk follows one history.
-        draws_one_own: whether a walk follows one of the updated player's actions.
-        draws: for each player, whether a walk that updates it draws among the moves of
-            each player and, last, of chance.
+        follows_one: whether a walk follows a single history.
+        draws_one_own: whether a walk follows a single action of the updated player.
+        draws: for each updated player, a list of flags: whether a walk samples the
+            moves of player 0, 1, ..., and (last) of chance.
     """
 
     def __init__(self, table: Any, sampled: Sampled, epsilon: float) -> None:
-        """Estimates walks over a game.
+        """Stores the arguments.
 
         Args:
-            table: of the game, with `new_state` and `longest_history`.
-            sampled: what the walks sample.
-            epsilon: the share of the uniform policy in draws of the updated player.
+            table: table of the game with `new_state` and `longest_history`.
+            sampled: sampling scheme.
+            epsilon: exploration rate of the updated player.
         """
         self._tree, self._epsilon = table, epsilon
         self.follows_one = sampled.draws_others and sampled.draws_one_action
-        # Some walks follow only those of the updated player's actions that are drawn,
-        # or whose regrets are not too low; how many these are cannot be foreseen.
+        # Such walks follow a random subset of the updated player's actions, or the
+        # actions with regrets above a threshold. The number is not known in advance.
         self._is_choosy = sampled.picks_actions or sampled.skips
         self.draws_one_own = sampled.draws_one_action
         self.draws: list[list[bool]] = []
@@ -60,29 +61,29 @@ class WalkSizes:
 
     def surely_exceed(
         self,
-        most: int,
+        limit: int,
         tables: Tables,
         walk: Walk,
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether the present walk visits more nodes than `most`, except with a
-        probability of at most 10^-7.
+        """Whether the current walk visits more than `limit` nodes, with error
+        probability at most 10^-7.
 
-        The test follows random histories of such a walk, for half a second after the
-        first one, which may have to index the names of infosets.
+        Follows random histories for half a second after the first history, which may
+        have to build the index of names.
 
         Args:
-            most: nodes, or bytes if there are `rates`.
-            tables, walk: those of the solver.
-            probes: the most histories to follow.
-            rates: if given, the bytes of the updated player's infosets that the walk
-                meets are compared with `most`.
+            limit: number of nodes, or of bytes if `rates` is given.
+            tables, walk: records of the solver.
+            probes: maximum number of histories.
+            rates: if given, compare the bytes of the updated player's infosets with
+                `limit`.
 
         Returns:
-            False also for walks that follow one history, and for those that choose
-            which actions to follow. The first walk of all follows all actions, because
-            it has no regrets and no average to choose by.
+            False also for walks that follow a single history, and for walks that select
+                actions, except the first walk: it follows all actions, because there
+                are no regrets and no average yet.
         """
         is_first = present_walk(walk) == (0, 0, 0)
         if self.follows_one or (self._is_choosy and not is_first):
@@ -91,11 +92,11 @@ class WalkSizes:
         generator, end = random.Random(0), math.inf
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
+            size = self._probe(tables, player, generator, _ENOUGH * limit, rates)
             end = min(end, time.monotonic() + forecasts.SECONDS)
             estimates.append(size)
             if len(estimates) == look_at:
-                if forecasts.exceeds(estimates, most):
+                if forecasts.exceeds(estimates, limit):
                     return True
                 look_at *= 2
         return False
@@ -105,19 +106,22 @@ class WalkSizes:
         tables: Tables,
         player: int,
         generator: random.Random,
-        most: int,
+        limit: int,
         rates: Rates | None,
     ) -> int:
-        """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
-        updated player's infosets take by `rates`.
+        """Unbiased estimate of the nodes of a walk (Knuth 1975), or of the bytes of the
+        updated player's infosets if `rates` is given.
 
-        It follows a random history of the walk, until the estimate is above `most`.
+        Follows one random history of the walk until the estimate exceeds `limit`.
         """
         state = self._tree.new_state()
         size, weight = int(rates is None), 1
         length, longest = 0, self._tree.longest_history
-        # One pass goes down by one node, which stands for `weight` nodes of the walk.
-        while size <= most and not state.is_terminal() and length < longest:
+        # Each pass descends by one node. `weight` is the product of the numbers of
+        # children that the walk would follow on the way, so that the node represents
+        # `weight` nodes at this depth. The loop ends at a terminal state, when the
+        # estimate exceeds `limit`, or when the history is too long.
+        while size <= limit and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
             if acting == CHANCE_NODE:
@@ -127,7 +131,8 @@ class WalkSizes:
                 probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            # Infosets along drawn moves of the others are at most those of the walk.
+            # For infosets, all moves of others count as sampled, which yields a lower
+            # bound on the infosets of the walk.
             is_drawn = rates is not None or self.draws[player][acting]
             if acting == player:
                 is_drawn = self.draws_one_own
@@ -144,14 +149,14 @@ class WalkSizes:
     def _probs(
         self, tables: Tables, player: int, state: Any, count: int
     ) -> list[float]:
-        """The probabilities with which a walk for a player samples `count` actions."""
+        """The probabilities with which a walk for `player` samples `count` actions."""
         acting = state.current_player()
         infoset = self._tree.find_at(state, acting)
         probs = [0.0]
         if infoset >= 0:
             first = self._tree.infosets[infoset]["first_sequence"]
             probs = tables.policy[first : first + count].tolist()
-        if len(probs) < count or not sum(probs) > 0:  # met just now
+        if len(probs) < count or not sum(probs) > 0:  # infoset not in the tables yet
             probs = [1 / count] * count
         if acting == player:
             epsilon = self._epsilon
@@ -160,19 +165,19 @@ class WalkSizes:
 
 
 def infosets_fill(table: Any) -> MemoryBudgetError:
-    """The error for a walk that does not fit, as the infosets met take the budget."""
+    """The error for infosets that fill the memory budget."""
     return MemoryBudgetError(
         f"The {table.num_infosets:,} infosets of {brief(table.source)} met so far, "
-        f"their names and tables, fill {table.budget.in_words()}. The solver can be "
-        "asked, saved, and loaded with a larger max_memory to go on (on the command "
-        "line: --resume --max_memory=...). It stopped before the walk that does not "
-        "fit."
+        f"their names and tables, fill {table.budget.in_words()}. The solver stopped "
+        "before the walk that does not fit; its policies are available. To continue, "
+        "save it and load it with a larger max_memory (on the command line: --resume "
+        "--max_memory=...)."
     )
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:
-    """Identifies a walk of a solver by the iterations begun, the player for whom it is
-    made, and its number in its batch."""
+    """Identifies a walk: the number of iterations, the updated player, and the walk's
+    number in its batch."""
     marks = walk.marks
     iteration = walk.cursor.item(layout.ITERATION)
     return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)

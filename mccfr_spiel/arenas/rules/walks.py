@@ -118,8 +118,9 @@ def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> 
 
     `rules` are the addresses from `rule_calls.callable_rules`. `iterate` runs
     iterations up to the limits of the job and returns a status, as
-    `stored.make_iterate` describes. After GROW, make room for at least one more infoset before the next call. A status
-    of BROKEN or higher means that the game's rules are invalid in the present state.
+    `stored.make_iterate` describes. After GROW, make room for at least one more infoset
+    before the next call. A status of BROKEN or higher means that the game's rules are
+    invalid in the present state.
 
     Args:
         rule: the local rule.

@@ -1,1 +1,2 @@
-"""From a pyspiel.Game to a tree of arrays: loading, expansion, growth, the cache."""
+"""Stored trees: expansion of pyspiel games into arrays, growth during walks, and
+files."""

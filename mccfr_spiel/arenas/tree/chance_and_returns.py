@@ -1,4 +1,5 @@
-"""Chance distributions and returns."""
+"""Chance distributions and returns of a tree. Equal distributions or returns share a
+row."""
 
 import itertools
 from collections.abc import Sequence
@@ -18,37 +19,37 @@ from mccfr_spiel.common.budget import (
 )
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
-"""The budget's name for chance distributions and vectors of returns, and the bytes that
-each of their numbers takes: in the tuple by which it is looked up, and in arrays."""
+"""Name in the budget for distributions and returns, and bytes per number: once in the
+tuple that serves as a dictionary key, and once in the arrays."""
 
 
 _FEW_ROWS = 16
 
 
 class Distributions:
-    """The chance distributions met, one after the other.
+    """The distinct chance distributions of a tree, concatenated.
 
     Attributes:
-        starts: where each distribution begins in the arrays.
-        probs: `[C + room]` the probabilities.
-        cdf: `[C + room]` their running sums in each distribution, exactly 1 from the
-            last possible outcome on.
-        count: C.
+        starts: start of each distribution in the arrays.
+        probs: `[C + spare]` probabilities.
+        cdf: `[C + spare]` cumulative sums per distribution, exactly 1 from the last
+            possible outcome on.
+        count: C, the number of probabilities in use.
     """
 
     def __init__(self, name: str, budget: Budget) -> None:
-        """No distributions; `name` is what messages call the game."""
+        """Starts without distributions; `name` is the game's name in messages."""
         self.starts: dict[tuple[float, ...], int] = {}
         self.probs, self.cdf = np.zeros(_FEW_ROWS), np.zeros(_FEW_ROWS)
         self.count = 0
         self._name, self._budget = name, budget
 
     def add(self, probs: tuple[float, ...]) -> int:
-        """Keeps a new distribution; returns where it begins.
+        """Stores a new distribution; returns its start.
 
         Raises:
-            GameError: it is no distribution.
-            MemoryBudgetError: it does not fit the budget.
+            GameError: the probabilities are not a distribution.
+            MemoryBudgetError: the distribution does not fit the budget.
         """
         check_probs(self._name, probs)
         hold_list(self._budget, _LISTS, len(probs), _FLOAT_BYTES)
@@ -59,14 +60,14 @@ class Distributions:
         self.cdf = reserve(self.cdf, stop)
         self.probs[start:stop] = values
         self.cdf[start:stop] = np.cumsum(values)
-        # Rounding must leave no gap below 1, where a draw would find no outcome.
+        # A rounded sum below 1 would leave a gap in which a draw finds no outcome.
         last = start + np.flatnonzero(values)[-1]
         self.cdf[last:stop] = 1
         self.starts[probs] = start
         return start
 
     def take_over(self, probs: np.ndarray, cdf: np.ndarray, starts: np.ndarray) -> None:
-        """Takes the distributions of a whole tree in place of its own."""
+        """Adopts the distributions of a whole tree."""
         values, bounds = probs.tolist(), [*starts.tolist(), len(probs)]
         self.starts = {
             tuple(values[start:stop]): start
@@ -78,25 +79,27 @@ class Distributions:
 
 
 class Payoffs:
-    """The different vectors of returns met.
+    """The distinct vectors of returns of a tree.
 
     Attributes:
-        rows: returns -> the row that holds them.
-        values: `[U + room, P]` the returns.
+        rows: row of each vector of returns.
+        values: `[U + spare, P]` returns.
     """
 
     def __init__(self, declared: Declared, budget: Budget) -> None:
-        """No returns; those that come must keep to what the game declares."""
+        """Starts without returns; new returns are checked against the game's
+        declarations."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
         self._declared, self._budget = declared, budget
 
     def add(self, returns: tuple[float, ...], state: pyspiel.State) -> int:
-        """Keeps the returns of a terminal state for the first time; gives their row.
+        """Stores the returns of a terminal state; returns their row.
 
         Raises:
-            GameError: they are not as declared, or the state is not terminal.
-            MemoryBudgetError: they do not fit the budget.
+            GameError: the returns contradict the declarations, or the state is not
+                terminal.
+            MemoryBudgetError: the returns do not fit the budget.
         """
         if not state.is_terminal():
             raise GameError(
@@ -113,7 +116,7 @@ class Payoffs:
         return row
 
     def take_over(self, values: np.ndarray) -> None:
-        """Takes the returns of a whole tree in place of its own."""
+        """Adopts the returns of a whole tree."""
         self.values = values
         vectors: Sequence[Sequence[float]] = values.tolist()
         self.rows = {tuple(returns): row for row, returns in enumerate(vectors)}

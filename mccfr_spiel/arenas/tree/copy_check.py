@@ -1,4 +1,4 @@
-"""Checks copies."""
+"""check_copies: checks that copies of a game's states are independent."""
 
 import random
 
@@ -12,14 +12,14 @@ from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.common.display import brief
 
 _MOVES_OF_COPIES = 100
-"""The most moves in the history that `check_copies` follows."""
+"""Maximum number of moves in the history that `check_copies` follows."""
 
 
 def check_copies(game: pyspiel.Game) -> None:
-    """Raises GameError if copies of a state share what moves change.
+    """Raises GameError if copies of a state share data that moves change.
 
-    It follows one random history. A move in a copy must leave the state as it was, and
-    the same moves in a new state must show the same again.
+    Follows one random history. A move in a copy must not change the original state, and
+    replaying the history must show the same states again.
     """
     generator, history, views = random.Random(0), [], []
     with_strings = game.get_type().provides_information_state_string
@@ -32,26 +32,26 @@ def check_copies(game: pyspiel.Game) -> None:
         move = generator.choice(moves)
         try:
             state.child(move)
-        except Exception:  # games raise what they like; a walk that meets it says so
+        except Exception:  # games raise arbitrary exceptions; walks report them later
             break
         if repr(seen_at(state, with_strings)[0]) != views[-1]:
             raise _alias(
-                game, state, f"action {move} in a copy changes the state itself"
+                game, state, f"action {move} in a copy changes the original state"
             )
         history.append(move)
         state.apply_action(move)
     state = game.new_initial_state()
-    for number, view in enumerate(views):
-        if number:
-            state.apply_action(history[number - 1])
+    for length, view in enumerate(views):
+        if length:
+            state.apply_action(history[length - 1])
         if repr(seen_at(state, with_strings)[0]) != view:
-            raise _alias(game, state, "these moves, made again, lead to another state")
+            raise _alias(game, state, "replaying these moves leads to another state")
 
 
 def _alias(game: pyspiel.Game, state: pyspiel.State, fault: str) -> GameError:
     error = GameError(
-        f"{brief(game)}: {fault}. Its states share something that moves change, such "
-        "as a list of the class: make it in __init__, and copy it in clone()."
+        f"{brief(game)}: {fault}. States must not share data that moves change, such "
+        "as a list of the class: create it in __init__ and copy it in clone()."
     )
     tell_history(error, state)
     return error

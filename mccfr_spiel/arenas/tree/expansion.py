@@ -1,9 +1,10 @@
 """Expands the nodes of a tree through pyspiel.
 
-`expand` writes one node: it reads a state and records all that solvers need of it.
-`expand_below` expands a node and what surely comes below it. `expand_depth_first`
-expands the whole tree. Compiled rules have an expansion of their own, without Python
-at any node (rules/rule_expansion.py).
+    expand               one node: reads a state and writes its record
+    expand_below         a node and all descendants that are surely visited
+    expand_depth_first   the whole tree
+
+rules/store.py expands games with compiled rules without calling Python at nodes.
 """
 
 import functools
@@ -29,23 +30,25 @@ from mccfr_spiel.common.memory import resident
 
 _FIRST_CHILD = operator.itemgetter(0)
 _CHECKED = 1024
-"""The number of nodes between two measurements of memory that cannot be counted."""
+"""Number of nodes between two measurements of the process's memory."""
 
 Place = tuple[pyspiel.State, list[int]]
 """A node's state, and each player's last sequence before it."""
 
 Opened = list[Any]
-"""A node that was expanded: its first child, the number of its next one, its moves, who
-acts, where the moves begin, its state, and each player's last sequence before it."""
+"""An expanded node, as a list: first child, index of the next child, moves, acting
+player, first sequence or chance entry, state, and each player's last sequence before
+it."""
 
 
 def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
-    """The place of a child.
+    """The state and sequences of a child.
 
     Args:
         opened: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then becomes this.
+        child: index of the child among its siblings.
+        is_last: whether the parent is not needed any more, so that its state can be
+            modified.
     """
     _, _, moves, acting, start, state, sequences = opened
     move, before = moves[child] if acting >= 0 else moves[child][0], state
@@ -62,14 +65,15 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
     return state, sequences
 
 
-def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
-    """Expands every unexpanded node, and looks at times for what no count shows.
+def expand_depth_first(tree: Any, max_nodes: int, most_memory: int | None) -> None:
+    """Expands every unexpanded node and checks regularly for endless histories and
+    memory.
 
     Raises:
-        TreeFullError, MemoryBudgetError: there are more nodes than `most`, or the
-            tree is by far too large, or the process has grown by more than
-            `most_memory` or the budget.
-        ValueError: a history is endless; or see `expand`.
+        TreeFullError: more than `max_nodes` nodes, or a forecast predicts them.
+        MemoryBudgetError: the process has grown by more than `most_memory` or the
+            budget.
+        ValueError: a history is endless, or `expand` refuses a state.
     """
     nodes, budget, is_forecast = tree.node_store, tree.budget, False
     most_memory = budget.limit if most_memory is None else most_memory
@@ -77,21 +81,21 @@ def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
 
     def look(state: pyspiel.State) -> int:
         nonlocal is_forecast
-        if nodes.count > most:
-            raise too_many_nodes(tree.game, most)
+        if nodes.count > max_nodes:
+            raise too_many_nodes(tree.game, max_nodes)
         tree.check_length(state)
         if not is_forecast:
             is_forecast = True
-            refuse_larger_tree(tree, most)
+            refuse_larger_tree(tree, max_nodes)
         counted = budget.taken - budget.held[UNCOUNTED] - taken
         budget.record(UNCOUNTED, max(resident() - process - counted, 0))
         if budget.left < 0 or budget.taken - taken > most_memory:
             raise nodes.full(", with the states on the way,")
-        return min(most, nodes.count + _CHECKED)
+        return min(max_nodes, nodes.count + _CHECKED)
 
     root = tree.new_state(), list(range(tree.num_players))
     follows_all = [False] * (tree.num_players + 1)
-    first_look = min(most, nodes.count + _CHECKED)
+    first_look = min(max_nodes, nodes.count + _CHECKED)
     expand_below(tree, 0, root, follows_all, first_look, look, [])
 
 
@@ -104,25 +108,29 @@ def expand_below(
     look: Callable[[pyspiel.State], int],
     opens: list[Opened],
 ) -> None:
-    """Expands a node and all below it that is unexpanded and surely visited, for a
-    caller in the middle of a step under the lock.
+    """Expands a node and all unexpanded descendants that are surely visited.
+
+    The caller holds the tree's lock in a step.
 
     Args:
-        node: where to begin.
-        place: of that node.
-        draws: by who acts, chance last, whether only one child is visited, which
-            nobody knows yet.
-        look_at: how many nodes there may be before the first look.
-        look: is asked for the next such number at a node's state; -1 to stop there.
-        opens: takes, by the numbers of their children, the nodes that have children
-            to come.
+        tree: the GameTree.
+        node: first node.
+        place: state and sequences of that node.
+        draws: for each acting player, chance last, whether a walk visits only one
+            child, which is not known yet.
+        look_at: number of nodes after which to call `look`.
+        look: called with the state of a node; returns the next value of `look_at`, or
+            -1 to stop at this node.
+        opens: output; receives nodes with children that may be visited later, sorted by
+            their first children.
     """
     nodes, (state, sequences) = tree.node_store, place
-    old, way = nodes.count, []  # some of the old nodes are expanded
-    # One pass visits one node: it expands the node if need be, puts it on the way
-    # if its children follow, and goes on to the next child of the lowest node on
-    # the way. A node's last child takes over its state, since nobody else needs
-    # that any more.
+    old, stack = nodes.count, []  # nodes from `old` on are new and unexpanded
+    # `stack` belongs to a depth-first search. Each pass visits one node: it expands
+    # the node if necessary, pushes it if its children are surely visited, and moves to
+    # the next child of the topmost node on the stack. A node's last child reuses its
+    # state, because the node is popped then. The loop ends when the stack is empty, or
+    # when `look` stops it; then the nodes on the stack are added to `opens`.
     while True:
         if node >= old or nodes.record(node)[4] == UNEXPANDED:
             moves, acting, first, start, _ = expand(tree, node, state, sequences)
@@ -134,20 +142,20 @@ def expand_below(
                 moves = state.legal_actions()
         if moves:
             opened = [first, 0, moves, acting, start, state, sequences]
-            (opens if draws[acting] else way).append(opened)
+            (opens if draws[acting] else stack).append(opened)
         if nodes.count > look_at:
             look_at = look(state)
         if look_at < 0:
-            opens += way
+            opens += stack
             opens.sort(key=_FIRST_CHILD)
-        if look_at < 0 or not way:
+        if look_at < 0 or not stack:
             return
-        opened = way[-1]
+        opened = stack[-1]
         child = opened[1]
         opened[1] = child + 1
         is_last = child + 1 == len(opened[2])
         if is_last:
-            way.pop()
+            stack.pop()
         state, sequences = child_of(opened, child, is_last=is_last)
         node = opened[0] + child
 
@@ -155,23 +163,25 @@ def expand_below(
 def expand(
     tree: Any, node: int, state: pyspiel.State, sequences: Sequence[int]
 ) -> tuple[Sequence[Any], int, int, int, int]:
-    """Writes the record of one node and reserves its children, for a caller in the
-    middle of a step under the lock.
+    """Writes the record of one node and reserves its children.
+
+    The caller holds the tree's lock in a step.
 
     Args:
-        node: an unexpanded node.
-        state: its state, which is only read.
+        tree: the GameTree.
+        node: the unexpanded node.
+        state: its state.
         sequences: `[P]` each player's last sequence before it.
 
     Returns:
-        What leads to its children, in order: actions, or (action, probability)
-        pairs at a chance node; and of its record `player`, `first_child`, `start`,
-        `infoset`.
+        The moves (none at a terminal node; pairs of outcome and probability at chance),
+        the acting player, the first child, and the fields `start` and `infoset` of the
+        record.
 
     Raises:
         TreeFullError: the tree is full.
-        GameError: the state breaks perfect recall, or what the game declares.
-        Exception: what the game's own methods raise, with the history as a note.
+        GameError: the state violates perfect recall or a declaration of the game.
+        Exception: any exception of the game's own methods, with the history as a note.
     """
     player = 0
     try:
@@ -183,12 +193,12 @@ def expand(
             else:
                 info_state = tree.string_of(state, player)
             actions = state.legal_actions()
-            # Most states have a string that was met before, after the same own
-            # moves and with the same actions. Only others take the long way.
+            # Most states belong to a known infoset, with the same parent and actions.
+            # Only the others need the slower `_meet`.
             infoset = met.number_of(info_state, -1)
             if (
                 infoset < 0
-                or met.parents[infoset] != parent  # which tells the player, too
+                or met.parents[infoset] != parent  # the parent determines the player
                 or met.legal_actions[infoset] != actions
             ):
                 infoset = _meet(tree, node, info_state, state, parent, actions)
@@ -198,7 +208,7 @@ def expand(
             actions = state.chance_outcomes()
             if tree.is_of_user:
                 check_outcomes(tree.declared.name, actions)
-            # Equal distributions, like equal returns below, are stored once.
+            # Equal distributions share an entry, as do equal returns below.
             probs = tuple([prob for _, prob in actions])
             tree.node_store.keep_outcomes(node, actions)
             start = tree.distributions.starts.get(probs, -1)
@@ -234,7 +244,7 @@ def _meet(
     parent: int,
     actions: list[int],
 ) -> int:
-    """The infoset of a state whose string, past or actions are new."""
+    """The infoset of a state whose string is new or whose parent or actions differ."""
     player = state.current_player()
     infoset = tree.met.names.find(info_state, player)
     if infoset >= 0:
@@ -250,19 +260,19 @@ def _meet(
 def _check_decision(
     tree: Any, info_state: str, player: int, state: pyspiel.State, actions: list[int]
 ) -> None:
-    """Checks the first state of an infoset in a game whose author may be a user.
+    """Checks the first state of an infoset in a game that may contain user code.
 
-    OpenSpiel's own games pass, so they skip these checks.
+    OpenSpiel's own games are trusted, which saves time.
     """
     name = tree.declared.name
     if not isinstance(info_state, str):
         raise GameError(
-            f"{name} gives player {player} the information state {info_state!r}, "
-            "which is no string."
+            f"{name} gives player {player} the information state {info_state!r}, which "
+            "must be a string."
         )
     if state.is_terminal():
         raise GameError(
-            f"{name} has a state that is terminal (is_terminal()), but where "
-            f"player {player} acts (current_player())."
+            f"{name} has a terminal state (is_terminal()) in which player {player} "
+            "acts (current_player()). The two methods must agree."
         )
     check_actions(tree.declared, player, info_state, actions)

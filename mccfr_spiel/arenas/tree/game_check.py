@@ -1,9 +1,9 @@
-"""Plays a game at random and looks for mistakes in it.
+"""check_game: plays a game at random and reports mistakes in its implementation.
 
-A tree checks whatever costs no time at each node that it meets. The rest is checked
-here: that copies of states are no aliases, that a history replayed gives the same
-states, that every player can be asked for an information state, and that compiled rules
-keep to their sizes and agree with the OpenSpiel game made of them.
+Trees check properties that cost no time at each node. `check_game` checks the others:
+copies of states are independent, replayed histories show the same states, every player
+has information states, and compiled rules stay within their sizes and agree with the
+OpenSpiel game made of them.
 """
 
 import functools
@@ -38,17 +38,17 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 
 _HISTORIES_OF_WORLDS = 10_000
-"""The histories that are followed to check worlds, which takes a second."""
+"""Number of histories for checking worlds, which takes a second."""
 
 
 class Checked(NamedTuple):
-    """What `check_game` has looked at without finding a mistake.
+    """The extent of a check that found no mistake.
 
     Attributes:
-        histories: how many were played to the end.
-        states: how many states they had.
-        infosets: how many different information states the acting players had.
-        longest: how many moves players made in the longest history.
+        histories: number of histories played to the end.
+        states: number of states visited.
+        infosets: number of distinct information states of acting players.
+        longest: number of players' moves in the longest history.
     """
 
     histories: int
@@ -66,44 +66,42 @@ def check_game(
 ) -> Checked:
     """Plays random histories of a game and raises an error at the first mistake.
 
-    It looks at the legal actions, chance, returns and what is declared of them; at
-    information states (that they are strings, have one list of actions each, and that
-    nobody forgets); at the words for moves, states and observations; at copies,
-    serialized states and replayed histories. Compiled rules also run as plain Python,
-    where every index is checked, and must agree. Where a game declares worlds, all
-    histories of the first moves are followed, to prove that what players know in secret
-    is independent given the world.
+    The checks cover legal actions, chance outcomes and returns against what the game
+    declares; information states (strings, one list of actions each, perfect recall);
+    names of moves, states and observations; copies, serialized states and replayed
+    histories. Compiled rules also run as plain Python, which checks every index, and
+    must agree. If a game declares worlds, all histories of the first moves are followed
+    to prove that private information is independent given the world.
 
-    What a player *should* know is written nowhere, so an information state that tells
-    too little or too much of what others did cannot be found.
+    No check can find an information state that tells a player too little or too much,
+    because a game does not declare what a player should know.
 
     Args:
-        game: a game or its load string. Simultaneous moves become turns.
-        histories: how many to play.
-        seconds: the time after which no new history is begun, counted from the end of
-            the first one.
-        seed: of the moves, which are chosen uniformly.
+        game: game or load string. Simultaneous moves become turns.
+        histories: number of histories to play.
+        seconds: time limit for starting new histories, measured from the end of the
+            first history.
+        seed: seed of the moves, which are uniformly random.
 
     Returns:
-        How much was played, by which to judge whether it was enough.
+        The extent of the check.
 
     Raises:
-        GameError: a mistake; the message tells the history that led there.
-        ValueError: the game cannot be loaded or is of a kind that has no tree; or a
-            number is none, or out of range.
-        Exception: what the game's own methods raise, with the history as a note.
+        GameError: a mistake; the message includes the history.
+        ValueError: the game cannot be loaded or has no tree; or an argument is invalid.
+        Exception: any exception of the game's own methods, with the history as a note.
     """
     check = _Check(turn_based(load_game(game)))
     histories = refusals.integer(histories, "histories", 1)
     seconds = refusals.number(seconds, "seconds", 0, math.inf)
     generator = random.Random(refusals.integer(seed, "seed"))
-    until = math.inf
+    end = math.inf
     played = 0
-    while played < histories and time.monotonic() < until:
+    while played < histories and time.monotonic() < end:
         check.play(generator)
         played += 1
-        if played == 1:  # rules are compiled in the first history
-            until = time.monotonic() + seconds
+        if played == 1:  # compilation happens in the first history
+            end = time.monotonic() + seconds
     rules = rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
@@ -111,7 +109,8 @@ def check_game(
 
 
 def _asked(call: Callable[[], Any]) -> Any:
-    """What a game says; "" if it has no such method, which solving does not take."""
+    """The result of a method; empty if the game does not implement it, because solvers
+    do not need it."""
     try:
         return call()
     except RuntimeError as error:
@@ -121,22 +120,22 @@ def _asked(call: Callable[[], Any]) -> Any:
 
 
 class _Check:
-    """A check of one game, and what it has seen so far."""
+    """The state of a check of one game."""
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
         self.declared: Declared = declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
-        # (player, information state) -> its actions, its past, its first history
+        # (player, information state) -> actions, last own move, history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
         rules = rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
-        # the string of compiled rules -> its key
+        # information-state string of compiled rules -> key
         self.keys: dict[str, tuple[int, ...]] = {}
 
     def play(self, generator: random.Random) -> None:
-        """Plays one history and checks every state on it."""
+        """Plays one history and checks every state."""
         state = self.game.new_initial_state()
         if self.rules is not None:
             self.rules.begin()
@@ -179,7 +178,7 @@ class _Check:
         self.longest = max(self.longest, moves)
 
     def _look(self, state: pyspiel.State) -> View:
-        """Asks a state for everything that a solver may ask for."""
+        """Calls every method of a state that a solver may call."""
         player, is_over = state.current_player(), state.is_terminal()
         name = self.declared.name
         if is_over != (player == TERMINAL) or state.is_chance_node() != (
@@ -188,14 +187,14 @@ class _Check:
             raise GameError(
                 f"{name} has a state where current_player() is {player!r}, but "
                 f"is_terminal() is {is_over} and is_chance_node() is "
-                f"{state.is_chance_node()}. The numbers of chance and of the end are "
-                f"{CHANCE_NODE} and {TERMINAL}."
+                f"{state.is_chance_node()}. current_player() must be {CHANCE_NODE} at "
+                f"chance nodes and {TERMINAL} at terminal states."
             )
         if is_over:
             if state.legal_actions():
                 raise GameError(
                     f"{name} has a terminal state with the legal actions "
-                    f"{state.legal_actions()}."
+                    f"{state.legal_actions()}; expected none."
                 )
             return View(int(player), (), (), returns_of(state))
         if player == CHANCE_NODE:
@@ -213,7 +212,7 @@ class _Check:
         return View(int(player), tuple(state.legal_actions()), strings, ())
 
     def _check_view(self, view: View, state: pyspiel.State, pasts: list[Any]) -> None:
-        """Checks a state against what the game declares, and against earlier states."""
+        """Checks a state against the game's declarations and against earlier states."""
         name = self.declared.name
         if view.player == TERMINAL:
             self.declared = check_returns(self.declared, view.returns)
@@ -225,7 +224,7 @@ class _Check:
             if not isinstance(string, str):
                 raise GameError(
                     f"{name} gives player {player} the information state {string!r}, "
-                    "which is no string."
+                    "which must be a string."
                 )
         string = view.told[view.player] if self.has_strings else str(state)
         check_actions(self.declared, view.player, string, view.moves)
@@ -233,67 +232,69 @@ class _Check:
             return
         history = list(state.history())
         past = pasts[view.player]
-        actions, its_past, before = self.known.setdefault(
+        actions, first_past, before = self.known.setdefault(
             (view.player, string), (view.moves, past, history)
         )
         if actions != view.moves:
             raise GameError(
-                f"{name} gives player {view.player} one information state, {string!r}, "
-                f"with the legal actions {list(actions)} after the history {before}, "
-                f"but {list(view.moves)} here."
+                f"{name}: the information state {string!r} of player {view.player} has "
+                f"the legal actions {list(actions)} after the history {before}, and "
+                f"{list(view.moves)} here. They must be equal."
             )
-        if its_past != past:
+        if first_past != past:
             raise GameError(
-                f"{name} gives player {view.player} one information state, {string!r}, "
-                f"after {_told(its_past)} in the history {before}, but after "
-                f"{_told(past)} here: the player forgets (imperfect recall)."
+                f"{name}: the information state {string!r} of player {view.player} "
+                f"follows {_in_words(first_past)} in the history {before}, and "
+                f"{_in_words(past)} here: the player forgets (imperfect recall)."
             )
 
     def _check_words(self, view: View, state: pyspiel.State) -> None:
-        """Asks for all that tables, play and the page show of a state."""
-        kind, player = self.game.get_type(), view.player
-        words = {"the state": _asked(lambda: str(state))}
-        for one in view.moves:
-            move = one[0] if player == CHANCE_NODE else one
-            told = _asked(functools.partial(state.action_to_string, player, move))
-            words[f"the move {move}"] = told
-        if kind.provides_observation_string and player >= 0:
+        """Checks all strings that tables, play and the page show for a state."""
+        game_type, player = self.game.get_type(), view.player
+        strings = {"the state": _asked(lambda: str(state))}
+        for move in view.moves:
+            action = move[0] if player == CHANCE_NODE else move
+            name = _asked(functools.partial(state.action_to_string, player, action))
+            strings[f"the move {action}"] = name
+        if game_type.provides_observation_string and player >= 0:
             for other in range(self.declared.num_players):
-                told = state.observation_string(other)
-                words[f"the observation of player {other}"] = told
-        for what, word in words.items():
-            if not isinstance(word, str):
+                observation = state.observation_string(other)
+                strings[f"the observation of player {other}"] = observation
+        for subject, string in strings.items():
+            if not isinstance(string, str):
                 raise GameError(
-                    f"{self.declared.name} names {what} {word!r}, which is no string."
+                    f"{self.declared.name} names {subject} {string!r}, which must be a "
+                    "string."
                 )
 
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
         check_probs(name, [prob for _, prob in outcomes])
-        most = self.game.max_chance_outcomes()
-        numbers = [outcome for outcome, _ in outcomes]
-        if min(numbers) >= 0 and max(numbers) < most:
+        declared = self.game.max_chance_outcomes()
+        actions = [action for action, _ in outcomes]
+        if min(actions) >= 0 and max(actions) < declared:
             return
         fault = (
-            f"{name} has a chance node with the outcomes {min(numbers)} .. "
-            f"{max(numbers)}, but declares max_chance_outcomes={most}: outcomes are "
-            f"0 .. {most - 1}."
+            f"{name} has a chance node with the outcomes {min(actions)} .. "
+            f"{max(actions)}, but declares max_chance_outcomes={declared}: outcomes "
+            f"must be in 0 .. {declared - 1}."
         )
         if self.rules is not None:
             raise GameError(fault)
         warnings.warn(f"{fault} Solvers do not use the number.", stacklevel=2)
 
     def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:
-        """Checks that a copy is equal, and that moves in it leave the state alone."""
+        """Checks that a copy is equal and that a move in it does not change the
+        original."""
         copy = state.clone()
         self._check_same(self._look(copy), view, "A copy (clone()) of a state differs")
         copy.apply_action(move)
         self._check_same(
-            self._look(state), view, f"Action {move} in a copy changes the state itself"
+            self._look(state), view, f"Action {move} in a copy changes the original"
         )
 
     def _check_again(self, state: pyspiel.State, views: list[View]) -> None:
-        """Checks that the history, replayed, gives the same states."""
+        """Checks that replaying the history gives the same states."""
         history = list(state.history())
         again = self.game.new_initial_state()
         for played, view in enumerate(views):
@@ -302,22 +303,22 @@ class _Check:
             self._check_same(
                 self._look(again),
                 view,
-                f"The first {played} moves of a history lead to another state when "
-                "they are played again",
+                f"Replaying the first {played} moves of a history leads to another "
+                "state",
             )
         try:
             read = self.game.deserialize_state(state.serialize())
-        except Exception:  # not every game can, and no solver asks for it
+        except Exception:  # optional: solvers do not serialize states
             return
         self._check_same(
             self._look(read), views[-1], "A state that was serialized and read differs"
         )
 
     def _compare(self, rules: PlainRules, view: View, state: Any) -> None:
-        """Checks that a state of a game of compiled rules is the same in plain
-        Python."""
+        """Checks that compiled rules and the same rules as plain Python give equal
+        states."""
         other, name = rules.view(), rules.rules.description.short_name
-        for what, compiled, plain in (
+        for subject, compiled, plain in (
             ("the state vector", state.vector.tolist(), rules.state.tolist()),
             ("who acts", view.player, other.player),
             ("the legal actions", view.moves, other.moves),
@@ -325,9 +326,9 @@ class _Check:
         ):
             if compiled != plain:
                 raise GameError(
-                    f"{name}: {what} is {compiled} as compiled, but {plain} in plain "
-                    "Python: the rules read what they did not write, or use numbers "
-                    "that do not fit."
+                    f"{name}: {subject} is {compiled} as compiled, but {plain} in "
+                    "plain Python: the rules read memory that they did not write, or "
+                    "integers overflow."
                 )
         sizes = rules.rules.sizes.key
         for player, key in enumerate(other.told):
@@ -344,15 +345,15 @@ class _Check:
                     f"{string!r}."
                 )
 
-    def _check_same(self, view: View, expected: View, what: str) -> None:
+    def _check_same(self, view: View, expected: View, fault: str) -> None:
         for field, new, old in zip(View._fields, view, expected, strict=True):
             if new != old:
                 raise GameError(
-                    f"{self.declared.name}: {what}: {field} {new!r}, not {old!r}."
+                    f"{self.declared.name}: {fault}: {field} {new!r}, expected {old!r}."
                 )
 
 
-def _told(past: Any) -> str:
+def _in_words(past: Any) -> str:
     if past is None:
         return "no own move"
     (string,), action = past

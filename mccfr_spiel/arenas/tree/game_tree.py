@@ -218,7 +218,7 @@ class GameTree(TreeTable):
 
     @changes
     def _expand_all(self, most: int, most_memory: int | None) -> None:
-        if self.is_complete:  # another thread expanded it while this one waited
+        if self.is_complete:  # expanded by another thread while waiting
             return
         if self._expand_by_rules(most):
             return
@@ -337,7 +337,7 @@ class GameTree(TreeTable):
             raise ValueError(
                 f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
                 f"{self.num_infosets} infosets already, and solvers or policies may "
-                "use their numbering; use a new GameTree."
+                "depend on the numbering; use a new GameTree."
             )
 
     # --- dropping nodes, states of nodes -------------------------------------
@@ -402,7 +402,7 @@ def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
 
     try:
         return kept_beside(table, table.source, suits, make)
-    except Exception:  # games raise arbitrary exceptions; callers work without a tree
+    except Exception:  # games raise arbitrary exceptions
         return None
 
 
@@ -410,5 +410,5 @@ def small_whole_tree(game: pyspiel.Game, max_nodes: int) -> InfosetTable | None:
     """A new whole tree; None if it exceeds `max_nodes` or cannot be expanded."""
     try:
         return GameTree(game, max_nodes=max_nodes).expand_all()
-    except Exception:  # games raise arbitrary exceptions; callers work without a tree
+    except Exception:  # games raise arbitrary exceptions
         return None

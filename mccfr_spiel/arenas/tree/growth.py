@@ -1,10 +1,9 @@
-"""The tree on demand: expands the nodes at which a compiled walk stops.
+"""Growth: expands the nodes at which a compiled walk stops.
 
-Where the walk follows all moves at a node, their nodes surely come next and are
-expanded at once. Where it draws a move, it says itself, by stopping again, where it
-went. A walk that adds to each sequence once has no order to keep, so it goes on
-elsewhere when it comes to a missing node, and stops when it has met some (see
-`stack.MAX_POSTPONED`).
+If a walk follows all moves at a node, its children are surely visited next and are
+expanded at once. If it samples a move, the walk stops again at the sampled child. Walks
+that visit each infoset at most once need no fixed order: they postpone missing nodes
+and stop when they have collected some (`stack.MAX_POSTPONED`).
 """
 
 import bisect
@@ -34,34 +33,35 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Walk
 
 _FEW, _MANY = 2**10, 2**13
-"""After `_FEW` nodes expanded for one walk, the length of its history is checked; after
-`_MANY`, its size is estimated."""
+"""Number of nodes expanded for one walk after which the length of its history is
+checked, and after which its size is estimated."""
 
 _MOST_OPEN = 1024
-"""The most nodes whose states are kept because the walk goes to children of them; for
-children of others the moves are made again from the root on."""
+"""Maximum number of expanded nodes whose states are cached for their children. States
+of other nodes are replayed from the root."""
 
 _SAMPLED = 64
-"""The number of stops for each one at which uncounted memory is measured."""
+"""Every `_SAMPLED`-th stop measures the growth of the process."""
 
 
 class Growth:
-    """Grows a tree for the walks of one kind of sampling.
+    """Grows a tree for walks under one sampling scheme.
 
-    Its methods are called under the tree's lock.
+    Callers hold the tree's lock.
 
     Attributes:
-        lock: the tree's.
-        generation: that of the nodes which the walk has on its stack.
+        lock: lock of the tree.
+        generation: generation of the nodes on the walk's stack, see
+            `GameTree.generation`.
     """
 
     def __init__(self, tree: GameTree, sampled: Sampled, epsilon: float) -> None:
-        """Grows a tree.
+        """Stores the arguments.
 
         Args:
-            tree: the tree.
-            sampled: what the walks sample.
-            epsilon: the share of the uniform policy in draws of the updated player.
+            tree: tree to grow.
+            sampled: sampling scheme of the walks.
+            epsilon: exploration rate of the updated player.
         """
         self._tree, self._met_once = tree, sampled.meets_once
         self.lock = tree.lock
@@ -76,17 +76,17 @@ class Growth:
         self._uncounted = 0
 
     def go_on(self) -> None:
-        """Says that a walk which was left in the middle goes on.
+        """Announces that an interrupted walk continues.
 
-        Others may have filled the tree meanwhile. Then it may be emptied a second time
-        for the same walk.
+        Other solvers may have filled the tree in the meantime, so it may be emptied
+        again for the same walk.
         """
         self._restarted = None
 
     def refit(self, walk: Walk) -> None:
-        """Begins the walk again if its nodes were dropped since it stopped.
+        """Restarts the walk if its nodes were dropped since it stopped.
 
-        Another solver on the tree has then dropped them and may have reused their
+        Another solver on the same tree may have dropped the nodes and reused their
         numbers.
         """
         if self._tree.generation == self.generation:
@@ -97,23 +97,25 @@ class Growth:
         self.generation = self._tree.generation
 
     def must_finish(self, walk: Walk) -> bool:
-        """Whether the tree was emptied for the present walk, which must end first.
+        """Whether the tree was emptied for the current walk, which must then finish
+        first.
 
-        Otherwise others could fill the tree again, and the walk would never end.
+        Otherwise other solvers could fill the tree again, and the walk would never end.
         """
         return self._restarted == present_walk(walk)
 
     def grow(self, tables: Tables, walk: Walk) -> None:
-        """Expands the nodes at which the walk stopped and what surely comes below.
+        """Expands the nodes at which the walk stopped, and descendants that are surely
+        visited.
 
-        If the tree is full, all its nodes are dropped and the walk begins again.
+        If the tree is full, all its nodes are dropped and the walk restarts.
 
         Raises:
-            WalkTooLargeError: the walk alone meets more nodes than the tree's
-                `max_nodes`, or than fit its `max_memory`. If there are far more, that
-                is found out before they are expanded.
+            WalkTooLargeError: the walk alone visits more nodes than `max_nodes` or
+                `max_memory` allow. Much larger walks are detected before they are
+                expanded.
             MemoryBudgetError: the infosets met fill the tree's `max_memory`.
-            ValueError: a history does not end; and see `GameTree.expand`.
+            ValueError: a history does not end, or `expand` refuses a state.
         """
         was_empty = self._tree.node_store.count == 1
         try:
@@ -127,8 +129,8 @@ class Growth:
         except TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
-                # Either the walk is too large, or the infosets met before it fill the
-                # budget.
+                # Dropping nodes does not help: either this walk is too large, or the
+                # infosets of earlier walks fill the budget.
                 budget = self._tree.budget
                 nodes = budget.held[NODES] + budget.held[UNCOUNTED]
                 if not is_bytes:
@@ -143,16 +145,16 @@ class Growth:
             self._restarted = present_walk(walk)
 
     def _expand_measured(self, tables: Tables, walk: Walk) -> None:
-        """As `_expand`, but also measures the memory that cannot be counted.
+        """Calls `_expand` and measures memory that cannot be counted, mostly game
+        states.
 
-        That is mostly what the game keeps in states. The growth of the process counts
-        only during such a stop, since between stops the process does other things, and
-        each measured stop stands for `_SAMPLED` of them. If an array has grown, the
-        growth of the process says nothing about states.
+        The process only counts during this stop, because it does other things between
+        stops. Each measured stop represents `_SAMPLED` stops. If an array was enlarged,
+        the measurement is discarded.
         """
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
-            raise MemoryBudgetError("The process has grown by more than was counted.")
+            raise MemoryBudgetError("The memory of the process exceeds the budget.")
         before, left = resident(), budget.left
         self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):
@@ -169,11 +171,11 @@ class Growth:
 
         def look(state: pyspiel.State) -> int:
             self._look(tables, walk, state, player)
-            # If others wait, the walk will stop again at what is left.
+            # If other threads wait, stop here; the walk stops again at missing nodes.
             return -1 if self.lock.waiting else self._look_at
 
         if tree.node_store.generation != self.generation:
-            return  # a signal handler dropped the nodes just now
+            return  # a signal handler has dropped the nodes
         for node in reversed(missing):
             place = self._place_of(node, draws)
             expand_below(tree, node, place, draws, self._look_at, look, opens)
@@ -183,14 +185,15 @@ class Growth:
             del opens[:-_MOST_OPEN]
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:
-        """The place of a node, mostly a child of one that was expanded just now."""
+        """The state and sequences of a node, usually a child of a recently expanded
+        node."""
         opens = self._open
         k = bisect.bisect(opens, [node + 1]) - 1
         if k >= 0:
             opened = opens[k]
             child, count = node - opened[0], len(opened[2])
             if child < count:
-                # Where a move is drawn, the walk goes to one of the children only.
+                # If the walk samples a move, it visits only this child.
                 is_last = draws[opened[3]] or child + 1 == count
                 if is_last:
                     del opens[k]
@@ -198,8 +201,8 @@ class Growth:
         return self._tree.state_at_held(node)
 
     def _look(self, tables: Tables, walk: Walk, state: Any, player: int) -> None:
-        """Looks, every `_FEW` nodes, whether the walk's histories end; and when it has
-        expanded `_MANY`, and twice as many, and so on, whether it is far too large."""
+        """Checks every `_FEW` nodes that histories end, and at `_MANY`, 2 `_MANY`, 4
+        `_MANY`, ... nodes of a walk that the walk is not far too large."""
         tree, present = self._tree, present_walk(walk)
         if present != self._walk:
             self._walk, self._many = present, _MANY
@@ -215,10 +218,10 @@ class Growth:
     # --- walks that are too large ------------------------------------------
 
     def look(self, tables: Tables, walk: Walk) -> None:
-        """Nothing: a walk that is too large is found out as the tree grows."""
+        """Does nothing: walks that are too large are detected while the tree grows."""
 
     def _check_size(self, tables: Tables, walk: Walk) -> None:
-        """Raises WalkTooLargeError if the present walk is far too large."""
+        """Raises WalkTooLargeError if the current walk is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held[NODES]) // 2
         most = max(min(tree.max_nodes, room // forecasts.NODE_BYTES), 1)
@@ -229,17 +232,17 @@ class Growth:
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:
         tree = self._tree
         if self._sizes.follows_one:
-            why = "although this sampling follows one history"
+            reason = "although this sampling follows one history"
             advice = "Use a shorter game"
         else:
-            why = "since this sampling follows all of a player's actions"
+            reason = "because this sampling follows all of a player's actions"
             advice = "Use outcome sampling, which follows one history"
-        # Raising the limits is no way out for a walk of 10^250 nodes.
+        # Higher limits do not help a walk of 10^250 nodes.
         larger = ""
         if not is_hopeless:
             larger = ", or raise max_nodes or max_memory if memory and time allow"
         return WalkTooLargeError(
             f"At most max_nodes={tree.max_nodes} nodes are kept, within "
             f"{tree.budget.in_words()}, but a single walk over {brief(tree.source)} "
-            f"meets {size}, {why}. {advice}{larger}."
+            f"visits {size}, {reason}. {advice}{larger}."
         )

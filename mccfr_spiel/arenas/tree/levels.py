@@ -1,4 +1,4 @@
-"""Levels."""
+"""Traverses a tree level by level."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,11 +8,11 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.tables import TreeArrays
 
 MOST_SEARCHED = 2_000_000
-"""The number of open nodes at which a search gives up."""
+"""Maximum number of nodes in a level of a search."""
 
 
 class TooManyError(ValueError):
-    """A search would meet too many nodes."""
+    """A level of a search has too many nodes."""
 
 
 def levels(
@@ -23,13 +23,20 @@ def levels(
     taken: Sequence[int] = (),
     most: float = MOST_SEARCHED,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The nodes below one, level by level, itself first, as far as a policy `[S]` goes.
+    """The nodes below a node, level by level, as far as a policy reaches them.
 
-    Yields for each level the nodes `[n]`, and the probabilities `[n]` with which the
-    policy and chance reach them from the first.
+    Args:
+        tree: arrays of the tree.
+        node: first node.
+        policy: `[S]` policy of all players.
+        player: a player whose moves are restricted to `taken`. All moves of the others
+            are then followed, including moves of probability 0.
+        taken: sequences of `player` to follow, with probability 1.
+        most: maximum number of nodes in a level.
 
-    If a player is given, of its moves only the sequences `taken` are followed, with
-    probability 1; then all moves of others are followed, also those of probability 0.
+    Yields:
+        The nodes `[n]` of each level, beginning with the first node itself, and the
+        probabilities `[n]` with which policy and chance reach them from there.
 
     Raises:
         TooManyError: a level has more than `most` nodes.
@@ -38,13 +45,13 @@ def levels(
     while len(nodes):
         if len(nodes) > most:
             raise TooManyError(
-                f"More than {most:,} histories would have to be looked at."
+                f"The search exceeds its limit of {most:,} histories per level."
             )
         yield nodes, weights
         children, parents, moves = _below(tree.nodes, nodes)
         above = tree.nodes[nodes[parents]]
         entries = above["start"].astype(np.int64) + moves
-        is_chance, own = (above["player"] == one for one in (CHANCE_NODE, player))
+        is_chance, own = above["player"] == CHANCE_NODE, above["player"] == player
         odds = np.empty(len(parents))
         odds[is_chance] = tree.chance_probs[entries[is_chance]]
         odds[~is_chance] = policy[entries[~is_chance]]
@@ -57,18 +64,22 @@ def levels(
 def _below(
     nodes: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The children of the nodes of a level: their numbers, the places of their parents
-    in the level, and their numbers among their siblings. Unexpanded nodes have none."""
+    """The children of the nodes in a level.
+
+    Returns:
+        Node numbers of the children, index of each child's parent in the level, and
+        index of each child among its siblings. Unexpanded nodes have no children.
+    """
     above = nodes[level]
-    goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
-    sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)
+    is_inner = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
+    sizes = np.where(is_inner, above["num_children"], 0).astype(np.int64)
     parents = np.repeat(np.arange(len(level)), sizes)
     moves = np.arange(len(parents)) - (np.cumsum(sizes) - sizes)[parents]
     return above["first_child"][parents] + moves, parents, moves
 
 
 def depth_of(nodes: np.ndarray) -> int:
-    """The moves in the longest history, chance's included."""
+    """Number of moves in the longest history, including chance."""
     level, depth = np.zeros(1, np.int64), -1
     while len(level):
         (level, _, _), depth = _below(nodes, level), depth + 1

@@ -1,8 +1,8 @@
-"""The infosets that a growing tree has met: records, strings, actions and pasts.
+"""Infosets: the infosets of a growing tree, with records, strings, actions and parents.
 
-Infosets are numbered by first visit. Each has one player and one past: its `parent`,
-the player's last sequence before it. Under an abstraction a player may reach one string
-after different pasts; `parent` is then the past that was met first.
+Infosets are numbered by first visit. Each has a player and a `parent`, the player's
+last sequence before it. With an abstraction, a player may reach one string after
+different sequences; `parent` is then the first of them.
 """
 
 import struct
@@ -27,29 +27,32 @@ _pack = struct.Struct("<Qiiii").pack_into
 _FEW = 256
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 220, 17
-"""The bytes of an infoset without its string: its record, twice while the array grows;
-its entry in the dictionary of names, likewise; its number; its past. They were measured
-on 64-bit CPython and rounded up. They are counted *before* the memory is taken, so that
-a tree that does not fit is refused while there is still room to say so."""
+"""Bytes per infoset without its string, and per sequence.
+
+They cover the record and the dictionary entry of the name (twice each, while the
+containers grow), the number and the parent, as measured on 64-bit CPython and rounded
+up. They are counted before memory is allocated, so that a tree that does not fit is
+refused while enough memory is left to report it.
+"""
 
 _BYTES_OF_LIST = 250
 _ACTIONS = "lists of actions"
-_LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
+_LARGEST_SHARED_INT = 256  # CPython shares the objects of integers up to 256
 
 
 def bytes_of_string(info_state: str) -> int:
-    """The bytes of an infoset's string, and of the copy of it that saving makes."""
+    """Bytes of an infoset's string and of the copy that saving makes."""
     return sys.getsizeof(info_state) + len(info_state)
 
 
 def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
-    """Takes the bytes of a list or tuple that is kept once, as a key of a table.
+    """Takes the bytes of a list or tuple from the budget.
 
     Args:
-        budget: from which they are taken.
-        what: under which name the budget holds them.
-        count: how many numbers it has.
-        size: the bytes of each, wherever it is copied to.
+        budget: memory budget.
+        what: name of the entry in the budget.
+        count: length of the list.
+        size: bytes per number, including copies.
     """
     budget.hold(what, budget.held[what] + _BYTES_OF_LIST + size * count)
 
@@ -57,26 +60,27 @@ def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
 def refuse_children(game: object, count: int) -> ValueError:
     """The error for a node with more children than a record can count."""
     return ValueError(
-        f"{brief(game)} has a node with {count} children; at most {MAX_CHILDREN} fit. "
-        "Split the move into two."
+        f"{brief(game)} has a node with {count} children; the maximum is "
+        f"{MAX_CHILDREN}. Split the node into two moves."
     )
 
 
 class Infosets:
     """The infosets that a tree has met.
 
-    The expansion through pyspiel reads the attributes at every node, which is why they
-    are plain lists and arrays. Nobody but this class changes them.
+    The expansion through pyspiel reads the attributes at every node, so they are plain
+    lists and arrays. Only this class modifies them.
 
     Attributes:
-        records: `[I + room]` of dtype INFOSET.
-        names: what tells the infosets apart.
-        number_of: gives the first infoset with a string, or a default, as far as
-            `names` has it at hand.
-        parents, starts: `[I]` of the records, the parent and the first sequence.
-        legal_actions: `[I]` the legal actions; empty for an expansion of compiled rules
-            until `list_actions`.
-        actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
+        records: `[I + spare]` records of dtype INFOSET.
+        names: names of the infosets.
+        number_of: looks up the first infoset with a string; returns a default if the
+            string is not in memory.
+        parents: `[I]` parent sequences.
+        starts: `[I]` first sequences.
+        legal_actions: `[I]` lists of legal actions; after an expansion by compiled
+            rules empty until `list_actions`.
+        actions: `[S]` OpenSpiel's action of each sequence; -1 for empty sequences.
     """
 
     def __init__(
@@ -87,19 +91,19 @@ class Infosets:
         *,
         may_forget: bool,
     ) -> None:
-        """No infosets, and each player's empty sequence.
+        """Starts with each player's empty sequence and no infosets.
 
         Args:
-            game: for messages.
-            num_players: of the game.
-            budget: from which the bytes of infosets are taken.
-            may_forget: whether there is an abstraction.
+            game: game in messages.
+            num_players: number of players.
+            budget: memory budget for infosets.
+            may_forget: whether there is an abstraction, under which players may forget.
         """
         self._game, self._budget = game, budget
         self._may_forget = may_forget
         budget.per_infoset = _BYTES_PER_INFOSET
         budget.per_sequence = _BYTES_PER_SEQUENCE
-        # The next four are NumPy's, or a tree's on disk, after `take_over`.
+        # After `take_over` the next three are NumPy arrays, perhaps mapped from a file.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
         self.actions: Any = array("q", [-1] * num_players)
@@ -115,16 +119,14 @@ class Infosets:
 
     def _set_records(self, records: np.ndarray) -> None:
         buffer = records.view(np.uint8).data
-        self.records, self._bytes = records, buffer  # Ctrl-C must not come in between
-
-    # --- what is known -------------------------------------------------------
+        self.records, self._bytes = records, buffer  # atomic for Ctrl-C
 
     def __len__(self) -> int:
         return len(self.parents)
 
     def used(self) -> np.ndarray:
-        """`[I]` the records."""
-        count = len(self)  # first: another thread may enlarge both
+        """`[I]` the records in use."""
+        count = len(self)  # read before the array: other threads may enlarge both
         return self.records[:count]
 
     def action_array(self) -> np.ndarray:
@@ -134,7 +136,7 @@ class Infosets:
         return np.array(self.actions, np.int64)
 
     def strings(self) -> list[str]:
-        """`[I]` the information-state strings, kept from call to call."""
+        """`[I]` information-state strings, cached between calls."""
         if len(self._strings) != len(self):
             self._strings = self.names.strings()
         return self._strings
@@ -149,18 +151,20 @@ class Infosets:
         actions: list[int],
         above: Callable[[], Iterable[int]],
     ) -> None:
-        """Checks a state whose string, but perhaps not whose past, is known.
+        """Checks a state whose string is known but whose actions or parent differ from
+        the record.
 
         Args:
-            infoset: the player's one with that string.
-            info_state: the string.
+            infoset: the player's infoset with this string.
+            info_state: information-state string.
             parent: the player's last sequence before the state.
-            actions: the state's legal actions.
-            above: gives the infosets of the nodes above the state.
+            actions: legal actions of the state.
+            above: returns the infosets of the nodes above the state.
 
         Raises:
-            GameError: the actions or, without an abstraction, the past differ; or, with
-                one, the history has met the infoset before.
+            GameError: the actions differ; or, without an abstraction, the parent
+                differs; or, with an abstraction, the history has met the infoset
+                before.
         """
         player = int(self.records[infoset]["player"])
         where = f"the information state {info_state!r} of {brief(self._game)}"
@@ -176,19 +180,21 @@ class Infosets:
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "
-                "abstraction must tell a player's earlier states from later ones."
+                "abstraction must return different strings for earlier and later "
+                "states of a player."
             )
 
     def add(
         self, info_state: str, player: int, parent: int, actions: list[int], place: int
     ) -> int:
-        """Adds an infoset and returns its number.
+        """Adds an infoset; returns its number.
 
-        An exception that a signal handler raises leaves all of it or nothing.
+        If a signal handler raises an exception, the infoset is added completely or not
+        at all.
 
         Raises:
-            MemoryBudgetError: it does not fit.
-            ValueError: it has more actions than a node may have children.
+            MemoryBudgetError: the infoset does not fit.
+            ValueError: the infoset has more actions than a node may have children.
         """
         count = len(actions)
         if count > MAX_CHILDREN:
@@ -197,12 +203,12 @@ class Infosets:
         budget = self._budget
         size = budget.bytes_of_rows(1, count) + bytes_of_string(info_state)
         if size > budget.left:
-            met = f"{infoset:,} infosets of {brief(self._game)}, their strings"
-            raise budget_full(f"{met}, tables and the nodes between them", budget)
+            infosets = f"{infoset:,} infosets of {brief(self._game)}, their strings"
+            raise budget_full(f"{infosets}, tables and the nodes between them", budget)
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         legal = self._action_lists.get(tuple(actions))
-        if legal is None:  # the first infoset with these actions keeps the list
+        if legal is None:  # infosets with equal actions share a list
             is_shared = actions[-1] <= _LARGEST_SHARED_INT
             hold_list(budget, _ACTIONS, count, 16 if is_shared else 48)
             legal = self._action_lists[tuple(actions)] = actions
@@ -220,20 +226,20 @@ class Infosets:
         budget.take(size)
         return infoset
 
-    # --- all at once ---------------------------------------------------------
+    # --- adding or dropping many infosets ------------------------------------
 
     def recall(
         self, strings: Sequence[str], records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Meets the infosets of a file; there must be none yet.
+        """Adds the infosets of a file; there must be none yet.
 
         Args:
-            strings: `[I]` the information-state strings.
-            records: `[I]` of dtype INFOSET.
-            actions: `[S]`.
+            strings: `[I]` information-state strings.
+            records: `[I]` records of dtype INFOSET.
+            actions: `[S]` actions.
 
         Raises:
-            MemoryBudgetError: they do not fit.
+            MemoryBudgetError: the infosets do not fit.
         """
         size = self._budget.bytes_of_rows(len(strings), len(actions))
         size += sum(map(bytes_of_string, strings))
@@ -247,7 +253,7 @@ class Infosets:
     def take_over(
         self, names: InfosetNames, records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Becomes the infosets of a whole tree, which keep their arrays."""
+        """Adopts the infosets of a whole tree without copying."""
         self._set_names(names)
         self._set_records(records)
         self.parents = records["parent"]
@@ -255,7 +261,7 @@ class Infosets:
         self.actions = actions
 
     def list_actions(self) -> None:
-        """Lists the legal actions of infosets that came all at once, once."""
+        """Fills `legal_actions` after `take_over`, once."""
         if not self.legal_actions:
             for _, start, _, count, _ in self.used().tolist():
                 legal = self.actions[start : start + count].tolist()
@@ -263,12 +269,12 @@ class Infosets:
                 self.legal_actions.append(legal)
 
     def forget_since(self, num_infosets: int, num_sequences: int) -> None:
-        """Forgets the infosets from a number on, and gives their bytes back."""
-        numbers = range(num_infosets, len(self))
-        strings = sum(bytes_of_string(self.names.info_state(n)) for n in numbers)
+        """Drops all infosets from a number on and returns their bytes to the budget."""
+        dropped = range(num_infosets, len(self))
+        strings = sum(bytes_of_string(self.names.info_state(i)) for i in dropped)
         num_actions = len(self.actions) - num_sequences
         self._drop(num_infosets, num_sequences)
-        size = strings + self._budget.bytes_of_rows(len(numbers), num_actions)
+        size = strings + self._budget.bytes_of_rows(len(dropped), num_actions)
         self._budget.take(-size)
         if not num_infosets:
             self._action_lists = {}
@@ -276,7 +282,7 @@ class Infosets:
             self._set_records(np.zeros(_FEW, INFOSET))
 
     def _drop(self, num_infosets: int, num_sequences: int) -> None:
-        """Drops infosets from a number on, the last of which may be half added."""
+        """Drops all infosets from a number on; the last infoset may be incomplete."""
         del self.parents[num_infosets:], self.starts[num_infosets:]
         del self.legal_actions[num_infosets:], self.actions[num_sequences:]
         del self._strings[num_infosets:]

@@ -1,4 +1,4 @@
-"""Names of met infosets."""
+"""MetNames: names of the infosets of a growing tree, as Python strings."""
 
 from array import array
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from mccfr_spiel.arenas.infosets.names import InfosetNames
 
 
 class MetNames(InfosetNames):
-    """The names of the infosets that a tree meets one by one."""
+    """Names that are added one by one."""
 
     def __init__(self) -> None:
         super().__init__(array("i"))
         self._strings: list[str] = []
-        self._others: dict[tuple[int, str], int] = {}  # the first of other players
+        self._others: dict[tuple[int, str], int] = {}  # other owners of a shared string
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._strings)
@@ -22,14 +22,15 @@ class MetNames(InfosetNames):
         return self._strings[infoset]
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """As in InfosetNames."""
+        """See InfosetNames."""
         infoset = self.first.get(info_state, -1)
         if player is None or infoset < 0 or self.players[infoset] == player:
             return infoset
         return self._others.get((player, info_state), -1)
 
     def add(self, info_state: str, player: int) -> int:
-        """Names the next infoset; returns the player's first one with that string."""
+        """Adds the name of the next infoset; returns the player's first infoset with
+        this string."""
         infoset = len(self.players)
         self.players.append(player)
         self._strings.append(info_state)
@@ -39,15 +40,16 @@ class MetNames(InfosetNames):
         return self._others.setdefault((player, info_state), infoset)
 
     def drop(self, infoset: int) -> None:
-        """Forgets infosets from a number on, the last of which may be half added."""
+        """Drops the names of all infosets from a number on; the last name may be
+        incomplete."""
         dropped = zip(self._strings[infoset:], self.players[infoset:], strict=False)
-        for number, (info_state, player) in enumerate(dropped, infoset):
-            if self.first.get(info_state) == number:
+        for dropped_infoset, (info_state, player) in enumerate(dropped, infoset):
+            if self.first.get(info_state) == dropped_infoset:
                 del self.first[info_state]
-            elif self._others.get((player, info_state)) == number:
+            elif self._others.get((player, info_state)) == dropped_infoset:
                 del self._others[player, info_state]
         del self._strings[infoset:], self.players[infoset:]
 
     def shared(self) -> set[str]:
-        """The strings that more than one player has."""
+        """The strings that several players share."""
         return {info_state for _, info_state in self._others}

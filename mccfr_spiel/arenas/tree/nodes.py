@@ -1,7 +1,6 @@
-"""The nodes of a tree: their records, the way from each to the root, and their room;
-and the chance distributions and the payoffs that they refer to.
+"""Nodes: the node records of a tree and the path from each node to the root.
 
-The states of nodes are not kept: their histories are replayed.
+Nodes keep no states; `state_at` replays the history of a node.
 """
 
 import itertools
@@ -30,8 +29,10 @@ from mccfr_spiel.common.budget import (
 from mccfr_spiel.common.display import brief
 
 NODES, UNCOUNTED = "nodes", "what cannot be counted"
+"""Names in the budget of bytes for nodes, and of memory growth that is only
+measured."""
 OUTCOMES = "the outcomes of chance at nodes with many"
-"""Names under which a tree's budget holds bytes that are not those of infosets."""
+"""Name in the budget of the outcome lists of large chance nodes."""
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from
@@ -41,81 +42,86 @@ _FEW, _MANY_OUTCOMES = 1024, 1000
 
 
 class Nodes:
-    """A tree's nodes, of which the first is the root.
+    """The nodes of a tree; node 0 is the root.
 
-    The records are written through `memoryview`s, which is several times faster than
+    Records are written through `memoryview`s, which is several times faster than
     through NumPy. `_set` replaces an array together with its view.
 
     Attributes:
-        records: `[N + room]` of dtype NODE.
-        count: N.
-        generation: how often all nodes were dropped, after which a number means
-            another node.
+        records: `[N + spare]` records of dtype NODE.
+        count: N, the number of nodes.
+        generation: how often all nodes were dropped. Node numbers are valid for one
+            generation only.
     """
 
     def __init__(
         self, game: pyspiel.Game, max_nodes: int, budget: Budget, infosets: Infosets
     ) -> None:
-        """One unexpanded node, the root.
+        """Starts with the unexpanded root.
 
         Args:
-            game, infosets: for messages.
-            max_nodes: the most that there may be.
-            budget: from which the bytes of nodes are taken.
+            game: game in messages.
+            max_nodes: maximum number of nodes.
+            budget: memory budget for nodes.
+            infosets: infosets of the tree, counted in messages.
         """
         self._game, self._max_nodes = game, max_nodes
         self._budget, self._infosets = budget, infosets
         self.count = 1
         self.generation = 0
         self._is_whole = self._takes_everything = False
-        self._huge: list[range] = []  # the children of nodes with very many
+        self._huge: list[
+            range
+        ] = []  # children of nodes with over MAX_CHILDREN children
         self._outcomes: dict[int, np.ndarray] = {}  # see `keep_outcomes`
         self._set(*_unexpanded(_FEW))
 
     def _set(self, records: np.ndarray, origins: np.ndarray) -> None:
         """Replaces the arrays.
 
-        `origins` has, at each node that is a first child, its parent's number + 1, and
-        0 elsewhere. With siblings being contiguous that is enough to go upward.
+        `origins` is 1 + the parent's number at each first child and 0 at other nodes.
+        Siblings are contiguous, so this suffices to find every parent.
         """
         room = min(len(records), self._max_nodes)
         buffers = records.view(np.uint8).data, origins.data
-        # No call in between, where Ctrl-C could come.
+        # No calls below this line, so that Ctrl-C cannot separate the assignments.
         self.records, self._origins = records, origins
         self._bytes, self._origin_of = buffers
         self._room = room
 
     def used(self) -> np.ndarray:
-        """`[N]` the records."""
-        count = self.count  # first: another thread may enlarge both
+        """`[N]` the records in use."""
+        count = self.count  # read before the array: other threads may enlarge both
         return self.records[:count]
 
     @property
     def are_complete(self) -> bool:
-        """Whether every node has been expanded."""
+        """Whether every node is expanded."""
         if self._is_whole or self._huge:
             return self._is_whole
         return bool((self.used()["player"] != UNEXPANDED).all())
 
     def record(self, node: int) -> tuple[int, int, int, int, int]:
-        """A node's `first_child`, `start`, `infoset`, `num_children` and `player`."""
+        """The fields `first_child`, `start`, `infoset`, `num_children` and `player` of
+        a node."""
         return _unpack(self._bytes, _SIZE * node)
 
-    # --- growing -------------------------------------------------------------
+    # --- adding nodes --------------------------------------------------------
 
     def end(self, node: int, row: int, player: int) -> None:
-        """Writes the record of a terminal node, whose payoffs are in that row."""
+        """Writes the record of a terminal node with the row of its returns."""
         _pack(self._bytes, _SIZE * node, 0, row, -1, 0, player)
 
     def branch(
         self, node: int, start: int, infoset: int, num_children: int, player: int
     ) -> int:
-        """Writes the record of an inner node; returns the first of its new children.
+        """Writes the record of an inner node and adds its children; returns the first
+        child.
 
         Raises:
-            TreeFullError: there is no room for the children.
-            ValueError: a whole tree is being made, and its records cannot hold a
-                number of children that large.
+            TreeFullError: the children do not fit.
+            ValueError: the node has more children than a record can count. Only a
+                growing tree allows this, at chance nodes.
         """
         if num_children > MAX_CHILDREN:
             if self._takes_everything:
@@ -125,7 +131,8 @@ class Nodes:
         stop = first + (num_children or -infoset)
         if stop > self._room:
             self._reserve(stop)
-        # In this order Ctrl-C may come in between.
+        # The node's record is written last, so that Ctrl-C before it leaves the node
+        # unexpanded.
         if num_children == 0:
             self._huge.append(range(first, stop))
         self._origin_of[first] = node + 1
@@ -134,10 +141,11 @@ class Nodes:
         return first
 
     def take_everything(self, is_wanted: bool) -> None:
-        """Says whether nodes may take all of the budget, for a whole expansion.
+        """Sets whether nodes may use the whole budget, for the expansion of a whole
+        tree.
 
-        While walks decide what is expanded, nodes take at most half of what infosets
-        leave, since nodes can be dropped and met again, and infosets cannot.
+        For walks, nodes use at most half of what infosets leave, because nodes can be
+        dropped and expanded again, but infosets cannot.
         """
         self._takes_everything = is_wanted
 
@@ -152,7 +160,7 @@ class Nodes:
         self._set(records, reserve(self._origins, len(records)))
 
     def _hold(self, size: int) -> None:
-        """Takes the bytes of room for `size` nodes from the budget."""
+        """Takes the bytes for `size` nodes from the budget."""
         budget = self._budget
         needed = forecasts.NODE_BYTES * grown_size(len(self.records), size)
         most = budget.left  # the old array is there, too, for a moment
@@ -163,54 +171,54 @@ class Nodes:
         budget.hold(NODES, needed)
 
     def full(self, what: str = "") -> MemoryBudgetError:
-        """The error that says that the nodes and infosets fill the budget.
+        """The error for nodes and infosets that fill the budget.
 
         Args:
-            what: names what else takes bytes; it is put behind the nodes and infosets.
+            what: text after the nodes and infosets that names other contents.
         """
         counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
         return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
 
     def take_over(self, records: np.ndarray) -> None:
-        """Becomes the nodes of a whole tree, whose array they keep."""
-        self._set(records, np.zeros(0, np.int32))  # no origins until somebody asks
+        """Adopts the nodes of a whole tree without copying."""
+        self._set(records, np.zeros(0, np.int32))  # `_way_to` computes the origins
         self.count = len(records)
         self._is_whole = True
 
     def forget(self) -> None:
-        """Drops all nodes but the root, which is unexpanded then."""
+        """Drops all nodes except the root, which becomes unexpanded."""
         self.generation += 1
         self._is_whole, self._huge, self._outcomes = False, [], {}
         self._budget.record(OUTCOMES, 0)
-        self.records["player"] = UNEXPANDED  # first: Ctrl-C may come in between
+        self.records["player"] = UNEXPANDED  # Ctrl-C below leaves unexpanded nodes only
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
 
     def give_back(self) -> None:
-        """Frees the memory of dropped nodes, which is otherwise kept for new nodes."""
+        """Frees the memory of dropped nodes instead of reusing it for new nodes."""
         if self.count > 1:
             return
         self._set(*_unexpanded(_FEW))
         self._budget.record(NODES, _FEW * forecasts.NODE_BYTES)
 
-    # --- going up, and down again ----------------------------------------------
+    # --- paths to the root ---------------------------------------------------
 
     def infosets_above(self, node: int) -> list[int]:
-        """The infosets of the nodes above one, the lowest first; -1 for chance."""
+        """Infosets of the ancestors of a node, lowest first; -1 at chance nodes."""
         return [self.record(above)[2] for above in self._way_to(node)[1:]]
 
     def state_at(
         self, node: int, state: pyspiel.State, actions: Sequence[int]
     ) -> tuple[pyspiel.State, list[int]]:
-        """A node's state, and each player's last sequence before it.
+        """The state of a node, and each player's last sequence before it.
 
         Args:
             node: the node.
-            state: that of the root, which is moved on.
-            actions: of all sequences.
+            state: root state; it is advanced to the node.
+            actions: `[S]` action of each sequence.
         """
         sequences = list(range(state.num_players()))
-        # One pass makes the move from a node to the one below it on the way.
+        # Apply the moves along the path.
         for above, below in itertools.pairwise(reversed(self._way_to(node))):
             first, start, _, _, player = self.record(above)
             child = below - first
@@ -228,22 +236,25 @@ class Nodes:
         return state, sequences
 
     def keep_outcomes(self, node: int, outcomes: Sequence[tuple[int, float]]) -> None:
-        """Keeps chance's actions at a node where a game takes long to list them.
+        """Stores the outcomes of a large chance node, because listing them again is
+        slow.
 
         Raises:
-            MemoryBudgetError: they do not fit.
+            MemoryBudgetError: the outcomes do not fit.
         """
         if len(outcomes) > _MANY_OUTCOMES:
             hold_list(self._budget, OUTCOMES, len(outcomes), 8)
             self._outcomes[node] = np.array([action for action, _ in outcomes])
 
     def _way_to(self, node: int) -> list[int]:
-        """The nodes from one upward to the root, both included."""
-        if len(self._origins) < self.count:  # taken over, and asked for the first time
+        """The path from a node up to the root, including both."""
+        if len(self._origins) < self.count:  # after `take_over`
             self._set(self.records, _origins_of(self.used()))
         origin_of, path = self._origin_of, [node]
-        # One pass adds one node. Its siblings follow each other, so that the nearest
-        # origin at or before it belongs to the first of them.
+        # Each pass appends the parent of `node`. Siblings are contiguous, so the
+        # nearest nonzero origin at or before a node belongs to its first sibling. The
+        # search skips the many children of a huge node in one step. The loop ends at
+        # the root.
         while node:
             for children in self._huge:
                 if node in children:
@@ -256,14 +267,14 @@ class Nodes:
 
 
 def _unexpanded(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Records of unexpanded nodes, and the origins that go with them."""
+    """Records and origins of unexpanded nodes."""
     records = np.zeros(count, NODE)
     records["player"] = UNEXPANDED
     return records, np.zeros(count, np.int32)
 
 
 def _origins_of(records: np.ndarray) -> np.ndarray:
-    """The origins of a complete tree."""
+    """Origins of all nodes in a complete tree."""
     inner = np.flatnonzero(records["num_children"])
     origins = np.zeros(len(records), np.int32)
     origins[records["first_child"][inner]] = inner + 1

@@ -1,4 +1,4 @@
-"""The parts of a tree in numbers, which `GameTree.describe` returns."""
+"""TreeDescription: the counts that `GameTree.describe` returns."""
 
 from typing import NamedTuple
 
@@ -12,20 +12,19 @@ from mccfr_spiel.common.memory import in_words
 
 
 class TreeDescription(NamedTuple):
-    """The parts of a tree, as far as it is expanded.
+    """Counts of a tree, as far as it is expanded.
 
     Attributes:
-        game: the title of the game.
-        num_nodes: all nodes; the next three and `unexpanded_nodes` add up to them.
-        decision_nodes: where a player acts.
-        chance_nodes: where chance acts.
-        terminal_nodes: where the game ends.
-        unexpanded_nodes: known to be there, but not looked at yet; 0 in a whole tree.
-        depth: the moves in the longest history, chance's included.
-        infosets: the number of each player's infosets met.
-        sequences: the number of each player's sequences, the empty one included.
-        memory: the bytes that the tree, and what is made of it, have taken of
-            `max_memory`.
+        game: title of the game.
+        num_nodes: number of all nodes, the sum of the next four.
+        decision_nodes: nodes where a player acts.
+        chance_nodes: nodes where chance acts.
+        terminal_nodes: nodes where the game ends.
+        unexpanded_nodes: nodes that are not expanded yet; 0 in a whole tree.
+        depth: number of moves in the longest history, including chance.
+        infosets: number of infosets met, per player.
+        sequences: number of sequences per player, including the empty one.
+        memory: bytes of the tree and its derived lists, as counted for `max_memory`.
     """
 
     game: str
@@ -41,18 +40,18 @@ class TreeDescription(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every node has been expanded."""
+        """Whether every node is expanded."""
         return self.unexpanded_nodes == 0
 
     def __str__(self) -> str:
-        """The title of the game and a line for each number."""
+        """The title of the game and one line per count."""
         return (
             f"{self._heading()}\n{display.text_table(('', ''), self._rows(), {1})[1:]}"
         )
 
     @never_raises
     def __repr__(self) -> str:
-        """The same as `str`, which shows the numbers."""
+        """Same as `str`."""
         return str(self)
 
     @never_raises
@@ -86,14 +85,14 @@ class TreeDescription(NamedTuple):
 def describe(
     name: str, nodes: np.ndarray, infosets: np.ndarray, num_players: int, memory: int
 ) -> TreeDescription:
-    """Counts the parts of a tree.
+    """Counts the nodes, infosets and sequences of a tree.
 
     Args:
-        name: the title of the game.
-        nodes: `[N]` the nodes.
-        infosets: `[I]` the information sets.
-        num_players: P.
-        memory: the bytes taken of `max_memory`.
+        name: title of the game.
+        nodes: `[N]` records of dtype NODE.
+        infosets: `[I]` records of dtype INFOSET.
+        num_players: number of players.
+        memory: bytes counted for `max_memory`.
     """
     players, acting = range(num_players), nodes["player"]
     owners, sizes = infosets["player"], infosets["num_actions"]

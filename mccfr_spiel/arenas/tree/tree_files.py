@@ -1,7 +1,8 @@
-"""Whole trees on disk, which processes of one machine share by mapping their files.
+"""save_tree and load_tree: whole trees on disk, mapped into memory by several
+processes.
 
-A saved tree is a folder: the arrays of a `GameTree`, of its infosets' names and of the
-list of its leaves as .npy files, and `tree.json`, which says of which game they are.
+The folder of a saved tree contains the arrays of a `GameTree`, of the infosets' names
+and of the leaves as .npy files, and `tree.json`, which identifies the game.
 """
 
 import json
@@ -34,26 +35,26 @@ _ARRAYS = Expansion._fields[:-1]
 
 
 def save_tree(tree: GameTree, folder: str | os.PathLike[str]) -> None:
-    """Writes a whole tree into a new folder, from which `load_tree` maps it.
+    """Writes a whole tree into a new folder for `load_tree`.
 
-    The folder appears whole or not at all.
+    The folder is created atomically: it appears with all files or not at all.
 
     Args:
-        tree: a complete tree without an abstraction.
-        folder: the path, at which nothing may be yet.
+        tree: complete tree without an abstraction.
+        folder: path of the new folder.
 
     Raises:
-        ValueError: the tree is not complete, or has an abstraction.
-        OSError: the folder exists already, or cannot be written.
+        ValueError: the tree is not complete or has an abstraction.
+        OSError: the folder exists already or cannot be written.
     """
     if tree.abstraction is not None or not tree.is_complete:
         raise ValueError(
-            f"{tree!r} cannot be saved: give a complete tree without an abstraction, "
-            "such as GameTree(game).expand_all()."
+            f"{tree!r} cannot be saved: expected a complete tree without an "
+            "abstraction, such as GameTree(game).expand_all()."
         )
     path = pathlib.Path(folder)
     if path.exists():
-        raise FileExistsError(f"{path} exists already; save the tree elsewhere.")
+        raise FileExistsError(f"{path} exists already; use another folder.")
     arrays = {name: getattr(tree, name) for name in _ARRAYS}
     leaves = tree.list_leaves()
     arrays |= {f"pass_{name}": array for name, array in leaves._asdict().items()}
@@ -83,19 +84,19 @@ def load_tree(
 ) -> GameTree:
     """Maps a whole tree that `save_tree` wrote into memory.
 
-    It equals the saved tree in every number, and its leaves are listed already. What a
-    process writes into its arrays is seen by that process only. The numbers in the
-    files are trusted, so load trees from folders that nobody else can write to.
+    The tree equals the saved tree in every number, and its leaves are already listed.
+    Changes to its arrays are private to the process. Numbers in the files are not
+    checked, so only load trees from folders that nobody else can write to.
 
     Args:
-        folder: the path.
-        game: the game, if its load string is not enough to make it.
-        max_memory: the bytes, or words such as "4GiB", that the tree may take, see
-            `GameTree`. Mapped files count in full.
+        folder: path of the saved tree.
+        game: the game, if it cannot be loaded from its string.
+        max_memory: maximum number of bytes, or a string such as "4GiB", see `GameTree`.
+            Mapped files count in full.
 
     Raises:
-        MemoryBudgetError: the files are larger than that.
-        CheckpointError: the folder has no tree, or one of another game or version.
+        MemoryBudgetError: the files are larger than `max_memory`.
+        CheckpointError: the folder has no tree, or a tree of another game or version.
         ValueError: the game cannot be loaded.
         OSError: a file cannot be read.
     """
@@ -104,33 +105,36 @@ def load_tree(
         header = json.loads((path / HEADER).read_bytes())
         version, name, identity = (header[k] for k in ("version", "game", "identity"))
     except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
-        raise DamagedError(f"{path} has no tree: {error!r}.") from error
+        raise DamagedError(
+            f"{path} has no tree: {error!r}. Expected a folder written by save_tree."
+        ) from error
     source = saved_game(name) if game is None else load_game(game)
-    is_its = version == _VERSION and has_name(source, name)
-    if not is_its or identity != content_print(source):
+    has_same_name = version == _VERSION and has_name(source, name)
+    if not has_same_name or identity != content_print(source):
         raise CheckpointError(
-            f"The tree in {path} is of {name}, version {version}, and not of "
-            f"{brief(source)}, version {_VERSION}. Expand and save the tree again."
+            f"The tree in {path} is of {name}, version {version}; expected "
+            f"{brief(source)}, version {_VERSION}. Save it again with save_tree."
         )
     tree = GameTree(source, max_nodes=MAX_INDEX, max_memory=max_memory)
     files = sorted(path.glob("*.npy"))
     tree.budget.hold("its files", sum(file.stat().st_size for file in files))
     try:
-        # Writable and no `np.memmap`, so that compiled functions take them like any
-        # other arrays; each process may change its own copy.
+        # Copy-on-write, and converted from `np.memmap` to plain arrays, so that
+        # compiled functions accept them without another specialization.
         maps = {file.stem: np.load(file, mmap_mode="c") for file in files}
         _fill(tree, {name: np.asarray(array) for name, array in maps.items()})
     except (TreeFullError, MemoryError):
         raise
-    except Exception as error:  # a file is missing, cut, or none of ours
+    except Exception as error:  # a file is missing, truncated or foreign
         raise DamagedError(
-            f"The tree in {path} cannot be read: {error!r}. Expand and save it again."
+            f"The tree in {path} cannot be read: {error!r}. Save it again with "
+            "save_tree."
         ) from error
     return tree
 
 
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
-    """Gives a new tree the arrays of files."""
+    """Moves arrays from files into a new tree."""
     players = arrays["infosets"]["player"]
     of_tree: Any = (arrays[name] for name in _ARRAYS)
     names: InfosetNames = (

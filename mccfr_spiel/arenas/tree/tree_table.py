@@ -203,7 +203,9 @@ class TreeTable(InfosetTable):
     @property
     def chance_probs(self) -> np.ndarray:
         """`[C]` concatenated chance distributions."""
-        count = self.distributions.count  # first: another thread may enlarge both
+        count = (
+            self.distributions.count
+        )  # read before the array: other threads may enlarge both
         return self.distributions.probs[:count]
 
     @property

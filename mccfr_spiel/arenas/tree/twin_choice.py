@@ -1,8 +1,8 @@
-"""Whether a game's compiled twin is used: one decision, with both of its thresholds.
+"""Decides whether to use a game's compiled twin.
 
-A tree expanded by a twin equals the tree of the game itself in nodes, infosets, strings
-and numbers, to the bit. Only the time differs. Therefore nothing that is made of a
-tree, such as a checkpoint or a policy, records how the tree was expanded.
+A tree expanded by a twin equals the tree expanded through pyspiel bit by bit, in nodes,
+infosets, strings and numbers. Only the time differs. Therefore checkpoints and policies
+do not record how the tree was expanded.
 """
 
 import math
@@ -26,47 +26,50 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import forecast
 
 Use = Literal["any", "expanding", "walking"]
-"""What compiled rules are used for. "any": the caller has no other way than compiled
-rules. "walking": sampling solvers and plays."""
+"""Purpose of compiled rules.
+
+"any": there is no alternative to compiled rules. "expanding": expansion of a whole
+tree. "walking": sampling solvers and plays.
+"""
 
 LEAST_NODES: dict[Use, int] = {"any": 0, "expanding": 100_000, "walking": 500_000}
-"""The least nodes of a tree for which a twin pays.
+"""Minimum number of nodes for which a twin saves time.
 
-pyspiel expands 100,000 nodes in a quarter of a second, and a tree of less than 500,000
-nodes grows through pyspiel in less time than compiling a twin takes: 6 to 8 s, once on
-a machine. Whether a twin has been compiled already is not asked, so that a run does not
-depend on earlier ones.
+pyspiel expands 100,000 nodes in a quarter of a second. A tree of fewer than 500,000
+nodes grows through pyspiel in less time than compiling a twin takes: 6 to 8 s, once per
+machine. The decision ignores whether a twin is already compiled, so that results do not
+depend on earlier runs.
 """
 
 _HISTORIES, _MOVES = 20, 400
-"""The histories and the moves played to compare a twin with its game: some 10 ms."""
+"""Histories and moves for comparing a twin with its game, in about 10 ms."""
 
 
 class TwinWarning(UserWarning):
-    """A twin does not play as its game does, so it was not used."""
+    """A twin differs from its game and was not used."""
 
 
 def compiled_rules(
     source: pyspiel.Game, use: Use, *, twin: bool | None = None
 ) -> BoundRules | None:
-    """The compiled rules to use for a game: its own, or those of its twin.
+    """The compiled rules of a game or of its twin.
 
-    A twin is compared with its game by some random histories, which differ from call to
-    call. If they disagree, a TwinWarning names the history, and the twin is not used.
+    Random histories, which differ from call to call, compare a twin with its game. If
+    they disagree, a TwinWarning names the history, and the twin is not used.
 
     Args:
         source: the game.
-        use: the purpose, which has a threshold.
-        twin: False uses no twin; True uses it for trees of any size; None decides by
+        use: purpose, which determines the threshold.
+        twin: False never uses a twin, True uses it for trees of any size, None applies
             the threshold of `use`.
 
     Returns:
-        None if the game has no compiled rules, or its twin is not used.
+        None if the game has no compiled rules and its twin is not used.
     """
     game = turn_based(source)
-    own = rules_of(game)
-    if own is not None or twin is False:
-        return own
+    rules = rules_of(game)
+    if rules is not None or twin is False:
+        return rules
     candidate = known_twin(game)
     is_small = not twin and LEAST_NODES[use] > 0
     if candidate is None or (is_small and estimate_of(game) < LEAST_NODES[use]):
@@ -75,8 +78,8 @@ def compiled_rules(
     if difference is None:
         return candidate
     warnings.warn(
-        f"The compiled twin of {brief(source)} is not used, since it differs from "
-        f"it: {difference}. OpenSpiel's game is used, which takes longer.",
+        f"The compiled twin of {brief(source)} is not used, because it differs from "
+        f"the game: {difference}. OpenSpiel's game is used instead, which is slower.",
         TwinWarning,
         stacklevel=2,
     )
@@ -87,7 +90,7 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
     """The twin of a game that is surely OpenSpiel's own; None if there is none.
 
     Args:
-        game: in its turn-based form.
+        game: turn-based form of the game.
     """
     twin = twin_of(game)
     is_openspiels = type(game).__module__.startswith("open_spiel.python.games.")
@@ -95,34 +98,34 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
 
 
 def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
-    """Checks the argument `twin` of public functions.
+    """Validates the argument `twin` of public functions.
 
     Args:
         twin: None, True or False.
-        game: as it was given.
+        game: the game as the user passed it.
 
     Raises:
-        ValueError: `twin` is something else, or it is True and the game has no twin.
+        ValueError: `twin` is another value, or it is True and the game has no twin.
     """
     if twin is None or twin is False:
         return twin
     if twin is not True:
-        raise ValueError(f"twin={twin!r} is none of None, True and False.")
+        raise ValueError(f"twin={twin!r} must be None, True or False.")
     if known_twin(turn_based(game)) is None:
         raise ValueError(
-            f"twin=True, but {brief(game)} has no compiled twin. The games "
-            f"{', '.join(TWINS)} have one for most of their parameters."
+            f"twin=True requires a compiled twin; {brief(game)} has no compiled twin. "
+            f"Games with a twin: {', '.join(TWINS)}. Use twin=None instead."
         )
     return True
 
 
 _estimates: dict[str, float] = {}
-"""Results of `estimate_of` by the game's string, which determines games with twins."""
+"""Cache of `estimate_of` by the game's string, which determines games with twins."""
 
 
 def estimate_of(game: pyspiel.Game) -> float:
-    """The approximate number of nodes of a game's tree, by a few random histories,
-    which are the same at every call.
+    """Approximate number of nodes of a game, from a few random histories with a fixed
+    seed.
 
     Raises:
         ValueError: a history does not end.
@@ -136,7 +139,7 @@ def estimate_of(game: pyspiel.Game) -> float:
         tell_history,
         longest=longest_history(game),
         per_infoset=0,
-        most_nodes=math.inf,  # so that few histories are followed
+        most_nodes=math.inf,  # stops after few histories
     )
     if sizes.endless is not None:
         check_length(game, len(sizes.endless.history()))

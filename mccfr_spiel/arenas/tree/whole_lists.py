@@ -1,4 +1,12 @@
-"""Lists made of a complete tree."""
+"""Lists computed from all nodes of a complete tree.
+
+    list_leaves     leaves by sequence, which full passes read instead of nodes
+    list_ceilings   bounds on the payoffs below each node, for regret-based pruning
+
+Reading the list of leaves in order is several times faster than visiting nodes
+(tree_pass.py). kernels/regret_pruning.py uses the ceilings of two-player trees as
+values of pruned actions.
+"""
 
 import numpy as np
 
@@ -12,22 +20,21 @@ from mccfr_spiel.kernels.traversal import (
 
 
 def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
-    """`members` and `member_ends` of `Passes`."""
+    """The fields `members` and `member_ends` of `Passes`."""
     players = infosets["player"]
     members = np.argsort(players, kind="stable").astype(np.int32)
     return members, np.searchsorted(players[members], np.arange(num_players + 1))
 
 
 def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
-    """Lists a complete tree's leaves and each player's infosets.
+    """Lists the leaves of a complete tree and the infosets of each player.
 
     Args:
-        tree: its arrays.
-        num_sequences: the sequences of all players.
+        tree: arrays of the tree.
+        num_sequences: number of sequences of all players.
     """
     num_players = tree.utilities.shape[1]
-    # The tree is walked twice: the first walk counts each sequence's leaves, so that
-    # the second can write them where they belong.
+    # Count the leaves of each sequence, then write them at the resulting offsets.
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
@@ -40,7 +47,7 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
 
 
 def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
-    """The bytes of the list, and of the vectors that a pass over it needs."""
+    """Bytes of the list and of the vectors of a pass over it."""
     num_players = tree.utilities.shape[1]
     num_leaves = int((tree.nodes["player"] == TERMINAL).sum())
     vectors = 64 * num_sequences + 16 * len(tree.infosets)
@@ -48,11 +55,11 @@ def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
 
 
 def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
-    """Makes the ceilings of a complete tree of two players.
+    """Computes the ceilings of a complete tree of two players.
 
     Args:
-        tree: its arrays.
-        num_sequences: the sequences of both players.
+        tree: arrays of the tree.
+        num_sequences: number of sequences of both players.
     """
     num_nodes = len(tree.nodes)
     ceilings = Ceilings(
@@ -67,5 +74,5 @@ def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
 
 
 def bytes_of_ceilings(num_nodes: int, num_sequences: int) -> int:
-    """The bytes of the ceilings, and of what is needed to make them."""
+    """Bytes of the ceilings and of the arrays needed to compute them."""
     return (16 + 36) * num_nodes + 16 * num_sequences

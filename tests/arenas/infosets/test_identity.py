@@ -1,4 +1,4 @@
-"""Games of one string are told apart: by evaluation, policies and checkpoints."""
+"""Evaluation, policies and checkpoints distinguish games with equal strings."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ PAIRS = {
 
 
 def openspiels(game, policy) -> tuple[Any, Any]:
-    """NashConv and returns by OpenSpiel's own routines."""
+    """NashConv and returns computed by OpenSpiel."""
     form = game
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         form = pyspiel.convert_to_turn_based(game)
@@ -71,7 +71,7 @@ def openspiels(game, policy) -> tuple[Any, Any]:
     ("pair", "algorithm"),
     [*zip(PAIRS, itertools.cycle([ms.CFR, ms.EXTERNAL_SAMPLING]), strict=False)],
 )
-def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
+def test_policy_is_evaluated_in_given_game(pair, algorithm):
     for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
         solver = ms.Solver(one, algorithm, seed=1)
         solver.iterate(20)
@@ -85,7 +85,7 @@ def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
             assert -1e-12 <= gain <= nash_conv + 1e-12
 
 
-def test_a_policy_is_refused_in_a_game_of_other_information_states():
+def test_policy_of_other_information_states_is_refused():
     one = ms.Solver(one_move(1, 2), seed=1)
     one.iterate(5)
     other = one_move(1, 2, info_state="b")
@@ -100,9 +100,7 @@ def test_a_policy_is_refused_in_a_game_of_other_information_states():
     ("pair", "algorithm"),
     [*zip(PAIRS, itertools.cycle([ms.EXTERNAL_SAMPLING, ms.CFR]), strict=False)],
 )
-def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
-    pair, algorithm, tmp_path
-):
+def test_file_of_other_game_with_same_string_is_refused(pair, algorithm, tmp_path):
     for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
         solver = ms.Solver(one, algorithm, seed=1)
         solver.iterate(10)
@@ -117,7 +115,7 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
             again.iterate(10)
         with pytest.raises(CheckpointError, match="for a different game with the name"):
             ms.Solver.load(tmp_path / "solver", ms.GameTree(other).expand_all())
-        for game in (one, other):  # a policy has no payoffs
+        for game in (one, other):  # policy files contain no payoffs
             policy = SequencePolicy.load(tmp_path / "policy", game)
             nash_conv, _ = openspiels(game, policy)
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
@@ -125,10 +123,10 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
         np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
 
 
-# --- looking changes nothing -------------------------------------------------
+# --- evaluation changes no solver --------------------------------------------
 
 
-def test_evaluation_leaves_a_grown_tree_as_it_is():
+def test_evaluation_does_not_change_grown_tree():
     solver = ms.Solver("leduc_poker", seed=1, max_nodes=3000)
     solver.iterate(30)
     tree, policy = solver.tree, solver.average_policy()
@@ -153,7 +151,7 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
         ("python_kuhn_poker", ms.CFR),
     ],
 )
-def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
+def test_repeated_evaluations_expand_once(game, algorithm, expansions):
     for made in (game, pyspiel.load_game(game)):
         solver = ms.Solver(made, algorithm, seed=1)
         before = len(expansions)
@@ -163,17 +161,17 @@ def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
         assert len(expansions) - before <= 1
 
 
-# --- what is surely the same -------------------------------------------------
+# --- same_game ---------------------------------------------------------------
 
 
-def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
+def test_python_games_with_equal_attributes_are_the_same():
     one, other = (pyspiel.load_game("python_kuhn_poker") for _ in range(2))
     assert same_game(one, other)
     other.rake = 1
     assert not same_game(one, other)
 
 
-def test_openspiel_is_not_asked_for_a_game_without_the_parameters_it_needs(capfd):
+def test_games_with_missing_parameters_are_not_loaded(capfd):
     game = pyspiel.load_game("normal_form_extensive_game(game=kuhn_poker())")
     ms.Solver(game, ms.CFR)
     stages = map(pyspiel.load_game, ("matrix_pd", "matrix_sh"))
@@ -190,12 +188,12 @@ WRITTEN_OUT = [
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
     ("nim(pile_sizes=4)", "nim(pile_sizes=4,is_misere=True)"),
 ]
-"""A default that is not given, and the same default given. OpenSpiel's own `load_game`
-takes the 4 for a number, and refuses it, though nim calls itself so."""
+"""Load strings without and with an explicit default. `pyspiel.load_game` parses the 4
+of nim's own string as a number and refuses it."""
 
 
 @pytest.mark.parametrize(("first", "second"), WRITTEN_OUT)
-def test_a_default_written_out_is_the_same_game(first, second, tmp_path):
+def test_explicit_default_is_the_same_game(first, second, tmp_path):
     one, other = load_game(first), load_game(second)
     assert all(same(one, other) for same in (same_name, same_game))
     solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
@@ -222,7 +220,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("pair", OTHERS, ids=lambda pair: pair[1])
-def test_other_parameters_are_another_game(pair, tmp_path):
+def test_other_parameters_are_a_different_game(pair, tmp_path):
     one, other = map(pyspiel.load_game, pair)
     told = same_name(one, other), same_game(one, other), has_name(one, str(other))
     assert told == (False, False, False)

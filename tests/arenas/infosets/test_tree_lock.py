@@ -1,7 +1,6 @@
-"""Threads, signal handlers and callbacks: each gets its turn or an error in words.
+"""The lock of a tree: threads, signal handlers and callbacks wait or raise an error.
 
-What runs here at the same time crashed the process or changed results before there was
-a lock. The oracle for bits is a solver that nobody disturbs.
+The oracle is a solver that runs undisturbed.
 """
 
 import copy
@@ -17,7 +16,7 @@ from tests.vectors import tables_by_name
 pytestmark = pytest.mark.compiled
 
 
-# --- the same thread comes in again ------------------------------------------
+# --- nested calls of one thread ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -38,12 +37,12 @@ pytestmark = pytest.mark.compiled
         lambda solver, path: Solver(solver.tree, ms.CFR),
     ],
 )
-def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
+def test_abstraction_that_calls_the_solver_is_refused(call, tmp_path):
     def abstraction(state, player):
         nonlocal times
         times += 1
         if times % 5 == 0:
-            with pytest.raises(ms.TreeInUseError, match="after that one"):
+            with pytest.raises(ms.TreeInUseError, match="after the outer call"):
                 call(solver, tmp_path / "solver")
         return state.information_state_string(player)
 
@@ -63,7 +62,7 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
 # --- copies, pickles, forks --------------------------------------------------
 
 
-def test_a_tree_is_neither_copied_nor_pickled():
+def test_trees_cannot_be_copied_or_pickled():
     tree = GameTree("kuhn_poker")
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="Solvers and policies can"):

@@ -1,4 +1,4 @@
-"""Moves, deals and what players know, as people say them."""
+"""Phrases for moves, deals and information states."""
 
 import random
 
@@ -37,7 +37,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("name", "history", "words"), MOVES)
-def test_moves_and_deals(name, history, words):
+def test_phrases_of_actions(name, history, words):
     state = state_after(name, history)
     player = state.current_player()
     moves = state.legal_actions()
@@ -52,7 +52,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("name", "history", "words"), KNOWN)
-def test_what_a_player_knows(name, history, words):
+def test_phrases_of_information_states(name, history, words):
     state = state_after(name, history)
     player = state.current_player()
     known = state.information_state_string(player)
@@ -66,8 +66,8 @@ def test_what_a_player_knows(name, history, words):
         *("tic_tac_toe", "first_sealed_auction(max_value=3)", "python_dark_hex"),
     ],
 )
-def test_words_tell_moves_and_infosets_apart(name):
-    """Along 200 random histories, as OpenSpiel's strings do."""
+def test_phrases_distinguish_actions_and_infosets(name):
+    """Along 200 random histories, phrases differ if OpenSpiel's strings differ."""
     game = pyspiel.load_game(name)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)

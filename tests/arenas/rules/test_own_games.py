@@ -233,7 +233,7 @@ def test_info_state_must_be_a_string(monkeypatch):
         "information_state_string",
         lambda self, player=None: self.tree.info_state.encode(),
     )
-    with pytest.raises(GameError, match="b'heads', which is no string"):
+    with pytest.raises(GameError, match="b'heads', which must be a string"):
         GameTree(game).expand_all()
 
 

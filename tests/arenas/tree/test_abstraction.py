@@ -1,4 +1,4 @@
-"""Players who forget: what is updated and averaged is what the docstrings define."""
+"""Abstractions: solvers with imperfect recall equal CFR by recursion over histories."""
 
 import pickle
 import re
@@ -33,7 +33,7 @@ ROUNDS = [
     "repeated_game(stage_game=matrix_brps(),num_repetitions=1)",
     "oshi_zumo(coins=3,horizon=3)",
 ]
-"""Symmetric or fair zero-sum games of value 0 in which players move simultaneously."""
+"""Zero-sum games of value 0 (symmetric or fair) with simultaneous moves."""
 
 SAMPLINGS = (
     ms.FULL,
@@ -51,7 +51,7 @@ def identity(state, player):
 
 
 def without_first_round(state, player):
-    """In Leduc's second round, neither the first one's bets nor the pot are known."""
+    """Hides the first round's bets and the pot in Leduc's second round."""
     name = state.information_state_string(player)
     if "[Round 2]" in name:
         name = re.sub(r"\[(Round1|Pot|Money):[^\]]*\]", "", name)
@@ -59,13 +59,13 @@ def without_first_round(state, player):
 
 
 def jack_or_queen(state, player):
-    """In Kuhn poker, the two lower cards look alike."""
+    """Merges the two lower cards of Kuhn poker."""
     return re.sub("^[01]", "low ", state.information_state_string(player))
 
 
 def random_game(num_players):
-    """Three cards; 0 moves, the others see how and move, 0 moves again. No two payoffs
-    agree, so that rounding decides nothing."""
+    """Three cards. Player 0 moves, the others observe the move, then player 0 moves
+    again. Payoffs are distinct, so that rounding cannot decide ties."""
     payoffs = np.random.default_rng(5)
 
     def again(name):
@@ -86,13 +86,13 @@ def random_game(num_players):
 
 
 def own_first_move(state, player):
-    """In `random_game`, player 0 forgets it."""
+    """Hides player 0's first move in `random_game`."""
     name = state.information_state_string(player)
     return f"{name[0]}?{name[2:]}" if player == 0 else name
 
 
 class Textbook:
-    """CFR of players who forget, by recursion over histories and no laziness at all."""
+    """CFR with imperfect recall, by plain recursion over histories."""
 
     def __init__(self, game, algorithm, abstraction, seed):
         self.game = turn_based(game)
@@ -218,7 +218,7 @@ def assert_like_textbook(solver, textbook):
         for k, sampling in enumerate(SAMPLINGS)
     ],
 )
-def test_a_solver_is_the_textbook(players, sampling, minimizer):
+def test_solver_equals_textbook(players, sampling, minimizer):
     game = random_game(players)
     for alternating in (True, False):
         algorithm = ms.Algorithm(sampling, minimizer, ms.LINEAR, alternating)
@@ -234,7 +234,7 @@ def test_a_solver_is_the_textbook(players, sampling, minimizer):
 # --- saved ---------------------------------------------------------------------
 
 
-def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
+def test_loading_solver_requires_abstraction(tmp_path):
     path = tmp_path / "solver"
     Solver(LEDUC, ms.CFR, abstraction=without_first_round).save(path)
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_a_saved_solver_asks_for_its_abstraction(tmp_path):
         Solver.load(path, abstraction=without_first_round)
 
 
-def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
+def test_loaded_policy_uses_abstraction(tmp_path):
     solver = Solver(LEDUC, seed=2, abstraction=without_first_round)
     solver.iterate(100)
     policy = solver.average_policy()
@@ -268,15 +268,17 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
-def test_what_cannot_forget_is_refused_in_words():
+def test_algorithms_without_abstraction_are_refused():
     def abstract(algorithm):
         return Solver("kuhn_poker", algorithm, abstraction=jack_or_queen)
 
-    with pytest.raises(ValueError, match=r"ftrl is only for players .*regret_matching"):
+    with pytest.raises(
+        ValueError, match=r"ftrl requires perfect recall.*regret_matching"
+    ):
         abstract(ms.Algorithm(ms.EXTERNAL, ms.ftrl(1.0)))
-    with pytest.raises(ValueError, match="omd is only for players"):
+    with pytest.raises(ValueError, match="omd requires perfect recall"):
         abstract(ms.Algorithm(ms.EXTERNAL, ms.omd(1.0)))
-    with pytest.raises(ValueError, match=r"balanced strategy.*outcome\(epsilon\)"):
+    with pytest.raises(ValueError, match=r"balanced.*outcome\(epsilon\)"):
         abstract(ms.BALANCED_OUTCOME_SAMPLING)
     tree = GameTree("kuhn_poker", abstraction=jack_or_queen)
     with pytest.raises(ValueError, match="built without the abstraction"):
@@ -287,7 +289,7 @@ def test_what_cannot_forget_is_refused_in_words():
         lambda: ms.solve_lp(tree),
         lambda: ms.theory.m_values(tree),
     ):
-        with pytest.raises(ValueError, match=r"has an abstraction.* Give the game"):
+        with pytest.raises(ValueError, match=r"has an abstraction.* Pass the game"):
             refused()
     with pytest.raises(ValueError, match="to_tabular"):
         policy.to_pyspiel()
@@ -297,7 +299,7 @@ def abstracted(root, abstraction):
     GameTree(small_game(root), abstraction=abstraction).expand_all()
 
 
-def test_wrong_abstractions_are_refused_in_words():
+def test_invalid_abstractions_are_refused():
     once = move(0, "b", leaf(0, 0), leaf(1, -1))
     with pytest.raises(ValueError, match=r"'x'.*twice .absentmindedness"):
         abstracted(move(0, "a", once, once), lambda state, player: "x")
@@ -305,13 +307,16 @@ def test_wrong_abstractions_are_refused_in_words():
     root = chance((0.5, once), (0.5, other))
     with pytest.raises(ValueError, match=r"different legal actions: \[0, 1\] and"):
         abstracted(root, lambda state, player: "x")
-    with pytest.raises(ValueError, match=r"gives 3, no string, for player 0"):
+    with pytest.raises(
+        ValueError, match=r"must return a string, but returned 3 for player 0"
+    ):
         abstracted(once, lambda state, player: 3)
 
 
 def guaranteed(state, rows, player):
-    """What a player gets at least, by enumeration, who plays `rows[(player, history)]`
-    at each state of a game with simultaneous moves that all players see."""
+    """Worst-case return of a player with a fixed policy, by enumeration.
+
+    The policy is `rows[(player, history)]` in a game of simultaneous public moves."""
     if state.is_terminal():
         return state.returns()[player]
     row = rows[player, state.history_str()]
@@ -343,7 +348,7 @@ def test_completed_rounds_solve_games_with_simultaneous_moves(game):
         assert guaranteed(start, rows, player) > -0.01 * spread
 
 
-def test_moves_of_the_current_round_in_an_abstraction_make_another_game():
+def test_leaking_current_round_changes_the_game():
     def all_moves(state, player):
         return state.history_str()
 
@@ -355,19 +360,19 @@ def test_moves_of_the_current_round_in_an_abstraction_make_another_game():
     assert values[0] < -1.9  # two rounds, each lost; with `completed_rounds` it is 0
 
 
-def test_completed_rounds_are_all_moves_where_players_move_in_turn():
+def test_completed_rounds_list_all_moves_of_sequential_games():
     state = pyspiel.load_game("tic_tac_toe").new_initial_state()
     state.apply_action(4)
     assert ms.completed_rounds(state, 1) == state.history_str() == "4"
     turns = pyspiel.load_game(
         "misere(game=turn_based_simultaneous_game(game=matrix_rps()))"
     )
-    with pytest.raises(ValueError, match="cannot tell the rounds of misere"):
+    with pytest.raises(ValueError, match="cannot find the rounds of misere"):
         ms.completed_rounds(turns.new_initial_state(), 0)
 
 
 @pytest.mark.parametrize("game", ["markov_soccer", "backgammon"])
-def test_the_advice_for_a_game_without_strings_solves_it(game):
+def test_advice_for_games_without_strings_works(game):
     with pytest.raises(ValueError, match=r"abstraction=mccfr_spiel.completed_rounds"):
         Solver(game)
     solver = Solver(game, ms.OUTCOME_SAMPLING, abstraction=ms.completed_rounds)

@@ -1,5 +1,7 @@
-"""Forked children of a process whose other threads run solvers: each call returns what
-an undisturbed solver returns, or raises TreeInUseError."""
+"""Forked children of a process whose other threads run solvers.
+
+Each call returns the result of an undisturbed solver, or raises TreeInUseError.
+"""
 
 import contextlib
 import functools
@@ -42,14 +44,14 @@ SECONDS = 60
 
 
 def digest(solver):
-    """A hash of the average policy by state, whose numbering may differ."""
+    """A hash of the average policy by state, independent of numbering."""
     rows = sorted(solver.average_policy().to_dict().items())
     return hashlib.sha256(pickle.dumps(rows)).hexdigest()
 
 
 @contextlib.contextmanager
 def iterated_elsewhere(solver):
-    """Another thread iterates the solver."""
+    """Iterates the solver in a second thread."""
     is_over = threading.Event()
 
     def iterate():
@@ -66,8 +68,9 @@ def iterated_elsewhere(solver):
 
 
 def answer_of_child(ask):
-    """What a function returns in a forked child, or the name of the error it raises;
-    a child that takes longer than SECONDS is killed."""
+    """Result of a function in a forked child, or the name of the raised exception.
+
+    Kills the child after SECONDS."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -88,14 +91,14 @@ def answer_of_child(ask):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_child_returns_the_undisturbed_policy_or_raises(name):
+def test_child_returns_undisturbed_policy_or_raises(name):
     solver = SOLVERS[name]()
     solver.iterate(50)
-    digest(solver)  # all that the child needs is compiled now
+    digest(solver)  # compiles everything for the child
 
     def ask():
         solver.average_vector()
-        solver.iterate(1)  # to the end of an iteration that may have begun
+        solver.iterate(1)  # finishes the current iteration
         return solver.num_iterations, digest(solver)
 
     answers = []
@@ -112,7 +115,7 @@ def test_a_child_returns_the_undisturbed_policy_or_raises(name):
         assert second == digest(undisturbed)
 
 
-def test_a_child_forked_inside_a_step_is_told_so_and_the_parent_goes_on():
+def test_child_forked_inside_step_raises_and_parent_continues():
     started, may_go_on = threading.Event(), threading.Event()
 
     def abstraction(state, player):
@@ -135,14 +138,14 @@ def test_a_child_forked_inside_a_step_is_told_so_and_the_parent_goes_on():
         assert name == "TreeInUseError"
         assert "forked child" in words
         assert "spawn" in words
-    # A tree that no other thread changes is as good as in the parent.
+    # A tree that no other thread changes works as in the parent.
     assert answer_of_child(lambda: digest(other)) == digest(other)
     may_go_on.set()
     thread.join()
     assert solver.num_iterations == 10
 
 
-def test_a_child_forked_by_the_thread_that_holds_the_lock_goes_on():
+def test_child_forked_by_lock_holder_continues():
     answers = []
 
     def abstraction(state, player):
@@ -155,7 +158,7 @@ def test_a_child_forked_by_the_thread_that_holds_the_lock_goes_on():
     solver.iterate(10)
     name, words = answers[0]
     assert name == "TreeInUseError"
-    assert "after that one" in words  # as in the parent: the step is not over
+    assert "after the outer call" in words  # as in the parent: the step is not over
 
 
 def ask_in_pool(_):
@@ -168,7 +171,7 @@ def ask_in_pool(_):
 IN_POOL: list[ms.Solver] = []
 
 
-def test_pools_of_forked_processes_answer():
+def test_forked_process_pools_work():
     solver = SOLVERS["growing tree"]()
     solver.iterate(500)
     solver.average_vector()
@@ -181,7 +184,7 @@ def test_pools_of_forked_processes_answer():
             assert all(size in (None, *range(1, 10_000)) for size in sizes)
 
 
-def test_a_child_hears_ctrl_c_though_the_parents_main_thread_defers_it():
+def test_child_handles_ctrl_c_that_parent_defers():
     answers = []
 
     def ask():

@@ -1,4 +1,4 @@
-"""The tree in arrays: its size, its numbering, and the games it refuses."""
+"""GameTree: nodes, numbering, counts, and refused games."""
 
 import itertools
 
@@ -19,7 +19,7 @@ GAMES = (
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_node_is_the_state_that_its_moves_lead_to(game):
+def test_nodes_equal_replayed_states(game):
     tree = GameTree(named(game)).expand_all()
     stack = [(0, tree.game.new_initial_state(), list(range(tree.num_players)))]
     num_visited = 0
@@ -57,7 +57,7 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
 
 
 @pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
-def test_imperfect_recall_is_refused_by_every_algorithm(algorithm):
+def test_imperfect_recall_is_refused(algorithm):
     def second(first):
         return move(0, "forgot", leaf(first, -first), leaf(1.0 - first, first - 1.0))
 
@@ -93,7 +93,7 @@ def ends(count=2):
         (chance((1.5, leaf(0, 0)), (-0.5, leaf(0, 0))), "no distribution"),
     ],
 )
-def test_a_broken_game_is_refused_where_it_breaks(root, named):
+def test_errors_name_history_of_broken_game(root, named):
     game = small_game(root, name="broken")
     with pytest.raises(ValueError, match=named) as error:
         GameTree(game).expand_all()
@@ -102,7 +102,7 @@ def test_a_broken_game_is_refused_where_it_breaks(root, named):
         Solver(game, ms.EXTERNAL_SAMPLING).iterate(50)
 
 
-def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
+def test_trees_beyond_max_nodes_are_refused():
     assert GameTree("kuhn_poker", max_nodes=58).expand_all().num_nodes == 58
     for game in ("kuhn_poker", "leduc_poker"):
         with pytest.raises(ValueError, match=r"max_nodes=57.*external or outcome"):
@@ -114,7 +114,7 @@ def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("algorithm", ["cfr", "external_sampling"])
-def test_one_player_learns_the_best_move(algorithm):
+def test_single_player_learns_best_move(algorithm):
     a, b = (move(0, "ab"[n], *map(leaf, (0.0, 1.0, 2.0)[: n + 2])) for n in (0, 1))
     root = move(0, "0", chance((0.25, a), (0.75, b)), leaf(1.5))
     game = small_game(root, num_players=1, name="solo")
@@ -126,7 +126,7 @@ def test_one_player_learns_the_best_move(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", [*ms.ALGORITHMS][::3])
-def test_games_with_little_to_decide_run(algorithm):
+def test_games_with_few_decisions_run(algorithm):
     roots = [
         leaf(1.0, -1.0),
         chance((1.0, leaf(1.0, -1.0))),
@@ -143,14 +143,14 @@ def test_games_with_little_to_decide_run(algorithm):
         assert ms.expected_returns(game, solver.average_policy()).sum() == 0
 
 
-# --- a tree in numbers -------------------------------------------------------
+# --- counts ------------------------------------------------------------------
 
 DESCENDING = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 COUNTED = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", DESCENDING]
 
 
 def histories(game):
-    """All states of a game, depth first, by OpenSpiel alone."""
+    """All states of a game in OpenSpiel, depth first."""
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     stack = [game.new_initial_state()]
@@ -163,7 +163,7 @@ def histories(game):
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_the_numbers_are_those_that_openspiel_counts(name):
+def test_counts_equal_openspiels(name):
     game = pyspiel.load_game(name)
     states = list(histories(game))
     found = ms.GameTree(game).expand_all().describe()
@@ -185,7 +185,7 @@ def test_the_numbers_are_those_that_openspiel_counts(name):
     assert "the whole tree" in str(found)
 
 
-def test_a_tree_that_grows_says_how_much_was_not_looked_at():
+def test_growing_tree_counts_unexpanded_nodes():
     solver = ms.Solver("leduc_poker", ms.EXTERNAL_SAMPLING)
     assert repr(solver.tree) == (
         "<GameTree: Leduc Poker, 1 node, 0 infosets, nothing expanded yet>"

@@ -1,4 +1,4 @@
-"""What nobody holds goes, and what solvers take is given back."""
+"""Unreferenced objects are freed, and solvers return their bytes to the budget."""
 
 import gc
 import pickle
@@ -89,8 +89,8 @@ def _put_in_openspiel_s_place(_):
         lambda _: (ms.solve_lp("kuhn_poker").policy.tree,),
     ],
 )
-def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
-    make(tmp_path)  # what is imported once
+def test_unreferenced_objects_are_freed_without_garbage_collection(make, tmp_path):
+    make(tmp_path)  # imports modules
     gc.collect()
     gc.disable()
     try:
@@ -100,7 +100,7 @@ def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
         gc.enable()
 
 
-def test_outcomes_that_are_kept_for_replays_are_counted_until_nodes_are_dropped():
+def test_stored_outcomes_are_counted_until_nodes_are_dropped():
     cards = ";".join(f"{rank}2+" for rank in "23456789TJQKA")
     name = "python_holdem_subgame(board=Ks7d4c2s9h,pot=100,stacks=300,bets=50%"
     tree = GameTree(f"{name},range0={cards},range1={cards})")

@@ -14,8 +14,9 @@ ODD = [("\0", "\0x"), ("a", "\0001\0a"), ("\0000\0\0", "\0001\0\0")]
 
 
 def game_with(mine: str, theirs: str):
-    """Player 1 does not see player 0's move; chance picks one of two such games, of
-    which in the second player 1's string is "a"."""
+    """Two games chosen by chance, with different strings of player 1.
+
+    Player 1 does not observe player 0's move."""
 
     def matching(name: str, scale: float) -> Tree:
         replies = [
@@ -45,7 +46,7 @@ class _NeedsPlayer(small_games._SmallState):
 
 
 def game_that_needs_the_player(mine: str, theirs: str):
-    """Its information_state_string has to be given the player, as Python games may."""
+    """A game whose information_state_string requires the argument `player`."""
     game = game_with(mine, theirs)
     game.new_initial_state = lambda: _NeedsPlayer(game, game.root)
     return game
@@ -57,9 +58,7 @@ def make(request):
 
 
 @pytest.mark.parametrize("strings", ODD)
-def test_policies_and_solvers_come_back_from_files_as_they_were(
-    make, strings, tmp_path
-):
+def test_odd_strings_survive_files(make, strings, tmp_path):
     game = make(*strings)
     whole = ms.GameTree(game).expand_all()
     rng = np.random.default_rng(1)
@@ -89,7 +88,7 @@ def test_policies_and_solvers_come_back_from_files_as_they_were(
 
 
 @pytest.mark.parametrize("odd", ["x\ud800y", "\udc80"])
-def test_a_string_with_a_lone_surrogate_is_refused_by_its_name(odd):
+def test_lone_surrogates_are_refused(odd):
     words = re.escape(f"{odd!r} of player 0 contains a lone surrogate")
     game = shared_game(odd, "b")
     for algorithm in (ms.CFR, ms.EXTERNAL_SAMPLING):

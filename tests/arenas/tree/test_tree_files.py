@@ -1,4 +1,4 @@
-"""Saved trees: equal to expanded ones in all they do, and of no other game."""
+"""Saved trees: equality with expanded trees, and refused files."""
 
 import os
 import pathlib
@@ -54,7 +54,7 @@ def saved(game, folder):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_loaded_tree_is_the_expanded_one(game, tmp_path, expansions):
+def test_loaded_tree_equals_expanded_tree(game, tmp_path, expansions):
     path = saved(game, tmp_path / "trees" / "one")
     assert len(expansions) == 1
     whole = GameTree(game).expand_all()
@@ -66,10 +66,10 @@ def test_a_loaded_tree_is_the_expanded_one(game, tmp_path, expansions):
             state, sequences = tree.state_at(node)
             expected, same = whole.state_at(node)
             assert (state.history(), sequences) == (expected.history(), same)
-    assert len(expansions) == 2  # the second is this test's own
+    assert len(expansions) == 2  # the second expansion belongs to this test
 
 
-def test_a_solver_runs_on_a_loaded_tree_with_the_same_bits(tmp_path):
+def test_solver_on_loaded_tree_is_bit_identical(tmp_path):
     vectors = []
     for game in (load_tree(saved("leduc_poker", tmp_path / "tree")), "leduc_poker"):
         solver = ms.Solver(game, ms.CFR_PLUS)
@@ -78,17 +78,17 @@ def test_a_solver_runs_on_a_loaded_tree_with_the_same_bits(tmp_path):
     np.testing.assert_array_equal(*vectors)
 
 
-def test_what_one_process_writes_stays_its_own(tmp_path):
+def test_changes_to_mapped_arrays_are_private(tmp_path):
     path = saved(KUHN, tmp_path / "tree")
     load_tree(path).utilities[:] = 7
     assert_equal_trees(load_tree(path), GameTree(KUHN).expand_all())
 
 
-# --- what is refused ---------------------------------------------------------
+# --- refused files -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["cut", "no header", "missing", "no game"])
-def test_a_tree_that_cannot_be_read_is_refused(damage, tmp_path):
+def test_damaged_trees_are_refused(damage, tmp_path):
     path = saved(KUHN, tmp_path / "tree")
     nodes = path / "nodes.npy"
     if damage == "cut":
@@ -103,18 +103,18 @@ def test_a_tree_that_cannot_be_read_is_refused(damage, tmp_path):
         load_tree(path)
 
 
-def test_a_tree_of_another_game_is_refused(tmp_path):
+def test_trees_of_other_games_are_refused(tmp_path):
     ends = [leaf(1, -1), leaf(2, -2)]
     game = small_game(move(0, "a", *ends))
     path = saved(game, tmp_path / "tree")
     assert_equal_trees(load_tree(path, game), GameTree(game).expand_all())
-    with pytest.raises(CheckpointError, match="and not of leduc_poker"):
+    with pytest.raises(CheckpointError, match="expected leduc_poker"):
         load_tree(path, "leduc_poker")
-    with pytest.raises(CheckpointError, match="Expand and save the tree again"):
+    with pytest.raises(CheckpointError, match="Save it again with save_tree"):
         load_tree(path, small_game(move(0, "a", *reversed(ends))))
 
 
-def test_a_tree_is_saved_whole_or_not_at_all(tmp_path):
+def test_saving_is_atomic(tmp_path):
     tree, path = GameTree("leduc_poker").expand_all(), tmp_path / "tree"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -125,21 +125,21 @@ def test_a_tree_is_saved_whole_or_not_at_all(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not list(tmp_path.iterdir())
     save_tree(tree, path)
-    with pytest.raises(FileExistsError, match="save the tree elsewhere"):
+    with pytest.raises(FileExistsError, match="use another folder"):
         save_tree(tree, path)
     grown = ms.Solver(KUHN).tree
     for incomplete in (grown, GameTree(KUHN, abstraction=lambda state, player: "a")):
-        with pytest.raises(ValueError, match="give a complete tree"):
+        with pytest.raises(ValueError, match="expected a complete tree"):
             save_tree(incomplete, tmp_path / "other")
 
 
-def test_files_that_do_not_fit_are_refused(tmp_path):
+def test_files_beyond_max_memory_are_refused(tmp_path):
     path = saved("leduc_poker", tmp_path / "tree")
     with pytest.raises(ms.MemoryBudgetError, match="max_memory"):
         load_tree(path, max_memory="100KB")
 
 
-# --- trees that the processes of a sweep share -------------------------------
+# --- trees shared by the processes of a sweep --------------------------------
 
 
 PROGRAM = """
@@ -154,7 +154,7 @@ print(not maps.exists() or "nodes.npy" in maps.read_text(), tree.digest())
 """
 
 
-def test_two_processes_that_ask_at_once_both_map_one_tree(tmp_path):
+def test_concurrent_processes_map_one_tree(tmp_path):
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", PROGRAM, str(tmp_path)],
@@ -173,7 +173,7 @@ def test_two_processes_that_ask_at_once_both_map_one_tree(tmp_path):
     assert len(trees) == 1
 
 
-def test_a_damaged_shared_tree_is_made_anew_and_a_full_disk_keeps_it_in_memory(
+def test_damaged_shared_tree_is_rebuilt(
     tmp_path,
 ):
     shared_tree.cache_clear()

@@ -86,7 +86,9 @@ def test_twin_replaces_a_tree_that_does_not_fit(monkeypatch):
 
 
 def test_games_without_a_twin_are_refused_without_a_tree():
-    with pytest.raises(ValueError, match=r"no compiled rules but those of its twin"):
+    with pytest.raises(
+        ValueError, match=r"no compiled rules except a twin, and twin=False"
+    ):
         Solver(KUHN, store="none", twin=False)
     with pytest.raises(ValueError, match=r"has an abstraction"):
         Solver(KUHN, store="none", abstraction=pyspiel.State.information_state_string)
@@ -99,7 +101,7 @@ def test_differing_twin_is_not_walked(monkeypatch):
         assert Solver("kuhn_poker").store == "tree"
     with (
         pytest.warns(TwinWarning),
-        pytest.raises(ValueError, match=r"kuhn_poker.* its twin, which differs"),
+        pytest.raises(ValueError, match=r"kuhn_poker.* a compiled twin that differs"),
     ):
         Solver("kuhn_poker", store="none")
 

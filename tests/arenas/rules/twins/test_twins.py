@@ -155,7 +155,7 @@ def test_request_for_a_missing_twin_is_refused():
         GameTree("tic_tac_toe", twin=True, abstraction=None)
     with pytest.raises(ValueError, match="abstraction has no twin"):
         GameTree("kuhn_poker", twin=True, abstraction=lambda state, player: "")
-    with pytest.raises(ValueError, match="twin='yes' is none of"):
+    with pytest.raises(ValueError, match="twin='yes' must be None"):
         GameTree("kuhn_poker", twin="yes")  # pyright: ignore[reportArgumentType]
 
 
