@@ -1,16 +1,20 @@
-"""Iterations a second of this checkout beside those of another one, an older one say.
+"""Compares the speed of this checkout with that of another one, such as an older one.
 
     git worktree add ../before v0.1.0
     python -m benchmarks.before --before=../before
 
-Each checkout has a process of its own, and the two take turns in short spells of
-processor time, so that a busy machine slows both. A ratio is this one's rate divided by
-the other's. Of the ratios within one turn, the middle one is printed. What disturbs a
-spell makes it slower and never faster, so the ratio of the best rates of all turns is
-printed, too; it is the steadier one where other programs share the machine. Where its
-memory happens to lie makes a process a few percent faster or slower for all its life,
-so several pairs of processes are measured. The first pair compiles into empty caches,
-the others read them: the seconds of both first calls are printed, too.
+Each checkout runs in its own process. The two processes alternate in short turns of CPU
+time, so that other load slows both. A ratio is the rate of this checkout divided by the
+rate of the other. Two ratios are printed:
+
+| ratio | of |
+|---|---|
+| median ratio | the rates within one turn |
+| best ratio | the highest rates of all turns; steadier on a busy machine |
+
+The memory layout of a process changes its speed by a few percent, so several pairs of
+processes are measured. The first pair compiles into empty caches and the others read
+the caches; both first calls are timed.
 """
 
 import os
@@ -28,13 +32,13 @@ from benchmarks.machine import GAMES, count_for, describe, markdown, per_second
 ALGORITHMS = ("EXTERNAL_SAMPLING", "OUTCOME_SAMPLING", "CFR", "CFR_PLUS")
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("before", None, "The other checkout.", required=True)
-flags.DEFINE_list("games", list(GAMES), "Which of the games.")
-flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
-flags.DEFINE_integer("pairs", 5, "How many pairs of processes.", lower_bound=1)
-flags.DEFINE_integer("rounds", 8, "How often each pair takes turns.", lower_bound=1)
-flags.DEFINE_float("seconds", 0.2, "Length of a turn of one of them.", lower_bound=0)
-flags.DEFINE_bool("one_by_one", False, "With a call for each iteration.")
+flags.DEFINE_string("before", None, "Folder of the other checkout.", required=True)
+flags.DEFINE_list("games", list(GAMES), "Games.")
+flags.DEFINE_list("algorithms", list(ALGORITHMS), "Algorithms.")
+flags.DEFINE_integer("pairs", 5, "Number of pairs of processes.", lower_bound=1)
+flags.DEFINE_integer("rounds", 8, "Number of turns of each pair.", lower_bound=1)
+flags.DEFINE_float("seconds", 0.2, "Seconds per turn of one process.", lower_bound=0)
+flags.DEFINE_bool("one_by_one", False, "Call the solver for each iteration.")
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 
@@ -69,7 +73,7 @@ for line in sys.stdin:
 
 
 class Side:
-    """A process that runs one checkout's solver when it is told to."""
+    """A process that runs the solver of one checkout on request."""
 
     def __init__(
         self, root: pathlib.Path, cache: str, game: str, algorithm: str
@@ -88,7 +92,7 @@ class Side:
         self.first_call = float(cast("IO[str]", self._process.stdout).readline())
 
     def seconds(self, count: int) -> float:
-        """Processor time of so many iterations."""
+        """Returns the CPU time of `count` iterations."""
         orders = cast("IO[str]", self._process.stdin)
         orders.write(f"{count}\n")
         orders.flush()
@@ -101,7 +105,7 @@ class Side:
 
 
 def measure(game: str, algorithm: str, roots: list[pathlib.Path]) -> list[str]:
-    """A row: rates of both, least and middle ratio, first calls cold and cached."""
+    """Measures a row: rates, best and median ratio, first calls cold and cached."""
     with tempfile.TemporaryDirectory() as folder:
         caches = [f"{folder}/{number}" for number in range(2)]
         first_calls: list[list[float]] = []
@@ -131,7 +135,7 @@ def measure(game: str, algorithm: str, roots: list[pathlib.Path]) -> list[str]:
 
 
 def _take_turns(sides: list[Side]) -> list[list[float]]:
-    """The iterations per second of each side, round by round."""
+    """Iterations per second of each side, one list per round."""
     count, _ = [count_for(FLAGS.seconds, side.seconds) for side in sides]
     return [
         [count / side.seconds(count) for side in sides] for _ in range(FLAGS.rounds)

@@ -1,25 +1,27 @@
-"""Looks at solvers, stops and kills them, ever so often; what comes out is the same.
+"""Disturbs solvers and checks that they learn the same as undisturbed ones.
 
     nice python -m benchmarks.interruptions --what=looks --times=100
     nice python -m benchmarks.interruptions --what=signals --times=300
     nice python -m benchmarks.interruptions --what=faults --times=10000
     nice python -m benchmarks.interruptions --what=kills --times=1000
 
-For each engine, `looks` makes so many runs of 20 iterations beside a thread that saves,
-copies, pickles and asks all the while. `signals` has a signal stop its runs so many
-times, at any moment. `faults` has the methods of a game raise so many exceptions, in a
-tree whose nodes are dropped all the time. After each of these, what was learned is
-compared bit by bit with what others had learned after the same update, and in the end
-with a run that nobody has disturbed.
+| --what | for each engine |
+|---|---|
+| looks | runs of 20 iterations while a thread saves, copies, pickles and queries |
+| signals | a signal stops runs at random moments |
+| faults | the game's methods raise exceptions, in a tree that drops nodes |
+| kills | SIGKILL ends processes at random moments, also within writes |
 
-`kills` has a process load the newest good checkpoint, go on and save after each
-iteration, until the run is done or a SIGKILL comes, which may be in the midst of a
-write. After a quarter of the kills a random byte of the newest checkpoint is changed,
-and the one before it must be used. Each finished run is compared with an undisturbed
-one. The processes are forks of one that has everything compiled.
+After each disturbance, the learned arrays are compared bit by bit with those of other
+runs after the same update, and at the end with an undisturbed run.
 
-The engines are those of tests/test_contract.py, which makes the same runs for a shorter
-time. A difference ends the program by an error.
+With `kills`, a process loads the newest intact checkpoint, iterates, and saves after
+each iteration. After a quarter of the kills, a random byte of the newest checkpoint is
+changed, and the previous checkpoint must be used. Processes are forks of a process that
+has compiled everything.
+
+The engines are those of tests/test_contract.py, which makes shorter runs. A difference
+raises an error.
 """
 
 import gc
@@ -39,18 +41,17 @@ from tests import test_contract as contract
 KINDS = ["looks", "signals", "faults", "kills"]
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum("what", "looks", KINDS, "What disturbs.")
-flags.DEFINE_integer("times", 100, "How often, each engine.", lower_bound=1)
+flags.DEFINE_enum("what", "looks", KINDS, "Kind of disturbance.")
+flags.DEFINE_integer("times", 100, "Number of disturbances per engine.", lower_bound=1)
 flags.DEFINE_string("engine", None, "Only this engine of the tests.")
-flags.DEFINE_integer("seed", 0, "Of the moments.", lower_bound=0)
+flags.DEFINE_integer("seed", 0, "Seed of the random moments.", lower_bound=0)
 
 
 def disturb(engine: str, times: int, path: pathlib.Path) -> int:
-    """Disturbs an engine so many times.
+    """Disturbs an engine `times` times.
 
     Returns:
-        How many answers came in the midst of a run, signals in the midst of a walk, or
-        kills in the midst of a write.
+        Number of queries within a run, signals within a walk, or kills within a write.
     """
     if FLAGS.what == "signals":
         return contract.interrupt(engine, times, FLAGS.seed)
@@ -67,7 +68,7 @@ def disturb(engine: str, times: int, path: pathlib.Path) -> int:
 
 
 def finish(engine: str, path: pathlib.Path) -> None:
-    """Runs an engine from the newest good checkpoint to the end."""
+    """Runs an engine from the newest intact checkpoint to the end."""
     try:
         solver = ms.Solver.load_newest(path)
     except FileNotFoundError:
@@ -78,7 +79,7 @@ def finish(engine: str, path: pathlib.Path) -> None:
 
 
 def fork(engine: str, path: pathlib.Path) -> int:
-    """Starts `finish` in another process; its number."""
+    """Starts `finish` in a forked process; returns its process id."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -91,7 +92,7 @@ def fork(engine: str, path: pathlib.Path) -> int:
 
 
 def is_refused(path: pathlib.Path) -> bool:
-    """Whether a file is not loaded, in words."""
+    """Whether loading a file raises CheckpointError."""
     try:
         ms.Solver.load(path)
     except ms.CheckpointError:
@@ -100,19 +101,24 @@ def is_refused(path: pathlib.Path) -> bool:
 
 
 def kill(engine: str, times: int, path: pathlib.Path) -> int:
-    """Kills an engine's runs so many times, at any moment, and damages files; returns
-    how many kills came in the midst of a write."""
+    """Kills runs of an engine `times` times at random moments, and damages files.
+
+    Returns:
+        Number of kills within a write.
+    """
     draws, previous = random.Random(FLAGS.seed), pathlib.Path(f"{path}.previous")
     expected = contract.undisturbed(engine, contract.ITERATIONS)
     began = time.perf_counter()
-    finish(engine, path)  # compiles what is left, and takes the time of a run
+    finish(engine, path)  # compiles missing code; its time bounds the delays below
     longest = time.perf_counter() - began
     done = midway = 0
     while True:
         child = fork(engine, path)
-        if done < times:  # the last one may finish
+        if done < times:  # the process after the last kill finishes
             time.sleep(draws.uniform(0, longest))
-            os.kill(child, signal.SIGKILL)  # a zombie at most: nobody waited
+            os.kill(
+                child, signal.SIGKILL
+            )  # safe: the child was not waited for, so its id is not reused
         status = os.waitpid(child, 0)[1]
         if os.WIFEXITED(status):
             assert os.WEXITSTATUS(status) == 0, "A resumed run failed; see above."
@@ -132,9 +138,9 @@ def kill(engine: str, times: int, path: pathlib.Path) -> int:
             data = bytearray(path.read_bytes())
             data[draws.randrange(len(data))] ^= draws.randrange(1, 256)
             path.write_bytes(data)
-            if not is_refused(path):  # a byte that says nothing, such as one of a date
+            if not is_refused(path):  # an irrelevant byte, such as a date
                 assert contract.learned(ms.Solver.load(path)) == kept
-            elif draws.random() < 0.5:  # else the next process finds it first
+            elif draws.random() < 0.5:  # otherwise the next process finds the damage
                 before = ms.Solver.load(previous).num_iterations
                 assert ms.Solver.load_newest(path).num_iterations == before
 
@@ -142,10 +148,10 @@ def kill(engine: str, times: int, path: pathlib.Path) -> int:
 def main(_: list[str]) -> None:
     engines = contract.IN_PYTHON if FLAGS.what == "faults" else contract.ENGINES
     names = [FLAGS.engine] if FLAGS.engine else list(engines)
-    if FLAGS.what != "kills":  # whose forks would lack the locks of other threads
+    if FLAGS.what != "kills":  # forks would inherit locks held by other threads
         contract.disturb_more_often()
     if FLAGS.what == "signals":
-        gc.disable()  # the collector's callbacks swallow what a handler raises
+        gc.disable()  # callbacks of the collector swallow exceptions of handlers
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for engine in names:
@@ -155,7 +161,7 @@ def main(_: list[str]) -> None:
             rows.append([engine, str(FLAGS.times), str(midway), f"{seconds:.0f}"])
             print(*rows[-1], sep=", ", flush=True)
             gc.collect()
-    header = ["engine", FLAGS.what, "in the midst", "seconds"]
+    header = ["engine", FLAGS.what, "within", "seconds"]
     print(describe("interruptions"), "", markdown(header, rows), sep="\n")
 
 

@@ -1,13 +1,17 @@
-"""Games that nobody can enumerate: iterations a second while the tree grows.
+"""Games too large to enumerate: iterations per second while the tree grows.
 
     python -m benchmarks.large_games --out=large_games.md
     python -m benchmarks.large_games --games=liars_dice,leduc_poker --seconds=10
 
-Each game and algorithm runs in a process of its own, where our solver and OpenSpiel's
-C++ one take turns of processor time. *Cold*: both start with nothing. Then both average
-policies, made in equal time, are compared. *Warm*: a second solver of ours with the
-same seed makes the same walks again over the nodes that the first one met, while
-OpenSpiel's goes on.
+Each game and algorithm runs in a separate process, where our solver and OpenSpiel's C++
+solver alternate in turns of CPU time.
+
+| measurement | our solver | OpenSpiel's solver |
+|---|---|---|
+| cold | starts with an empty tree | starts with an empty table |
+| warm | repeats the same walks over the nodes of the cold run | continues |
+
+After the cold turns, which take equal time, both average policies are compared.
 """
 
 import json
@@ -48,11 +52,11 @@ GAMES = {
     "limit_holdem": pyspiel.hulh_game_string("fcpa"),
     "leduc_poker": "leduc_poker(players=3)",
 }
-"""Games whose whole tree nobody makes."""
+"""Game -> load string; games whose trees are too large to expand."""
 
 FORGETFUL = {"dark_hex", "limit_holdem"}
-"""Their strings forget when a move failed, or which card came when: imperfect recall,
-solved all the same."""
+"""Games with imperfect recall, solved with their own strings: they forget failed moves
+or the order of cards."""
 ALGORITHMS = {
     "external": (
         ms.EXTERNAL_SAMPLING,
@@ -64,31 +68,37 @@ ALGORITHMS = {
     ),
 }
 SMALL = 2_000_000
-"""NashConv is exact where the tree has no more nodes."""
+"""Maximum number of nodes for exact NashConv."""
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("games", list(GAMES), "Which of the games.")
-flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
+flags.DEFINE_list("games", list(GAMES), "Games.")
+flags.DEFINE_list("algorithms", list(ALGORITHMS), "Algorithms.")
 for _flag, _known in (("games", GAMES), ("algorithms", ALGORITHMS)):
     flags.register_validator(
         _flag,
         lambda names, known=_known: set(names) <= set(known),
         f"not all of them are among {', '.join(_known)}",
     )
-flags.DEFINE_float("seconds", 5.0, "Of each solver, cold.", lower_bound=0.1)
-flags.DEFINE_integer("turns", 5, "In how many turns.", lower_bound=1)
-flags.DEFINE_float("response", 4.0, "To learn a response; 0: none.", lower_bound=0)
-flags.DEFINE_integer("plays", 2000, "Of a response.", lower_bound=2)
-flags.DEFINE_integer("max_nodes", 14_000_000, "As Solver's.", lower_bound=1)
-flags.DEFINE_integer(
-    "touch", 1024, "MiB that are touched and freed before each turn.", lower_bound=0
+flags.DEFINE_float("seconds", 5.0, "CPU seconds of each solver, cold.", lower_bound=0.1)
+flags.DEFINE_integer("turns", 5, "Number of turns.", lower_bound=1)
+flags.DEFINE_float(
+    "response", 4.0, "Seconds to learn a response; 0 for none.", lower_bound=0
 )
-flags.DEFINE_integer("gibibytes", 12, "Address space of a process.", lower_bound=1)
-flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
+flags.DEFINE_integer("plays", 2000, "Number of plays per response.", lower_bound=2)
+flags.DEFINE_integer(
+    "max_nodes", 14_000_000, "Maximum number of nodes of Solver.", lower_bound=1
+)
+flags.DEFINE_integer(
+    "touch", 1024, "MiB to touch and free before each turn.", lower_bound=0
+)
+flags.DEFINE_integer(
+    "gibibytes", 12, "Address space of a process in GiB.", lower_bound=1
+)
+flags.DEFINE_string("out", None, "Markdown file (default: standard output).")
 
 
 class Meter:
-    """Iterations a second and MiB of a solver that works in turns."""
+    """Speed and memory growth of a solver that runs in turns."""
 
     def __init__(self, run: Callable[[int], None]) -> None:
         self._run = run
@@ -97,7 +107,7 @@ class Meter:
         self.mebibytes = 0.0
 
     def turn(self, seconds: float, most: float = math.inf) -> None:
-        """Runs for about so long, or until there were `most` iterations in all."""
+        """Runs for about `seconds`, or until `most` iterations are done in total."""
         touch_memory(FLAGS.touch)
         process, done, took = psutil.Process(), 0, 0.0
         held = process.memory_info().rss
@@ -114,29 +124,28 @@ class Meter:
 
     @property
     def rate(self) -> float:
-        """Iterations a second in the middle one of the turns."""
+        """Median of the iterations per second over the turns."""
         return statistics.median(self.rates)
 
 
 def ratio(ours: Meter, theirs: Meter) -> float:
-    """The middle one of the turns' ratios."""
+    """Median ratio of the rates within a turn."""
     pairs = zip(ours.rates, theirs.rates, strict=True)
     return statistics.median(mine / other for mine, other in pairs)
 
 
 def touch_memory(mebibytes: int) -> None:
-    """Writes to so much new memory and gives it back.
+    """Writes to new memory and frees it.
 
-    A virtual machine may get memory from its host only when it is first written to, and
-    lose it again some seconds after it was given back. That takes up to 40 times as
-    long as all that the system itself does for new memory, and differs from second to
-    second. Whoever runs next finds memory that the machine has.
+    A virtual machine may receive memory from its host only on the first write, and lose
+    it seconds after it is freed. The wait takes up to 40 times as long as the page
+    fault itself, and varies. After this call, the next solver finds memory in place.
     """
     np.zeros(mebibytes << 17)[:: 4096 // 8] = 1
 
 
 def whole_tree(game: pyspiel.Game) -> ms.GameTree | None:
-    """The game's tree if it is small."""
+    """Expands the tree of a small game; returns None for larger games."""
     try:
         return ms.GameTree(game).expand_all(most=SMALL)
     except ValueError:
@@ -146,7 +155,7 @@ def whole_tree(game: pyspiel.Game) -> ms.GameTree | None:
 def distance(
     game: pyspiel.Game, tree: ms.GameTree | None, policies: dict[str, Any]
 ) -> dict[str, str]:
-    """NashConv of policies, or a lower bound of it made by learned responses."""
+    """NashConv of policies, or a lower bound from learned responses."""
     if tree is not None:
         return {
             label: f"{ms.nash_conv(tree, policy):.3f}"
@@ -167,7 +176,7 @@ def distance(
 
 
 def measure(name: str, algorithm_name: str) -> dict[str, Any]:
-    """Lets the solvers take turns on one game."""
+    """Runs both solvers in turns on one game; returns a row."""
     game = pyspiel.load_game(GAMES[name])
     algorithm, make_theirs = ALGORITHMS[algorithm_name]
     turns, turn = FLAGS.turns, FLAGS.seconds / FLAGS.turns
@@ -175,7 +184,7 @@ def measure(name: str, algorithm_name: str) -> dict[str, Any]:
     solver = ms.Solver(
         game, algorithm, seed=1, max_nodes=FLAGS.max_nodes, abstraction=strings
     )
-    solver.iterate(1)  # or it is refused here
+    solver.iterate(1)  # raises ValueError if the game is refused
     theirs = make_theirs(game)
     cold, cpp = Meter(solver.iterate), Meter(repeat(theirs.run_iteration))
     for _ in range(turns):
@@ -205,14 +214,14 @@ def measure(name: str, algorithm_name: str) -> dict[str, Any]:
     for done in range(1, turns + 1):
         warm.turn(turn, most=count * done // turns)
         cpp.turn(turn / 2)
-    if solver.tree.num_nodes == num_nodes:  # none had been dropped
+    if solver.tree.num_nodes == num_nodes:  # the cold run dropped no nodes
         row |= {"warm": warm.rate, "warm ratio": ratio(warm, cpp)}
     return row
 
 
 def run(name: str, algorithm: str) -> dict[str, Any]:
-    """Measures in a process of its own."""
-    context = multiprocessing.get_context("fork")  # everything is compiled already
+    """Calls `measure` in a separate process."""
+    context = multiprocessing.get_context("fork")  # the parent has compiled everything
     most = FLAGS.gibibytes << 30
     limit = resource.RLIMIT_AS, (most, most)
     with ProcessPoolExecutor(1, context, resource.setrlimit, limit) as pool:
@@ -232,7 +241,7 @@ OF_POLICIES = ["NashConv", "C++'s"]
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """A row of the table."""
+    """Formats a row of the table."""
     return [
         row["game"],
         row["algorithm"],
@@ -251,7 +260,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def _about_policies() -> str:
-    """What the columns of policies are, if there are any."""
+    """Describes the columns of policies; "" without them."""
     if not FLAGS.response:
         return ""
     return f"""
@@ -261,7 +270,7 @@ responses learned for {FLAGS.response:g} s a player gained, with a 95% interval
 
 
 def report(rows: list[dict[str, Any]]) -> str:
-    """The markdown of all results."""
+    """Formats all results as Markdown."""
     names = dict.fromkeys(row["game"] for row in rows)
     games = [[name, f"`{GAMES[name]}`"] for name in names]
     measured = [cells(row) for row in rows if "why" not in row]

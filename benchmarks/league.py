@@ -1,17 +1,16 @@
-"""The league table: every algorithm on twelve games, until NashConv 1e-1 .. 1e-9.
+"""The league table: algorithms on twelve games, time to NashConv 1e-1 .. 1e-9.
 
     python -m benchmarks.league                 # half an hour; prints the page
     python -m benchmarks.league --write         # also docs/measured.md, docs/league and
-                                                # what `ms.recommend` reads
-    python -m benchmarks.league --seconds=60    # the long version, some eight hours
+                                                # the table for `ms.recommend`
+    python -m benchmarks.league --seconds=60    # the long version, about eight hours
     python -m benchmarks.league --only=leduc    # games whose titles contain this
 
-Each algorithm runs for some seconds of solving on each game, in one thread. Those that
-sample run from several seeds, and the page has the run in the middle. NashConv is
-measured after 1, 2, 3, ... iterations, each number at most a tenth larger than the one
-before, so that what is written is at most that much too high. The time of measuring
-does not count. The last iterate's NashConv is taken of magnetic mirror descent, the
-average's of all others.
+Each algorithm runs for a few seconds on each game, in one thread. Sampling algorithms
+run with several seeds, and the page shows the run with the median rank. NashConv is
+measured after 1, 2, 3, ... iterations, in steps of at most 10 %, so that a reported
+time is at most 10 % too long. Measuring does not count as time. NashConv belongs to the
+last iterate for magnetic mirror descent, and to the average policy for all others.
 """
 
 import argparse
@@ -23,12 +22,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image  # matplotlib brings it
+from PIL import Image  # a dependency of matplotlib
 
 import mccfr_spiel as ms
 from benchmarks.machine import markdown
-from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.recommending import ENTRANTS, LeagueRow
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
@@ -40,7 +39,7 @@ TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league.csv"
 MOST_ITERATIONS = 10**12
 
 FIRST_CALL = 1e-3
-"""Seconds below this say more about the first call than about an algorithm."""
+"""Seconds below which a time reflects the first call more than the algorithm."""
 
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-6, 1e-9)
 
@@ -61,22 +60,22 @@ GAMES = {
     "Goofspiel 3, general sum": "goofspiel(num_cards=3,imp_info=True,"
     "points_order=random,returns_type=total_points)",
 }
-"""The load strings by the titles that the page gives them."""
+"""Title -> load string."""
 
 
 def entrants() -> dict[str, Method]:
-    """What takes part, by the names on the page."""
-    found: dict[str, Method] = {**ENTRANTS}
+    """The algorithms by name."""
+    methods: dict[str, Method] = {**ENTRANTS}
     for name in ("practical_egt", "mirror_prox", "lp"):
-        found[name] = ms.offline.OFFLINE_METHODS[name]
-    return found
+        methods[name] = ms.offline.OFFLINE_METHODS[name]
+    return methods
 
 
 class Point(NamedTuple):
-    """Where a run stood at a measurement.
+    """A measurement of a run.
 
     Attributes:
-        iteration, nodes, seconds: done, touched and spent.
+        iteration, nodes, seconds: iterations done, nodes touched, seconds of solving.
         gap: NashConv.
     """
 
@@ -90,18 +89,18 @@ Curve = list[Point]
 
 
 def middle_run(tree: ms.GameTree, method: Method, seconds: float, seeds: int) -> Curve:
-    """The run whose rank is in the middle of those from so many seeds, or the only one
-    if nothing is sampled."""
+    """Returns the run with the median rank over the seeds; a single run if nothing is
+    sampled."""
     samples = isinstance(method, ms.Algorithm) and method.sampling.is_sampled
     curves = [run(tree, method, seconds, s) for s in range(seeds if samples else 1)]
     return sorted(curves, key=rank)[len(curves) // 2]
 
 
 def run(tree: ms.GameTree, method: Method, seconds: float, seed: int = 0) -> Curve:
-    """The points of one run, of so many seconds of solving.
+    """Runs a method for `seconds` of solving; returns its points.
 
-    It ends early at the last target. Of a linear program there is one point, or none if
-    it takes ten times the seconds, and five.
+    The run ends early at the last target. A linear program has one point, or none if it
+    exceeds ten times the seconds (at least five seconds).
     """
     if method is ms.offline.OFFLINE_METHODS["lp"]:
         method = method._replace(time_limit=max(10 * seconds, 5.0))
@@ -124,18 +123,20 @@ def run(tree: ms.GameTree, method: Method, seconds: float, seed: int = 0) -> Cur
         curve.append(Point(*done, gap))
         if solver.seconds > seconds or gap <= TARGETS[-1] or not is_iterative(method):
             return curve
-        if due > MOST_ITERATIONS:  # practical EGT stops where all is rounding
+        if (
+            due > MOST_ITERATIONS
+        ):  # practical EGT does not iterate beyond rounding errors
             return curve
     return curve
 
 
 def is_iterative(method: Method) -> bool:
-    """Whether a method has a curve."""
+    """Whether a method has intermediate policies."""
     return isinstance(method, ms.Algorithm) or method.is_iterative
 
 
 def dues() -> Iterator[int]:
-    """1, 2, 3, ..., each at most a tenth larger than the one before from 10 on."""
+    """Yields 1, 2, 3, ..., from 10 on in steps of at most 10 %."""
     due = 1
     while True:
         yield due
@@ -143,20 +144,22 @@ def dues() -> Iterator[int]:
 
 
 def warm_up() -> None:
-    """Compiles everything, so that no run's seconds include the compiler's."""
+    """Compiles all methods, so that runs do not include compilation."""
     tree = ms.GameTree("kuhn_poker").expand_all()
     for method in entrants().values():
         run(tree, method, 0.0)
 
 
 def first_below(curve: Curve, target: float) -> Point | None:
-    """The first point whose NashConv is not above a target."""
+    """The first point whose NashConv is at most the target."""
     return next((point for point in curve if point.gap <= target), None)
 
 
 def can_run(tree: ms.GameTree, method: Method) -> bool:
-    """Offline methods are for two-player zero-sum games, pruning by regret for two
-    players."""
+    """Whether a method supports the game.
+
+    Offline methods need two players and a constant sum, regret pruning two players.
+    """
     if isinstance(method, ms.Algorithm):
         return tree.num_players == 2 or not method.sampling.prunes_by_regret
     return is_two_player_constant_sum(tree.game)
@@ -166,7 +169,7 @@ def can_run(tree: ms.GameTree, method: Method) -> bool:
 
 
 def short(number: float) -> str:
-    """Three digits at most, in thousands or millions."""
+    """Formats a number with three digits and the suffix k, M or G."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{letter}"
@@ -174,7 +177,7 @@ def short(number: float) -> str:
 
 
 def cell(point: Point | None) -> str:
-    """Nodes touched and seconds."""
+    """Formats nodes touched and seconds."""
     return "" if point is None else f"{short(point.nodes)}, {point.seconds:.2g} s"
 
 
@@ -184,14 +187,15 @@ def best(curve: Curve) -> Point:
 
 
 def rank(curve: Curve) -> tuple[Any, ...]:
-    """Sorts curves: the lowest target that was reached, and how soon; then the gap."""
+    """Sort key of curves: number of targets reached, time to the last one, lowest
+    NashConv."""
     reached = [first_below(curve, target) for target in TARGETS]
     times = [point.seconds for point in reached if point is not None]
     return -len(times), times[-1] if times else 0.0, best(curve).gap
 
 
 def table_of(curves: dict[str, Curve]) -> str:
-    """A game's markdown table, the best algorithms first."""
+    """Formats the table of a game, best algorithms first."""
     rows = [
         [
             name,
@@ -204,7 +208,8 @@ def table_of(curves: dict[str, Curve]) -> str:
 
 
 def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
-    """NashConv over seconds: the six that come lowest, and four that people know."""
+    """Draws NashConv over seconds of the six best algorithms and four well-known
+    ones."""
     ranked = sorted(curves, key=lambda name: rank(curves[name]))
     chosen = [name for name in ranked if len(curves[name]) > 1][:6]
     known = "cfr", "cfr_plus", "external_sampling", "outcome_sampling"
@@ -218,27 +223,27 @@ def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
 
 
 def file_of(title: str) -> str:
-    """The name of a game's picture."""
+    """File name of a game's figure."""
     kept = "".join(c if c.isalnum() else "_" for c in title.lower())
     return "_".join(part for part in kept.split("_") if part) + ".png"
 
 
-def page_of(places: list[Place]) -> str:
-    """The table of who was first, as markdown."""
+def page_of(places: list[LeagueRow]) -> str:
+    """Formats the table of the fastest algorithms as Markdown."""
     titles = list(dict.fromkeys(place.game for place in places))
     rows = []
     for title in titles:
         mine = [place for place in places if place.game == title]
-        first = {one.nash_conv: one for one in mine if one.place == "1"}
+        first = {place.nash_conv: place for place in mine if place.place == "1"}
         cells = [first.get(target) for target in TARGETS]
-        words = [
-            "" if one is None else f"{one.algorithm}, {one.seconds:.2g} s"
-            for one in cells
+        winners = [
+            "" if place is None else f"{place.algorithm}, {place.seconds:.2g} s"
+            for place in cells
         ]
-        lowest = next(one for one in mine if one.place == "lowest")
+        lowest = next(place for place in mine if place.place == "lowest")
         size = f"{lowest.nodes:,}"
         rows.append(
-            [title, size, *words, f"{lowest.algorithm}, {lowest.nash_conv:.2g}"]
+            [title, size, *winners, f"{lowest.algorithm}, {lowest.nash_conv:.2g}"]
         )
     heads = ["game", "nodes", *(f"{t:g}" for t in TARGETS), "lowest"]
     return markdown(heads, rows)
@@ -247,7 +252,7 @@ def page_of(places: list[Place]) -> str:
 def write_curves(
     results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
 ) -> None:
-    """Writes when each algorithm reached each target, and how low it came, as CSV."""
+    """Writes time to each target and lowest NashConv of all algorithms as CSV."""
     with (DOCS / "league/league.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
         head = "game", "nodes", "algorithm", "nash_conv", "nodes_touched", "seconds"
@@ -265,30 +270,35 @@ def write_curves(
                 table.writerow([*start, "", "", "", f"{best(curve).gap:.2g}"])
 
 
-def speed(found: tuple[str, int, float]) -> tuple[float, int]:
-    """Sorts a name, nodes touched and seconds: by the seconds, and by the nodes where
-    the seconds are those of the first call."""
-    return max(found[2], FIRST_CALL), found[1]
+def speed(entry: tuple[str, int, float]) -> tuple[float, int]:
+    """Sort key of (name, nodes, seconds): seconds, or nodes if the seconds are those of
+    a first call."""
+    return max(entry[2], FIRST_CALL), entry[1]
 
 
 def places_of(
     results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
-) -> list[Place]:
-    """What `recommend` reads: for each game and target who was there first and second,
-    after how many nodes touched and seconds; and for each game who came lowest."""
+) -> list[LeagueRow]:
+    """Makes the table of `recommend`.
+
+    For each game and target it has the fastest two algorithms with their nodes and
+    seconds, and for each game the algorithm with the lowest NashConv.
+    """
     places = []
     for title, curves in results.items():
         for target in TARGETS:
-            found = [
+            times = [
                 (name, point.nodes, round(point.seconds, 4))
                 for name, curve in curves.items()
                 if (point := first_below(curve, target)) is not None
             ]
-            for rank, one in enumerate(sorted(found, key=speed)[:2], 1):
-                places.append(Place(title, *trees[title], target, str(rank), *one))
+            for rank, entry in enumerate(sorted(times, key=speed)[:2], 1):
+                places.append(
+                    LeagueRow(title, *trees[title], target, str(rank), *entry)
+                )
         name = min(curves, key=lambda name: best(curves[name]).gap)
         gap = float(f"{best(curves[name]).gap:.2g}")
-        places.append(Place(title, *trees[title], gap, "lowest", name, 0, 0.0))
+        places.append(LeagueRow(title, *trees[title], gap, "lowest", name, 0, 0.0))
     return places
 
 
@@ -327,7 +337,7 @@ def main() -> None:
         write_curves(results, trees)
         with TABLE.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerows([Place._fields, *places])
+            table.writerows([LeagueRow._fields, *places])
 
 
 BEGIN = "<!-- league: written by python -m benchmarks.league --write -->"
@@ -335,7 +345,7 @@ END = "<!-- end of the league -->"
 
 
 def write_page(table: str) -> None:
-    """Puts the table between its two marks on the page of what was measured."""
+    """Replaces the table between BEGIN and END in docs/measured.md."""
     path = DOCS / "measured.md"
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -1,6 +1,6 @@
-"""What benchmarks share: the games of the tables of speed, and what a table says.
+"""Shared by benchmarks: games, formats, and the description of a run.
 
-Above each table stand the command, the machine and the versions.
+Each table is preceded by the command, the machine and the versions.
 """
 
 import importlib.metadata
@@ -20,11 +20,11 @@ GAMES = {
         "points_order=descending))"
     ),
 }
-"""The games on which speed is measured, by the names that the tables give them."""
+"""Games of the speed tables: name in the table -> load string."""
 
 
 def cpu_model() -> str:
-    """The processor's name, as far as the system tells."""
+    """Name of the processor, if the system reports it."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -34,7 +34,7 @@ def cpu_model() -> str:
 
 
 def describe(script: str) -> str:
-    """Lines of markdown about this run of a script of this folder."""
+    """Describes this run of a benchmark in lines of Markdown."""
     packages = ("open_spiel", "numba", "numpy")
     versions = ", ".join(
         f"{name} {importlib.metadata.version(name)}" for name in packages
@@ -47,19 +47,19 @@ def describe(script: str) -> str:
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A markdown table."""
+    """Formats a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def per_second(value: float) -> str:
-    """Three digits, with thousands separated."""
+    """Formats a rate with three digits and separated thousands."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{digits}f}"
 
 
 def repeat(step: Callable[[], Any]) -> Callable[[int], None]:
-    """A function that calls another so many times."""
+    """Returns a function that calls `step` a given number of times."""
 
     def run(count: int) -> None:
         for _ in range(count):
@@ -69,11 +69,11 @@ def repeat(step: Callable[[], Any]) -> Callable[[int], None]:
 
 
 def count_for(seconds: float, seconds_of: Callable[[int], float]) -> int:
-    """How many steps take about so many seconds.
+    """Number of steps that take about `seconds`.
 
     Args:
-        seconds: of a spell.
-        seconds_of: makes so many steps, and returns how long they took.
+        seconds: length of a turn.
+        seconds_of: runs a number of steps and returns their seconds.
     """
     count = 1
     while (took := seconds_of(count)) < seconds / 4:

@@ -1,19 +1,19 @@
-"""A thousand short runs in threads, each compared to the bits of one thread.
+"""A thousand random runs with threads, each compared bit by bit with one thread.
 
     nice python -m benchmarks.shared_runs --runs=1000 --seed=0
 
-Each run draws an algorithm, a game, a seed and the ways in which it is run: in one to
-seven threads, in pieces of random length, with another number of threads after a piece,
-some pieces ended by a number of nodes, some followed by a save and a load. A run of one
-thread makes the same pieces without any of that. Then all that the two have learned is
-compared bit by bit, and NashConv, expected returns and best responses, which threads
-compute, too. Trees are cut into small pieces, and every pass and batch is shared, so
-that small games try what large ones need.
+A run draws an algorithm, a game, a seed, and how it is executed: with one to seven
+threads, in pieces of random length, with a new number of threads after a piece, some
+pieces limited by nodes touched, some followed by saving and loading. A run with one
+thread makes the same pieces. All learned arrays are compared, and NashConv, expected
+returns and best responses that are computed by threads. Trees are cut into small
+pieces, and all passes and batches are shared, so that small games exercise what large
+games need.
 
-With --over_rules all runs are batches of walks that keep no tree. The last lines tell
-in how many runs a second thread has really taken a part of the work, beside the first.
+With --over_rules, all runs are batches of walks without a tree. The last lines print
+the number of runs in which a second thread did a part of the work.
 
-A difference is printed with what repeats it: --seed=S --first=N --runs=1.
+A difference is printed with the flags that repeat it: --seed=S --first=N --runs=1.
 """
 
 import importlib
@@ -31,7 +31,7 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.teams import FINISHED, HELPED, new_desk
+from mccfr_spiel.kernels.tickets import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",
@@ -75,16 +75,16 @@ RULES_GAMES = [
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("runs", 1000, "How many.", lower_bound=1)
-flags.DEFINE_integer("first", 0, "The number of the first run.", lower_bound=0)
-flags.DEFINE_bool("over_rules", False, "Whether walks keep no tree.")
-flags.DEFINE_integer("seed", 0, "Of the drawing of runs.", lower_bound=0)
+flags.DEFINE_integer("runs", 1000, "Number of runs.", lower_bound=1)
+flags.DEFINE_integer("first", 0, "Number of the first run.", lower_bound=0)
+flags.DEFINE_bool("over_rules", False, "Batches of walks without a tree.")
+flags.DEFINE_integer("seed", 0, "Seed of the random runs.", lower_bound=0)
 
 
 def cut_everything() -> None:
-    """Lets all passes and batches be shared, and cuts trees into small pieces."""
+    """Lets threads share all passes and batches, and cuts trees into small pieces."""
     small: dict[str, dict[str, Any]] = {
-        "tree.whole": {
+        "arenas.tree.cutting": {
             "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,
@@ -96,7 +96,7 @@ def cut_everything() -> None:
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
         },
-        "kernels.apply": {"NODES_OF_GROUP": (1, 2**18)},
+        "kernels.batches": {"NODES_OF_GROUP": (1, 2**18)},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")
@@ -106,7 +106,7 @@ def cut_everything() -> None:
 
 
 class Desks:
-    """Counts who takes the tickets of all calls of a run."""
+    """Counts the tickets that helper threads take in the calls of a run."""
 
     def __init__(self) -> None:
         self._desks: list[np.ndarray] = []
@@ -117,7 +117,7 @@ class Desks:
         return self._desks[-1]
 
     def taken(self) -> Counter[str]:
-        """What was taken since this was asked last."""
+        """Returns the counts since the last call."""
         desks, self._desks = self._desks, []
         helped = [int(desk[HELPED]) for desk in desks]
         two = [
@@ -133,14 +133,14 @@ class Desks:
 
 
 def bits(solver: ms.Solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
+    """All learned arrays of a solver, and its counters, as bytes."""
     _, arrays = solver.arena.saved(is_made_whole=True)
     arrays |= solver.state.saved()
-    return {name: one.tobytes() for name, one in arrays.items()}
+    return {name: array.tobytes() for name, array in arrays.items()}
 
 
 def evaluated(solver: Any, threads: int) -> list[Any]:
-    """What threads say of the average policy."""
+    """Evaluations of the average policy by threads."""
     policy, tree = solver.average_policy(), solver.tree
     best = ms.evaluation.best_response_policy(tree, policy, 0, threads=threads)
     return [
@@ -151,7 +151,7 @@ def evaluated(solver: Any, threads: int) -> list[Any]:
 
 
 class Run:
-    """One run, drawn from its number alone."""
+    """A run that is determined by its number."""
 
     def __init__(self, number: int, trees: dict[str, ms.GameTree]) -> None:
         self.draw = np.random.default_rng((FLAGS.seed, number))
@@ -177,22 +177,22 @@ class Run:
         self.counts: Counter[str] = Counter()
 
     def below(self, end: int) -> int:
-        """A number from 0 to `end - 1`."""
+        """Draws a number from 0 to `end - 1`."""
         return int(self.draw.integers(end))
 
     def threads(self) -> int:
-        """From 1 to 7."""
+        """Draws a number of threads, from 1 to 7."""
         return 1 + self.below(MOST_THREADS)
 
     def started(self, threads: int) -> ms.Solver:
-        """A solver."""
+        """Makes a solver with that number of threads."""
         game, store = self.tree or self.game, "auto" if self.tree else "none"
         return ms.Solver(
             game, self.method, seed=self.solver_seed, threads=threads, store=store
         )
 
     def differs(self, folder: pathlib.Path) -> list[str]:
-        """Runs it; returns the names of what is not equal."""
+        """Runs the solvers; returns the names of unequal results."""
         alone, shared = self.started(1), self.started(self.threads())
         for _ in range(1 + self.below(4)):
             self.counts["pieces"] += 1

@@ -1,4 +1,4 @@
-"""Iterations a second, side by side with OpenSpiel's solvers and LiteEFG's.
+"""Iterations per second compared with OpenSpiel's solvers and LiteEFG.
 
     python -m benchmarks.speed
     python -m benchmarks.speed --games=kuhn_poker,leduc_poker --rounds=9
@@ -6,15 +6,15 @@
     python -m benchmarks.speed --one_by_one
     python -m benchmarks.speed --sizes --others=
 
-An iteration updates every player once: one `run_iteration()` of pyspiel's solvers does,
-and so does one `iteration()` of OpenSpiel's Python ones and one update of LiteEFG's
-graphs together with its average. The solvers take turns in short spells of processor
-time, so that a busy machine slows both; a ratio is made within one turn, and the least
-and the middle one of all turns are printed. Compiling is not timed.
-LiteEFG is left out where it is not installed (`pip install LiteEFG`).
+An iteration updates every player once. That is one `run_iteration()` of pyspiel's
+solvers, one `iteration()` of OpenSpiel's Python solvers, and one update of LiteEFG's
+graphs including the average. The solvers alternate in short turns of CPU time, so that
+other load slows all of them. A ratio compares rates within one turn; the smallest and
+the median ratio are printed. Compilation is not timed. LiteEFG is skipped if it is not
+installed (`pip install LiteEFG`).
 
-`--sizes` takes poker decks and dice of growing size in place of the games: what a node
-costs there beyond the work itself is the cost of memory out of cache.
+`--sizes` measures decks and dice of growing size instead of the games. The additional
+cost per node there is the cost of cache misses.
 """
 
 import contextlib
@@ -64,20 +64,20 @@ SIZES = [
 ]
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("games", list(GAMES), "Which of the games.")
-flags.DEFINE_bool("sizes", False, "Games of growing size in their place.")
-flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
-flags.DEFINE_list("others", ["cpp"], "Whom to compare with: cpp, python, liteefg.")
-flags.DEFINE_integer("rounds", 7, "How often the solvers take turns.", lower_bound=1)
-flags.DEFINE_bool("one_by_one", False, "Ours, too, with a call for each iteration.")
-flags.DEFINE_float("seconds", 0.3, "Length of a turn of one solver.", lower_bound=0)
+flags.DEFINE_list("games", list(GAMES), "Games.")
+flags.DEFINE_bool("sizes", False, "Measure games of growing size instead.")
+flags.DEFINE_list("algorithms", list(ALGORITHMS), "Algorithms.")
+flags.DEFINE_list("others", ["cpp"], "Other solvers: cpp, python, liteefg.")
+flags.DEFINE_integer("rounds", 7, "Number of turns.", lower_bound=1)
+flags.DEFINE_bool("one_by_one", False, "Call our solver for each iteration as well.")
+flags.DEFINE_float("seconds", 0.3, "Seconds per turn of a solver.", lower_bound=0)
 
 Spell = Callable[[int], None]
-"""Runs so many iterations."""
+"""Runs a number of iterations."""
 
 
 def cpp_spell(game: pyspiel.Game, algorithm: str) -> Spell:
-    """Of pyspiel's C++ solver."""
+    """Iterations of pyspiel's C++ solver."""
     if algorithm == "external sampling":
         return repeat(pyspiel.ExternalSamplingMCCFRSolver(game, 1).run_iteration)
     if algorithm == "outcome sampling":
@@ -86,7 +86,7 @@ def cpp_spell(game: pyspiel.Game, algorithm: str) -> Spell:
 
 
 def python_spell(game: pyspiel.Game, algorithm: str) -> Spell:
-    """Of OpenSpiel's Python solver."""
+    """Iterations of OpenSpiel's Python solver."""
     if algorithm == "external sampling":
         return repeat(openspiel_external.ExternalSamplingSolver(game).iteration)
     if algorithm == "outcome sampling":
@@ -95,7 +95,7 @@ def python_spell(game: pyspiel.Game, algorithm: str) -> Spell:
 
 
 def liteefg_spell(game: pyspiel.Game, algorithm: str) -> Spell:
-    """Of LiteEFG's graph, its average included."""
+    """Iterations of LiteEFG's graph, including the average."""
     import LiteEFG  # pyright: ignore[reportMissingImports]
     from LiteEFG import baselines  # pyright: ignore[reportMissingImports]
 
@@ -108,7 +108,9 @@ def liteefg_spell(game: pyspiel.Game, algorithm: str) -> Spell:
     with (
         contextlib.redirect_stdout(io.StringIO()),
         tempfile.TemporaryDirectory() as home,
-        mock.patch.dict(os.environ, HOME=home),  # where it leaves its game files
+        mock.patch.dict(
+            os.environ, HOME=home
+        ),  # LiteEFG writes game files to the home folder
     ):
         environment: Any = LiteEFG.OpenSpielEnv(game, traverse_type=walk)
         graph: Any = module.graph()
@@ -125,21 +127,21 @@ SPELLS = {"cpp": cpp_spell, "python": python_spell, "liteefg": liteefg_spell}
 
 
 def seconds_of(spell: Spell, count: int) -> float:
-    """Processor time of so many iterations."""
+    """CPU time of `count` iterations."""
     began = time.process_time()
     spell(count)
     return time.process_time() - began
 
 
 def measure(name: str, load_string: str, algorithm: str) -> list[list[str]]:
-    """Lets the solvers take turns on one game; a row for each other solver, if any."""
+    """Runs the solvers in turns on one game; returns a row per other solver."""
     game = pyspiel.load_game(load_string)
     solver = ms.Solver(ms.GameTree(game).expand_all(), ALGORITHMS[algorithm], seed=1)
     spells = [repeat(solver.iteration) if FLAGS.one_by_one else solver.iterate]
     spells += [SPELLS[label](game, algorithm) for label in FLAGS.others]
     counts = []
     for spell in spells:
-        spell(1)  # which is not timed
+        spell(1)  # not timed
         counts.append(count_for(FLAGS.seconds, functools.partial(seconds_of, spell)))
     rates: list[list[float]] = []
     node_seconds = []
@@ -164,7 +166,7 @@ def measure(name: str, load_string: str, algorithm: str) -> list[list[str]]:
 
 def main(_: list[str]) -> None:
     if "liteefg" in FLAGS.others and importlib.util.find_spec("LiteEFG") is None:
-        print("LiteEFG is not installed and left out.\n")
+        print("LiteEFG is not installed, so it is skipped.\n")
         FLAGS.others.remove("liteefg")
     games = {name: GAMES[name] for name in FLAGS.games}
     if FLAGS.sizes:

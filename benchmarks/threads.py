@@ -1,21 +1,26 @@
-"""What threads gain: one thread beside several, on passes and on batches of walks.
+"""Speedup by threads, for passes, evaluations and batches of walks.
 
     python -m benchmarks.threads
     python -m benchmarks.threads --what=evaluations
     python -m benchmarks.threads --what=batches --batches=8,64,512
     python -m benchmarks.threads --what=over_rules --batches=64,512
 
-`passes` are iterations of CFR+ on large trees, and NashConv. "Serial" is the share of
-the work that one thread does while the others wait: the infosets above all blocks and
-the roots that they take values from. `evaluations` are single calls of `ms.nash_conv`
-(of a solver's policy, and of a vector, which is looked at first), `ms.expected_returns`
-and `ms.evaluation.best_response_policy`. `batches` are batches of sampled walks, and
-with `over_rules` they keep no tree. Give those millions of nodes before the clock runs,
-`--warm=20000000`, since in a large game they go on to meet new infosets.
+| --what | measures |
+|---|---|
+| passes | iterations of CFR+ on large trees, and NashConv |
+| evaluations | calls of `ms.nash_conv`, `ms.expected_returns`, best responses |
+| batches | batches of sampled walks on trees |
+| over_rules | batches of sampled walks without a tree |
 
-The two take turns, and the best of each counts, since what else runs on a machine makes
-a turn slower and never faster. The load average is printed: with all cores busy,
-several threads are no faster than one. Bits are compared, too.
+`ms.nash_conv` is called with a policy of the solver, and with a vector, which it checks
+first. "Serial" is the share of the work that one thread does while the others wait: the
+infosets above all blocks, and the roots from which they take values. Walks of a large
+game keep meeting new infosets; use `--warm=20000000` to visit millions of nodes before
+timing.
+
+One thread and several threads alternate, and the fastest turn of each counts, because
+other load only slows a turn. The load average is printed, because several threads gain
+nothing while all cores are busy. Results are compared bit by bit.
 """
 
 import importlib
@@ -50,17 +55,21 @@ GAMES = {
 ALGORITHMS = {"external": ms.EXTERNAL_SAMPLING, "outcome": ms.OUTCOME_SAMPLING}
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum("what", "passes", [*GAMES], "What is shared.")
-flags.DEFINE_integer("threads", 2, "How many.", lower_bound=2)
-flags.DEFINE_integer("rounds", 6, "Turns of each.", lower_bound=1)
-flags.DEFINE_float("seconds", 0.2, "About how long a turn is.", lower_bound=0)
-flags.DEFINE_list("batches", ["8", "64", "512"], "Walks in an iteration.")
-flags.DEFINE_integer("warm", 300_000, "Nodes that batches touch before.", lower_bound=1)
-flags.DEFINE_list("only", [], "Words that a game's name must contain; all by default.")
+flags.DEFINE_enum("what", "passes", [*GAMES], "Work that threads share.")
+flags.DEFINE_integer("threads", 2, "Number of threads.", lower_bound=2)
+flags.DEFINE_integer("rounds", 6, "Number of turns.", lower_bound=1)
+flags.DEFINE_float("seconds", 0.2, "Approximate seconds per turn.", lower_bound=0)
+flags.DEFINE_list(
+    "batches", ["8", "64", "512"], "Numbers of walks per player and iteration."
+)
+flags.DEFINE_integer(
+    "warm", 300_000, "Nodes that batches visit before timing.", lower_bound=1
+)
+flags.DEFINE_list("only", [], "Parts of names of games (default: all games).")
 
 
 def best_of_turns(tasks: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """The least seconds of each task."""
+    """Shortest time of each task in seconds."""
     best = [float("inf")] * len(tasks)
     for turn in range(rounds):
         for number in range(len(tasks))[:: 1 if turn % 2 else -1]:
@@ -71,7 +80,8 @@ def best_of_turns(tasks: list[Callable[[], Any]], rounds: int) -> list[float]:
 
 
 def compared(solvers: list[ms.Solver], count: int) -> list[float]:
-    """The least seconds of so many iterations of each; what they learn is equal."""
+    """Shortest time of `count` iterations of each solver; checks that results are
+    equal."""
     best = best_of_turns([lambda s=s: s.iterate(count) for s in solvers], FLAGS.rounds)
     vectors = [solver.average_vector().tobytes() for solver in solvers]
     assert vectors[0] == vectors[1]
@@ -79,16 +89,16 @@ def compared(solvers: list[ms.Solver], count: int) -> list[float]:
 
 
 def in_turns(task: Callable[[int], Any]) -> list[float]:
-    """The least seconds of a task of one thread, and of several."""
-    found = [np.asarray(task(k)).tobytes() for k in (1, FLAGS.threads)]
-    assert found[0] == found[1]
+    """Shortest time of a task with one thread and with several."""
+    results = [np.asarray(task(k)).tobytes() for k in (1, FLAGS.threads)]
+    assert results[0] == results[1]
     tasks = [lambda k=k: task(k) for k in (1, FLAGS.threads)]
     seconds = best_of_turns(tasks[:1], FLAGS.rounds)[0]
     return best_of_turns(tasks, max(round(FLAGS.seconds / seconds), FLAGS.rounds))
 
 
-def words_of(best: list[float], count: float = 1.0, scale: float = 1e3) -> list[str]:
-    """The time of one thread for each of so many things, and the gain of several."""
+def cells_of(best: list[float], count: float = 1.0, scale: float = 1e3) -> list[str]:
+    """Formats the time of one thread per item, and the speedup."""
     return [f"{scale * best[0] / count:.2f}", f"{best[0] / best[1]:.2f}"]
 
 
@@ -96,7 +106,7 @@ def words_of(best: list[float], count: float = 1.0, scale: float = 1e3) -> list[
 
 
 def top_share(tree: ms.GameTree) -> float:
-    """The share of rows and sequences that belong to no block."""
+    """Share of the work outside of all blocks."""
     cut, passes = tree.list_blocks(), tree.list_leaves()
     top = tree.infosets[cut.top[cut.top >= 0]]
     first, last = top["first_sequence"], top["first_sequence"] + top["num_actions"]
@@ -106,7 +116,7 @@ def top_share(tree: ms.GameTree) -> float:
 
 
 def measure_passes(game: str) -> Iterator[list[str]]:
-    """A row of the table of passes, or of evaluations."""
+    """Yields a row of the table of passes or evaluations."""
     tree = ms.GameTree(game).expand_all()
     solvers = [ms.Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, FLAGS.threads)]
     for solver in solvers:
@@ -122,17 +132,17 @@ def measure_passes(game: str) -> Iterator[list[str]]:
                 ms.evaluation.best_response_policy(tree, policy, 0, threads=k).vector
             ),
         ):
-            row += words_of(in_turns(task))
+            row += cells_of(in_turns(task))
     else:
         began = time.perf_counter()
         solvers[0].iterate(1)
         solvers[1].iterate(1)
         count = max(round(2 * FLAGS.seconds / (time.perf_counter() - began)), 1)
         row += [f"{len(tree.list_blocks().ends) - 1:,}", f"{top_share(tree):.2%}"]
-        row += words_of(compared(solvers, count), count)
+        row += cells_of(compared(solvers, count), count)
         calls = [lambda s=s: repeat(s.iteration)(count) for s in solvers]
-        row += words_of(best_of_turns(calls, FLAGS.rounds))[1:]
-        row += words_of(in_turns(lambda k: ms.nash_conv(tree, policy, threads=k)))
+        row += cells_of(best_of_turns(calls, FLAGS.rounds))[1:]
+        row += cells_of(in_turns(lambda k: ms.nash_conv(tree, policy, threads=k)))
     yield row
 
 
@@ -140,7 +150,7 @@ def measure_passes(game: str) -> Iterator[list[str]]:
 
 
 def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
-    """A solver with one thread, and one with several."""
+    """Makes a solver with one thread and a solver with several."""
     threads = 1, FLAGS.threads
     if FLAGS.what == "over_rules":
         return [ms.Solver(game, algorithm, threads=k, store="none") for k in threads]
@@ -149,7 +159,7 @@ def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
 
 
 def are_shared(solver: ms.Solver) -> bool:
-    """Whether threads have shared a batch."""
+    """Whether threads share the batches of a solver."""
     engine: Any = solver.state.engine
     shared = getattr(engine, "shared", None)
     is_by_blocks = shared is not None and shared.cut is not None
@@ -157,7 +167,7 @@ def are_shared(solver: ms.Solver) -> bool:
 
 
 def measure_batches(game: str) -> Iterator[list[str]]:
-    """The rows of the table of batches."""
+    """Yields the rows of the table of batches."""
     for name, algorithm in ALGORITHMS.items():
         for batch in map(int, FLAGS.batches):
             first, second = solvers = started(game, algorithm._replace(batch=batch))
@@ -175,7 +185,7 @@ def measure_batches(game: str) -> Iterator[list[str]]:
             nodes = (first.nodes_touched - before) / FLAGS.rounds
             a_walk = nodes / count / batch / first.tree.num_players
             row = [game, name, f"{batch:,}", f"{a_walk:,.0f}"]
-            row += words_of(best, nodes, 1e9)
+            row += cells_of(best, nodes, 1e9)
             row[-1] += "" if are_shared(second) else ", one thread"
             yield row
 
@@ -200,7 +210,7 @@ def main(_: list[str]) -> None:
                 print(*row, flush=True)
                 rows.append(row)
     header = ["game", *HEADERS[FLAGS.what if is_of_trees else "batches"].split(" | ")]
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
     print(describe("threads"), f"Load average {load}.", "", sep="\n")
     print(markdown(header, rows))
 

@@ -1,14 +1,15 @@
-"""Games that OpenSpiel lacks; importing this package registers them.
+"""Games of the papers that OpenSpiel lacks; importing this package registers them.
 
-The folder is at the top of the repository, and the package is `mccfr_spiel.games`, so
-that a folder `games` of yours is not in its way.
-
-PAPER_GAMES names every game of Lanctot et al. 2009 and of Farina, Kroer, Sandholm 2020
-at its published size, with the string that `pyspiel.load_game` takes.
+The folder lies at the top of the repository but is installed as `mccfr_spiel.games`, so
+that it does not shadow another folder `games`. PAPER_GAMES lists the games of Lanctot
+et al. 2009 and of Farina, Kroer, Sandholm 2020 at their published sizes, as strings for
+`pyspiel.load_game`.
 """
 
 if __name__ == "games":
-    raise ImportError("The papers' games are in mccfr_spiel.games: import that.")
+    raise ImportError(
+        "Import mccfr_spiel.games instead of games: the package is installed there."
+    )
 
 from . import (
     dark_hex,

@@ -1,17 +1,22 @@
-"""Dark hex as it is published: a player knows the own moves and their answers only.
+"""Dark hex as published: players know only their own moves and the answers.
 
-OpenSpiel's `dark_hex` shows the number of all moves in its information states, which
-players then forget again. Here nobody hears of the other's moves. Both try cells in
-turn. A cell that is taken answers so; the player then tries another one, or in the
-abrupt form loses the turn. Player 0 connects the top with the bottom, player 1 the left
-with the right. The board and its moves are those of OpenSpiel's game.
+OpenSpiel's `dark_hex` shows the total number of moves in information states, which
+players then forget again. Here players learn nothing about the opponent's moves. A
+player who picks an occupied cell learns this and moves again, or in the abrupt version
+loses the turn. Player 0 connects top and bottom, player 1 left and right. Board and
+moves are those of OpenSpiel's game.
 """
 
-from mccfr_spiel.arenas.rules.description import Parameter, Sizes, compiled, described
 from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
+    Parameter,
+    Sizes,
+    compiled,
+    described,
+)
 from mccfr_spiel.arenas.rules.twins import hidden_board
 from mccfr_spiel.arenas.rules.twins.hidden_board import (
-    MOST_CELLS,
+    MAX_CELLS,
     MOVES,
     heard_of,
     moves_known,
@@ -19,7 +24,8 @@ from mccfr_spiel.arenas.rules.twins.hidden_board import (
     world_of,
 )
 
-_ABRUPT = 2  # in settings, behind the rows and columns
+_ABRUPT = 2
+"""Entry of `settings` after the rows and columns: 1 for the abrupt version."""
 
 
 @compiled
@@ -44,10 +50,10 @@ def _heard(settings, state, player):
 
 def _sizes(parameters):
     cells = int(parameters["num_rows"]) * int(parameters["num_cols"])
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise ValueError(
-            f"python_dark_hex: num_rows * num_cols = {cells} cells; at most "
-            f"{MOST_CELLS} fit."
+            f"python_dark_hex: num_rows * num_cols = {cells}; it must be at most "
+            f"{MAX_CELLS} cells."
         )
     longest = 2 * cells - 1
     return Sizes(
@@ -61,14 +67,10 @@ def _sizes(parameters):
 
 
 def _history(parameters, state):
-    """The moves of both players: who, the cell, and whether it was free."""
+    """The moves as tuples (player, cell, whether the cell was free)."""
     cells = int(parameters["num_rows"]) * int(parameters["num_cols"])
     moves = state[MOVES : MOVES + state[2]].tolist()
     return [(m // (2 * cells), m % (2 * cells) // 2, m % 2 == 1) for m in moves]
-
-
-def _spelled(tries):
-    return " ".join(f"{cell}{'' if is_free else '!'}" for cell, is_free in tries)
 
 
 def _state_words(parameters, state):
@@ -87,13 +89,14 @@ def _action_words(parameters, player, action):
 
 
 def _info_state_words(parameters, player, key):
-    """The own tries in order; a `!` marks those in vain."""
-    return _spelled(((move - 1) // 2, (move - 1) % 2 == 1) for move in key.tolist())
+    """The player's cells in order; a `!` marks occupied ones."""
+    moves = [((move - 1) // 2, (move - 1) % 2 == 1) for move in key.tolist()]
+    return " ".join(f"{cell}{'' if is_free else '!'}" for cell, is_free in moves)
 
 
 def _observation(parameters, state, player):
     cells = int(parameters["num_rows"]) * int(parameters["num_cols"])
-    own = [tried for tried in _history(parameters, state) if tried[0] == player]
+    own = [move for move in _history(parameters, state) if move[0] == player]
     return {
         "own": (cells, [cell for _, cell, is_free in own if is_free]),
         "taken": (cells, [cell for _, cell, is_free in own if not is_free]),

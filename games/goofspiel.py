@@ -1,17 +1,18 @@
-"""Goofspiel, with the last, forced bids played as moves.
+"""Goofspiel whose last, forced bids are moves.
 
-Two players hold cards 1 .. N. In each round the next prize is laid open and both bid a
-card: first player 0, then player 1 without seeing that bid. The higher bid wins the
-prize's value; after a tie nobody gets it. OpenSpiel's goofspiel makes the last bids by
-itself, but in the papers they are moves, so this file has the papers' game.
+Two players hold cards 1 .. N. In each round the next prize is revealed and both players
+bid a card: first player 0, then player 1 without seeing that bid. The higher bid wins
+the value of the prize; after a tie nobody does. OpenSpiel's goofspiel plays the last
+bids automatically, but in the papers they are moves.
 
-- Lanctot et al. 2009 use the default parameters. The prizes have a fixed order, only
-  win, loss or tie is announced after each round, and whoever has more points wins.
+- Lanctot et al. 2009 use the default parameters. The prizes have a fixed order, each
+  round announces only win, loss or tie, and the player with more points wins.
 - Farina, Kroer, Sandholm 2020 use `points_order=random,imp_info=False,
   returns_type=point_difference`. Chance shuffles the prizes, and bids are revealed.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -20,18 +21,27 @@ from mccfr_spiel.arenas.rules.description import (
     described,
     write_members,
 )
-from mccfr_spiel.arenas.rules.game import register
 
-_CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)  # in settings
+_CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)
+"""Entries of `settings`, in the order of the parameters."""
+
 _ORDERS = ("random", "descending", "ascending")
 _RANDOM, _DESCENDING, _ = range(3)
 _RETURNS_TYPES = ("win_loss", "point_difference")
 _WIN_LOSS = 0
-# The state has the number of bids made, the number of prizes laid open, the hands and
-# the deck as sets of bits, and the points; then the prizes (N entries) and each
-# player's bids (N entries each), as cards 1 .. N.
+
 _BIDS, _OPEN, _HAND, _DECK, _POINTS, _PRIZES = 0, 1, 2, 4, 5, 7
-_MAX_CARDS = 60  # a hand is a set of bits in one integer
+"""Entries of the state:
+
+_BIDS: number of bids made.
+_OPEN: number of prizes revealed.
+_HAND: `[2]` bit sets of the cards in hand.
+_DECK: bit set of the hidden prizes.
+_POINTS: `[2]` points.
+_PRIZES: `[N]` prizes, `[N]` bids of player 0, `[N]` bids of player 1; cards are 1 .. N.
+"""
+
+_MAX_CARDS = 60  # a hand is a bit set in one integer
 
 
 @compiled
@@ -72,8 +82,8 @@ def _show_prize(state, prize):
 
 
 @compiled
-def _bid_place(settings, player, turn):
-    """Where a bid is in the state."""
+def _bid_at(settings, player, turn):
+    """Index of a bid in the state."""
     return _PRIZES + int(settings[_CARDS]) * (1 + player) + turn
 
 
@@ -84,12 +94,12 @@ def _apply_action(settings, state, action):
         _show_prize(state, action)
         return
     player = state[_BIDS] % 2
-    state[_bid_place(settings, player, turn)] = action + 1
+    state[_bid_at(settings, player, turn)] = action + 1
     state[_HAND + player] ^= 1 << action
     state[_BIDS] += 1
     if player == 0:
         return
-    first = state[_bid_place(settings, 0, turn)]
+    first = state[_bid_at(settings, 0, turn)]
     if first != action + 1:
         state[_POINTS + int(first < action + 1)] += state[_PRIZES + turn]
     if state[_DECK] != 0 and state[_DECK] & (state[_DECK] - 1) == 0:  # one prize left
@@ -108,14 +118,14 @@ def _info_key(settings, state, player, key):
                 break
             key[length] = state[_PRIZES + turn] - 1
             length += 1
-        own = state[_bid_place(settings, player, turn)]
+        own = state[_bid_at(settings, player, turn)]
         if own == 0:
             break
         key[length] = own - 1
         length += 1
         if state[_BIDS] < 2 * turn + 2:
             break
-        other = state[_bid_place(settings, 1 - player, turn)]
+        other = state[_bid_at(settings, 1 - player, turn)]
         if settings[_IMP_INFO] != 0.0:
             key[length] = 1 + int(own > other) - int(own < other)
         else:
@@ -137,10 +147,10 @@ def _sizes(parameters):
     cards = int(parameters["num_cards"])
     is_random = parameters["points_order"] == "random"
     seen = (cards, 3 if parameters["imp_info"] else cards)
-    most = 1.0
+    max_utility = 1.0
     if parameters["returns_type"] == "point_difference":
-        # Each bid beats the other's next lower one, for every prize but the 1.
-        most = float(cards * (cards + 1) // 2 - 2)
+        # The best result: win all prizes but the 1 by one card each, and lose the 1.
+        max_utility = float(cards * (cards + 1) // 2 - 2)
     return Sizes(
         state=_PRIZES + 3 * cards,
         num_actions=cards,
@@ -148,8 +158,8 @@ def _sizes(parameters):
         max_moves=2 * cards,
         max_chance_moves=cards - 1 if is_random else 0,
         key=((cards, *seen) if is_random else seen) * cards,
-        min_utility=-most,
-        max_utility=most,
+        min_utility=-max_utility,
+        max_utility=max_utility,
     )
 
 
@@ -174,23 +184,23 @@ def _info_state_words(parameters, player, key):
     stride = 3 if is_random else 2
     rounds = []
     for start in range(0, stride * cards, stride):
-        known = [int(k) for k in key[start : start + stride]]
+        entries = [int(k) for k in key[start : start + stride]]
         turn = start // stride
         if not is_random:
             is_descending = parameters["points_order"] == "descending"
-            known.insert(0, cards - 1 - turn if is_descending else turn)
-        if not known:
+            entries.insert(0, cards - 1 - turn if is_descending else turn)
+        if not entries:
             break
-        words = f"prize {known[0] + 1}"
-        if len(known) > 1:
-            words += f" bid {known[1] + 1}"
-        if len(known) > 2:
+        text = f"prize {entries[0] + 1}"
+        if len(entries) > 1:
+            text += f" bid {entries[1] + 1}"
+        if len(entries) > 2:
             if parameters["imp_info"]:
-                words += (" lost", " tied", " won")[known[2]]
+                text += (" lost", " tied", " won")[entries[2]]
             else:
-                words += f" against {known[2] + 1}"
-        rounds.append(words)
-        if len(known) < 3:
+                text += f" against {entries[2] + 1}"
+        rounds.append(text)
+        if len(entries) < 3:
             break
     return ", ".join(rounds) or "no prize"
 

@@ -1,14 +1,16 @@
 """Leduc poker with R ranks and merged suits (Leduc13 of Farina, Kroer, Sandholm 2020).
 
 The deck has two cards of each of R ranks. Both players ante 1, and one chance node
-deals a card to each, by rank. Then come a round of betting, the public card, and
-another round of betting. Player 0 acts first in both. Raises are of 2 in the first
-round and of 4 in the second, at most two a round. A pair with the public card wins,
-otherwise the higher rank; equal ranks split the pot. With three ranks the game has the
-value of Leduc poker.
+deals a card to each. A round of betting, a public card and a second round follow.
+Player 0 acts first in both. Raises are 2 in the first round and 4 in the second, at
+most two per round. A pair with the public card wins, otherwise the higher rank. Equal
+ranks split the pot. With three ranks the game has the value of Leduc poker.
+
+Chance outcomes: R a + b deals the ranks a and b, and R^2 + c the public rank c.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -16,18 +18,28 @@ from mccfr_spiel.arenas.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
-_RANKS = 0  # in settings
-# The state has the private ranks + 1, the public rank + 1, the round, the raises in it,
-# who acts, who folded + 1, the stakes, the number of actions in each round, and, from
-# _ACTIONS on, four places for each round with the actions + 1. As outcomes of chance,
-# the deal of ranks a and b is R a + b, and the public rank c is R^2 + c.
+_RANKS = 0
+"""Entry of `settings`: number of ranks."""
+
 _CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED = 0, 2, 3, 4, 5, 6
 _STAKE, _COUNT, _ACTIONS = 7, 9, 11
+"""Entries of the state:
+
+_CARD: `[2]` private ranks + 1.
+_PUBLIC: public rank + 1.
+_ROUND: betting round.
+_RAISES: raises in the round.
+_TURN: acting player.
+_FOLDED: player who has folded + 1.
+_STAKE: `[2]` stakes.
+_COUNT: `[2]` number of actions in each round.
+_ACTIONS: `[2, _MAX_ACTIONS]` actions + 1 of each round.
+"""
+
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
-_MAX_ACTIONS = 4  # in a round: check, raise, raise, call
+_MAX_ACTIONS = 4  # per round: check, raise, raise, call
 _COPIES = 2
 _OVER = 2  # the round after the last
 
@@ -165,7 +177,7 @@ def _returns(settings, state, returns):
 def _sizes(parameters):
     ranks = int(parameters["ranks"])
     betting = (3 + 1,) * _MAX_ACTIONS
-    most = 1.0 + _MAX_RAISES * (2 + 4)
+    max_utility = 1.0 + _MAX_RAISES * (2 + 4)
     return Sizes(
         state=_ACTIONS + 2 * _MAX_ACTIONS,
         num_actions=3,
@@ -173,8 +185,8 @@ def _sizes(parameters):
         max_moves=2 * _MAX_ACTIONS,
         max_chance_moves=2,
         key=(ranks, *betting, ranks, *betting),
-        min_utility=-most,
-        max_utility=most,
+        min_utility=-max_utility,
+        max_utility=max_utility,
     )
 
 
@@ -204,10 +216,10 @@ def _info_state_words(parameters, player, key):
     if len(key) == 0:
         return "no card"
     public = 1 + _MAX_ACTIONS
-    words = f"card {key[0]} betting {_betting(key[1:public])}"
+    text = f"card {key[0]} betting {_betting(key[1:public])}"
     if len(key) > public:
-        words += f" public {key[public]} betting {_betting(key[public + 1 :])}"
-    return words
+        text += f" public {key[public]} betting {_betting(key[public + 1 :])}"
+    return text
 
 
 def _observation(parameters, state, player):

@@ -1,10 +1,11 @@
 """One-Card Poker (Lanctot et al. 2009): Kuhn poker with N cards.
 
-Two players ante 1 and get one card each. Then follows Kuhn's betting with a bet of 1,
-and the higher card wins. With three cards it is Kuhn poker.
+Two players ante 1 and receive one card each. Kuhn's betting with a bet of 1 follows,
+and the higher card wins. With three cards the game is Kuhn poker.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -12,10 +13,18 @@ from mccfr_spiel.arenas.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
-_CARDS = 0  # in settings
-_HAND, _NUM_BETS, _BETS = 0, 2, 3  # in the state: cards + 1, then the bets
+_CARDS = 0
+"""Entry of `settings`: number of cards."""
+
+_HAND, _NUM_BETS, _BETS = 0, 2, 3
+"""Entries of the state:
+
+_HAND: `[2]` cards + 1.
+_NUM_BETS: number of actions of the players.
+_BETS: `[3]` these actions.
+"""
+
 _PASS, _BET = 0, 1
 _MAX_BETS = 3
 
@@ -71,7 +80,7 @@ def _info_key(settings, state, player, key):
 def _returns(settings, state, returns):
     last = state[_BETS + state[_NUM_BETS] - 1]
     before = state[_BETS + state[_NUM_BETS] - 2]
-    if before == _BET and last == _PASS:  # a fold, by the one who spoke last
+    if before == _BET and last == _PASS:  # the last player folded
         winner = state[_NUM_BETS] % 2
         stake = 1.0
     else:

@@ -1,16 +1,16 @@
 """Princess and Monster (Isaacs 1965; Lanctot et al. 2009): pursuit in a dark room.
 
-Chance puts player 0 and then player 1 on any cell of a grid; starting on the same cell
-is no capture. Then the players move in turn, player 0 first, to a neighbouring cell or
-not at all, and see only their own moves. The game ends when a move brings both to one
-cell, and in any case after horizon - 2 moves. The evader gets the number of moves
-survived, not counting the one that captures, and the pursuer gets the negative of it.
-An action is the cell that the player moves to.
+Chance places player 0 and then player 1 on any cells of a grid; the same starting cell
+is no capture. The players then move in turn, player 0 first, to a neighboring cell or
+stay, and see only their own moves. The game ends when a move brings both players to one
+cell, or after `horizon` - 2 moves. The evader receives the number of moves survived,
+without the capturing move, and the pursuer pays it. An action is the target cell.
 """
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -18,12 +18,18 @@ from mccfr_spiel.arenas.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
-_ROWS, _COLS, _HORIZON, _EVADER = range(4)  # in settings
-# The state has the number of cells so far and then the cells: where player 0 and player
-# 1 began and where each move led, player 0's at even places.
+_ROWS, _COLS, _HORIZON, _EVADER = range(4)
+"""Entries of `settings`, in the order of the parameters."""
+
 _COUNT, _CELLS = 0, 1
+"""Entries of the state:
+
+_COUNT: number of cells so far.
+_CELLS: `[horizon]` start cells, followed by the target of each move; those of player 0
+    have even indices.
+"""
+
 _NUM_STARTS = 2
 
 
@@ -80,8 +86,8 @@ def _apply_action(settings, state, action):
 @compiled
 def _info_key(settings, state, player, key):
     length = 0
-    for place in range(player, state[_COUNT], 2):
-        key[length] = state[_CELLS + place]
+    for k in range(player, state[_COUNT], 2):
+        key[length] = state[_CELLS + k]
         length += 1
     return length
 
@@ -98,8 +104,8 @@ def _sizes(parameters):
     cells = int(parameters["rows"]) * int(parameters["cols"])
     if cells < 2:
         raise ValueError(
-            "python_princess_and_monster: a board of rows=1, cols=1 has nowhere to go; "
-            "it needs at least two cells."
+            "python_princess_and_monster: rows * cols = 1; the board must have at "
+            "least two cells."
         )
     horizon = int(parameters["horizon"])
     moves = horizon - _NUM_STARTS
@@ -115,7 +121,7 @@ def _sizes(parameters):
     )
 
 
-def _place_words(parameters, cell):
+def _cell_text(parameters, cell):
     return f"({cell // int(parameters['cols'])},{cell % int(parameters['cols'])})"
 
 
@@ -123,23 +129,23 @@ def _state_words(parameters, state):
     count = int(state[_COUNT])
     shape = (int(parameters["rows"]), int(parameters["cols"]))
     board = np.full(shape, ".")
-    for place in range(max(0, count - 2), count):
-        cell = state[_CELLS + place]
-        on_it = board.flat[cell] != "."
-        board.flat[cell] = "*" if on_it else str(place % 2)
+    for k in range(max(0, count - 2), count):
+        cell = state[_CELLS + k]
+        is_occupied = board.flat[cell] != "."
+        board.flat[cell] = "*" if is_occupied else str(k % 2)
     rows = [" ".join(row) for row in board]
     moves = max(0, count - _NUM_STARTS)
-    words = f"move {moves} of {int(parameters['horizon']) - _NUM_STARTS}"
-    return "\n".join([*rows, f"{words}, player {parameters['evader']} evades"])
+    progress = f"move {moves} of {int(parameters['horizon']) - _NUM_STARTS}"
+    return "\n".join([*rows, f"{progress}, player {parameters['evader']} evades"])
 
 
 def _action_words(parameters, player, action):
-    words = "Start at" if player == CHANCE else "Go to"
-    return f"{words} {_place_words(parameters, action)}"
+    verb = "Start at" if player == CHANCE else "Go to"
+    return f"{verb} {_cell_text(parameters, action)}"
 
 
 def _info_state_words(parameters, player, key):
-    cells = [_place_words(parameters, int(cell)) for cell in key]
+    cells = [_cell_text(parameters, int(cell)) for cell in key]
     return "path " + " ".join(cells) if cells else "no place"
 
 
@@ -147,7 +153,7 @@ def _observation(parameters, state, player):
     count = int(state[_COUNT])
     cells = int(parameters["rows"]) * int(parameters["cols"])
     latest = range(max(0, count - 2), count)
-    own = [int(state[_CELLS + place]) for place in latest if place % 2 == player]
+    own = [int(state[_CELLS + k]) for k in latest if k % 2 == player]
     moves = int(parameters["horizon"]) - _NUM_STARTS
     return {"cell": (cells, own), "moves": (moves + 1, [max(0, count - _NUM_STARTS)])}
 

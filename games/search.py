@@ -4,41 +4,51 @@
         patrol 1        patrol 2
 
 In each turn the attacker (player 0) moves, and then the defender (player 1) moves both
-patrols. Neither sees anything of the other.
+patrols. The players do not see each other's moves.
 
-- The attacker begins at S, where it may wait once. It then enters any row of column 1,
-  quickly or slowly; entering slowly forces it to wait in the next turn. From there it
-  goes on in the same row to column 2, to column 3 and to the goal of the row. In column
-  2 it may first go from row 0 or 2 to row 1.
-- The defender's first move puts each patrol on any row of its column. Later each patrol
-  stays where it is or moves by one row.
-- Reaching a goal ends the game before the defender moves. A patrol that is on the
-  attacker's node after the defender's move captures it, which is worth `capture_value`
-  to the attacker. After `turns` turns time is up, which is worth 0.
+- The attacker starts at S and may wait there once. It then enters a row of column 1,
+  quickly or slowly; after a slow entry it must wait in the next turn. It continues in
+  the same row to columns 2 and 3 and to the goal of the row. In column 2 it may first
+  move from row 0 or 2 to row 1.
+- The defender's first move puts each patrol on a row of its column. In later moves each
+  patrol stays or moves by one row.
+- The game ends when the attacker reaches a goal, before the defender moves. If a patrol
+  is on the attacker's node after the defender's move, the attacker is captured and
+  receives `capture_value`. After `turns` turns the game ends with value 0.
 """
 
 import math
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     TERMINAL,
     Parameter,
     Sizes,
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
-_TURNS, _CAPTURE_VALUE = range(2)  # in settings
-# The state has the number of moves, the attacker's column (0 is S, 4 has the goals) and
-# row, whether it must wait next, whether it has waited at S, the patrols' rows, and the
-# moves.
+_TURNS, _CAPTURE_VALUE = range(2)
+"""Entries of `settings`, in the order of the parameters."""
+
 _COUNT, _COLUMN, _ROW, _SLOW, _WAITED, _PATROL, _MOVES = 0, 1, 2, 3, 4, 5, 7
+"""Entries of the state:
+
+_COUNT: number of moves.
+_COLUMN: column of the attacker; 0 is S, 4 the goals.
+_ROW: row of the attacker.
+_SLOW: 1 if the attacker must wait.
+_WAITED: 1 if the attacker has waited at S.
+_PATROL: `[2]` rows of the patrols.
+_MOVES: `[2 turns]` moves.
+"""
+
 _NUM_ROWS = 3
-_ZONES = (1, 3)  # the patrols' columns
+_ZONES = (1, 3)  # columns of the patrols
 _GOAL = 4
 _GOALS = (5.0, 10.0, 3.0)
 _MIDDLE = 1
-# The attacker's actions. The defender's are 3 * (row of patrol 1) + (row of patrol 2).
+# Attacker's actions. The defender's are 3 * (row of patrol 1) + (row of patrol 2).
 _WAIT, _QUICK, _ENTER_SLOWLY, _FORWARD, _TO_MIDDLE = 0, 1, 4, 7, 8
 _NUM_ACTIONS = 9
 
@@ -144,14 +154,14 @@ def _returns(settings, state, returns):
 
 def _sizes(parameters):
     turns = int(parameters["turns"])
-    most = max(*_GOALS, math.fabs(parameters["capture_value"]))
+    max_utility = max(*_GOALS, math.fabs(parameters["capture_value"]))
     return Sizes(
         state=_MOVES + 2 * turns,
         num_actions=_NUM_ACTIONS,
         max_moves=2 * turns,
         key=(_NUM_ACTIONS,) * turns,
-        min_utility=-most,
-        max_utility=most,
+        min_utility=-max_utility,
+        max_utility=max_utility,
     )
 
 
@@ -163,16 +173,16 @@ def _state_words(parameters, state):
             if state[_COUNT] > 1 and state[_PATROL + patrol] == row:
                 line[column] = str(patrol + 1)
         if row == (state[_ROW] if state[_COLUMN] else _MIDDLE):
-            here = line[state[_COLUMN]]
-            line[state[_COLUMN]] = "*" if here in "12" else "A"
+            symbol = line[state[_COLUMN]]
+            line[state[_COLUMN]] = "*" if symbol in "12" else "A"
         lines.append(" ".join(line))
     turn = min(int(state[_COUNT]) // 2 + 1, int(parameters["turns"]))
-    words = f"turn {turn} of {parameters['turns']}"
+    progress = f"turn {turn} of {parameters['turns']}"
     if state[_WAITED]:
-        words += ", has waited"
+        progress += ", has waited"
     if state[_SLOW]:
-        words += ", must wait"
-    return "\n".join([*lines, words])
+        progress += ", must wait"
+    return "\n".join([*lines, progress])
 
 
 def _move_words(player, action):

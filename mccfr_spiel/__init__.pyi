@@ -25,22 +25,15 @@ from .algorithms.algorithm import (
     hs_dcfr,
     hs_pcfr_plus,
 )
-from .algorithms.parts import (
-    AVERAGE_STRATEGY,
-    BALANCED_OUTCOME,
-    CHANCE,
-    EXTERNAL,
-    FULL,
+from .algorithms.averages import (
     LINEAR,
-    OPPONENT,
-    OUTCOME,
     QUADRATIC,
     UNIFORM,
-    average_strategy,
-    outcome,
+    polynomial,
+)
+from .algorithms.own_parts import (
     own_estimator,
     own_rule,
-    polynomial,
 )
 from .algorithms.rules import (
     discounted_regret_matching,
@@ -51,11 +44,22 @@ from .algorithms.rules import (
     regret_matching,
     regret_matching_plus,
 )
+from .algorithms.samplings import (
+    AVERAGE_STRATEGY,
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    FULL,
+    OPPONENT,
+    OUTCOME,
+    average_strategy,
+    outcome,
+)
 from .arenas import rules
 from .arenas.infosets.lock import TreeInUseError
 from .arenas.infosets.table import completed_rounds
 from .arenas.infosets.walk_sizes import WalkTooLargeError
-from .arenas.rules.description import GameError
+from .arenas.rules.declarations import GameError
 from .arenas.tree.game_check import check_game
 from .arenas.tree.game_tree import GameTree
 from .arenas.tree.tree_files import (
@@ -74,14 +78,14 @@ from .evaluation import (
     sampled_returns,
     theory,
 )
-from .evaluation.choosing import recommend
 from .evaluation.exact import (
     expected_returns,
     exploitability,
     nash_conv,
 )
-from .experiments.sweeps import compare
-from .exploring.drawing import draw_tree
+from .evaluation.recommending import recommend
+from .experiments.comparing import compare
+from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
 from .offline.linear_program import solve_lp
 from .policies import online_bot

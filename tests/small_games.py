@@ -1,8 +1,8 @@
-"""Small games written down as trees, for what no game of OpenSpiel shows.
+"""Small games written as trees, for cases that no game of OpenSpiel covers.
 
-A tree is made of `chance((probability, tree), ...)`, `move(player, info_state, tree,
+A tree consists of `chance((probability, tree), ...)`, `move(player, info_state, tree,
 ...)` and `leaf(payoff of player 0, ...)`. The actions of a move are 0, 1, ... unless
-`actions` says otherwise.
+`actions` lists others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyspiel
 
 @dataclass(frozen=True)
 class Tree:
-    """One history: `player` acts, or is pyspiel's number of chance or of the end."""
+    """A node; `player` may be OpenSpiel's number of chance or terminal nodes."""
 
     player: int
     info_state: str = ""
@@ -23,9 +23,9 @@ class Tree:
     children: tuple[Tree, ...] = ()
     probs: tuple[float, ...] = ()
     returns: tuple[float, ...] = ()
-    names: tuple[str, ...] = ()  # of the actions; their numbers by default
+    names: tuple[str, ...] = ()  # of the actions; numbers by default
 
-    def __deepcopy__(self, memo):  # a copied state shares it
+    def __deepcopy__(self, memo):  # copies of a state share the tree
         return self
 
 
@@ -40,8 +40,8 @@ def chance(*outcomes: tuple[float, Tree]) -> Tree:
 
 
 def move(player: int, info_state: str, *children: Tree, actions=None) -> Tree:
-    chosen = tuple(range(len(children))) if actions is None else tuple(actions)
-    return Tree(player, info_state, chosen, children)
+    actions = tuple(range(len(children))) if actions is None else tuple(actions)
+    return Tree(player, info_state, actions, children)
 
 
 def small_game(
@@ -52,10 +52,13 @@ def small_game(
     num_actions: int = 10,
     max_utility: float = 1000.0,
     parameters: dict[str, Any] | None = None,
-    **of_type: Any,
+    **type_fields: Any,
 ) -> pyspiel.Game:
-    """The game of a tree, made with parameters that the tree may already show;
-    `of_type` replaces fields of its GameType."""
+    """Makes the game of a tree.
+
+    `parameters` are only reported by the game; the tree does not change with them.
+    `type_fields` replace fields of the GameType.
+    """
     fields: dict[str, Any] = {
         "short_name": name,
         "long_name": name,
@@ -72,7 +75,7 @@ def small_game(
         "provides_observation_tensor": False,
         "parameter_specification": {},
     }
-    game_type = pyspiel.GameType(**(fields | of_type))
+    game_type = pyspiel.GameType(**(fields | type_fields))
     info = pyspiel.GameInfo(
         num_distinct_actions=num_actions,
         max_chance_outcomes=10,
@@ -100,7 +103,7 @@ class _SmallGame(pyspiel.Game):
 
 
 class _Observer:
-    """What C++ asks for the information-state string of a Python state."""
+    """The observer from which C++ reads the information-state string of a state."""
 
     tensor = None
     dict: ClassVar = {}
@@ -147,12 +150,12 @@ class _SmallState(pyspiel.State):
 
 
 def uneven_deal() -> pyspiel.Game:
-    """Chance is uneven, once below a move; general sum; players see different parts.
+    """A general-sum game with uneven chance nodes, of which one is below a move.
 
-    Player 1's card is dealt with probabilities 0.7, 0.2, 0.1 and seen by player 1
-    alone; after player 0's third action a die of 0.05, 0.15, 0.8 falls that only player
-    0 sees before it moves again. Guessing an outcome from a number in [0, 1) as if they
-    were equally likely is too high in the one and too low in the other.
+    Player 1's card has the probabilities 0.7, 0.2, 0.1 and is seen by player 1 alone.
+    After player 0's third action a die with the probabilities 0.05, 0.15, 0.8 falls.
+    Only player 0 sees it before moving again. A sampler that assumes uniform chance
+    draws too high outcomes of the card and too low ones of the die.
     """
 
     def after(card: int, scale: float) -> Tree:
@@ -179,7 +182,7 @@ def uneven_deal() -> pyspiel.Game:
 
 
 def three_players() -> pyspiel.Game:
-    """Three players, uneven chance, general sum; the last player sees little."""
+    """Three players, uneven chance, general sum; the last player sees one action."""
 
     def end(*moves: int) -> Tree:
         weights = (1.0, -2.5, 0.75, 3.0)
@@ -204,5 +207,5 @@ OWN = {"uneven_deal": uneven_deal, "three_players": three_players}
 
 
 def named(name: str) -> pyspiel.Game | str:
-    """One of the games above by its name, or the load string of another one."""
+    """A game above by name, or else the load string itself."""
     return OWN[name]() if name in OWN else name

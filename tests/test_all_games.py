@@ -1,4 +1,4 @@
-"""Games of every kind: solved, or refused in words that name the reason."""
+"""Games of every kind are solved, or refused with the reason."""
 
 import time
 
@@ -47,25 +47,25 @@ REFUSED = {
     "kuhn_poker(players=99)": "cannot load",
 }
 LARGE = ("chess", "go", "cursor_go", "hive")
-"""Where a walk of external sampling has no end."""
+"""Games in which a walk of external sampling does not end."""
 
 
 @pytest.mark.parametrize("game", SOLVED)
-def test_a_game_of_every_kind_is_sampled(game):
+def test_games_of_every_kind_are_sampled(game):
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
         solver = Solver(game, algorithm)
         solver.iterate(5 if "latent" in game or not IS_COMPILED else 50)
         assert solver.average_policy().to_dict()
 
 
-def test_a_game_whose_first_state_has_broken_copies_is_sampled():
+def test_game_with_broken_initial_copies_is_sampled():
     solver = Solver("python_hangman", ms.OUTCOME_SAMPLING)
     solver.iterate(50)
     assert solver.tree.num_infosets > 100
 
 
 @pytest.mark.parametrize("game", REFUSED)
-def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
+def test_unsolvable_games_are_refused_with_a_reason(game):
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
         with pytest.raises(ValueError, match=REFUSED[game]):
             Solver(game, algorithm, seed=1).iterate(1000)
@@ -86,14 +86,14 @@ STARTS = {
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("wrapped", ["start_at({})", "misere(game=start_at({}))"])
-def test_a_start_after_an_impossible_history_is_refused(start, wrapped):
-    # OpenSpiel crashes the process, or begins at a state that is not in the game.
+def test_start_at_an_impossible_history_is_refused(start, wrapped):
+    # OpenSpiel would crash, or start at a state outside of the game.
     with pytest.raises(ValueError, match=STARTS[start]):
         Solver(wrapped.format(start))
 
 
-def test_a_start_after_a_history_is_the_subgame():
-    # After the deal 0, 1 and a pass: pass, or bet and the other one answers.
+def test_start_at_a_history_is_the_subgame():
+    # After the deal 0, 1 and a pass, player 1 passes, or bets and player 0 answers.
     tree = ms.GameTree("start_at(history=0;1;0,game=kuhn_poker())").expand_all()
     assert (tree.num_nodes, tree.num_infosets) == (5, 2)
     joint = "start_at(history=2;5,game=goofspiel(num_cards=3,imp_info=True))"
@@ -101,16 +101,16 @@ def test_a_start_after_a_history_is_the_subgame():
 
 
 @pytest.mark.parametrize("game", LARGE)
-def test_a_walk_without_end_is_refused_soon(game):
+def test_endless_walk_is_refused_soon(game):
     solver = Solver(game, ms.EXTERNAL_SAMPLING)
     began = time.process_time()
-    for _ in range(2):  # and again when it goes on
+    for _ in range(2):  # the same error again
         with pytest.raises(WalkTooLargeError, match="Use outcome sampling"):
             solver.iterate(1)
     assert time.process_time() - began < 60
     assert solver.tree.num_nodes < 10**6
     solver = Solver(game, ms.OUTCOME_SAMPLING)
-    if game == "go":  # some 360 moves of a player, each one of hundreds
+    if game == "go":  # 360 moves with hundreds of actions each
         for _ in range(2):
             with pytest.raises(ValueError, match=r"probability below 1e-290"):
                 solver.iterate(1)
@@ -120,17 +120,19 @@ def test_a_walk_without_end_is_refused_soon(game):
     assert np.isfinite(solver.average_vector()).all()
 
 
-def test_a_walk_that_is_large_but_fits_is_not_refused():
+def test_large_walk_that_fits_is_accepted():
     solver = Solver("phantom_ttt", ms.EXTERNAL_SAMPLING)
     solver.iterate(1)
     assert solver.nodes_touched > 200_000
 
 
-def test_every_registered_game_is_known_by_its_kind():
-    # `turn_based` decides by the game's type, before any state is made.
-    for kind in pyspiel.registered_games():
-        if not kind.default_loadable or kind.short_name in ("python_dynamic_routing",):
+def test_every_registered_game_is_classified():
+    # `turn_based` decides by the game's type, before it makes a state.
+    for game_type in pyspiel.registered_games():
+        if not game_type.default_loadable or game_type.short_name in (
+            "python_dynamic_routing",
+        ):
             continue
-        if not kind.provides_information_state_string:
+        if not game_type.provides_information_state_string:
             with pytest.raises(ValueError, match=r"no information-state|sampled|mean"):
-                ms.GameTree(kind.short_name)
+                ms.GameTree(game_type.short_name)

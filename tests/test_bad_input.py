@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.common.checkpoint import CheckpointError, Contents, DamagedError
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+    Contents,
+    DamagedError,
+)
 from mccfr_spiel.common.csv_files import read_table
 
 GOOFSPIEL = (
@@ -32,7 +36,7 @@ def test_policy_with_an_illegal_action_is_refused():
     assert ms.nash_conv("kuhn_poker", table | {"0": harmless}) == pytest.approx(11 / 12)
 
 
-def test_unknown_locked_information_state_is_answered_by_the_nearest():
+def test_unknown_locked_state_gets_a_suggestion():
     game = ms.poker.subgame(
         board="2s3h4d5c9s",
         pot=2,
@@ -50,7 +54,7 @@ def test_unknown_locked_information_state_is_answered_by_the_nearest():
     assert repr(name) in str(caught.value)
 
 
-def test_board_may_have_commas():
+def test_board_can_have_commas():
     spot = {
         "pot": 2,
         "stacks": 2,
@@ -63,7 +67,7 @@ def test_board_may_have_commas():
     assert len({tuple(game.subgame.board) for game in games}) == 1
 
 
-def test_forged_checkpoints_are_refused_or_play_by_probabilities():
+def test_forged_checkpoint_is_refused_or_gives_probabilities():
     rng = np.random.default_rng(0)
     refused = 0
     for forgery in range(300):
@@ -93,7 +97,7 @@ def test_forged_checkpoints_are_refused_or_play_by_probabilities():
     assert refused > 50
 
 
-def test_damaged_row_of_results_is_named_by_its_line(tmp_path):
+def test_damaged_row_is_reported_with_line_number(tmp_path):
     path = tmp_path / "results.csv"
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(DamagedError, match="line 3 has 1 fields, expected 2"):
@@ -113,19 +117,21 @@ def writing(tree, policy, player, rng):
     ("estimate", "words"),
     [(complex_gradient, "complex numbers"), (writing, "read-only")],
 )
-def test_estimator_that_loses_or_changes_numbers_is_refused(estimate, words):
+def test_wrong_estimator_is_refused(estimate, words):
     algorithm = ms.Algorithm(ms.own_estimator(estimate), ms.regret_matching())
     solver = ms.Solver("kuhn_poker", algorithm)
     with pytest.raises(ValueError, match=words):
         solver.iterate(1)
 
 
-def test_hopeless_passes_over_histories_are_refused_soon():
+def test_endless_passes_over_histories_are_refused_early():
     for attempt, max_memory in enumerate((None, "300MiB", None)):
         began = time.process_time()
         with pytest.raises(ms.TreeFullError, match="visits all of them in each pass"):
             ms.Solver(GOOFSPIEL, ms.CFR, store="none", max_memory=max_memory)
-        assert attempt == 0 or time.process_time() - began < 10  # the first compiles
+        assert (
+            attempt == 0 or time.process_time() - began < 10
+        )  # the first call compiles
 
 
 INTERRUPTED = """
@@ -148,7 +154,7 @@ raise SystemExit(main())
 
 @pytest.mark.parametrize("module", ["mccfr_spiel.command_line.main", "numpy", "numba"])
 def test_interrupt_during_import_ends_the_program_without_a_traceback(module):
-    # In a callback a KeyboardInterrupt is printed and lost, and the program continues.
+    # Callbacks of the import system swallow a KeyboardInterrupt.
     program = INTERRUPTED.replace("NAME", repr(module))
     words = [sys.executable, "-c", program, "solve", "kuhn_poker", "--iterations=1"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=100)

@@ -25,8 +25,10 @@ from open_spiel.python.games import kuhn_poker
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas import sharing
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.common.budget import MemoryBudgetError
+from mccfr_spiel.arenas.tree import cutting
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster_batches, due_rows
 from mccfr_spiel.solving.slices import SliceRunner
@@ -79,9 +81,9 @@ METHODS = "_apply_action", "_legal_actions", "returns", "current_player", "is_te
 def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as soon as they may end, and shares work however short it is."""
     put(due_rows, "SLICE_SECONDS", 0.0)
-    put(whole, "LEAST_WORK", 1)
-    put(whole, "LEAST_BLOCK", 40)
-    put(whole, "LEAST_BLOCK_OF_BATCH", 40)
+    put(cutting, "LEAST_WORK", 1)
+    put(cutting, "LEAST_BLOCK", 40)
+    put(cutting, "LEAST_BLOCK_OF_BATCH", 40)
     put(sharing, "SMALL_TREE", 0)
     for module, name in (
         (sharing, "LEAST_NODES"),

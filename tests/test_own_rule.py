@@ -1,5 +1,4 @@
-"""Rules and estimators that users write: the textbook's numbers, the same bits,
-refusals in words."""
+"""Users' rules, estimators and averages: agreement with the textbook, and errors."""
 
 import copy
 import functools
@@ -13,11 +12,13 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.algorithm_names import make_method
-from mccfr_spiel.experiments.settings import flags_of, named_settings
+from mccfr_spiel.experiments.setting_names import flags_of, named_settings
 from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from tests import reference
 from tests.arenas.tree.test_abstraction import jack_or_queen
@@ -26,16 +27,16 @@ from tests.vectors import KUHN_3, follow_textbook
 
 
 def hedge(policy, memory, gradient, parameters, t):
-    """Hedge whose step size falls with the iteration."""
+    """Hedge with a decreasing step size (Freund, Schapire 1997)."""
     value = 0.0
     for a in range(len(policy)):
         value += policy[a] * gradient[a]
     total = 0.0
     for a in range(len(policy)):
         memory[a] += gradient[a] - value
-    most = memory.max()
+    largest = memory.max()
     for a in range(len(policy)):
-        policy[a] = math.exp(parameters[0] / math.sqrt(t) * (memory[a] - most))
+        policy[a] = math.exp(parameters[0] / math.sqrt(t) * (memory[a] - largest))
         total += policy[a]
     for a in range(len(policy)):
         policy[a] /= total
@@ -53,8 +54,8 @@ def hedge_with_numpy(policy, memory, gradient, parameters, t):
 def hedge_of_lists(policy, memory, gradient, parameters, t):
     value = sum(b * g for b, g in zip(policy, gradient, strict=True))
     memory = [regret + g - value for regret, g in zip(memory, gradient, strict=True)]
-    most = max(memory)
-    weights = [math.exp(parameters[0] * t**-0.5 * (regret - most)) for regret in memory]
+    scale, largest = parameters[0] * t**-0.5, max(memory)
+    weights = [math.exp(scale * (regret - largest)) for regret in memory]
     return [weight / sum(weights) for weight in weights], memory, value
 
 
@@ -69,13 +70,13 @@ PLAIN = algorithms.own_rule(hedge_with_numpy, (0.7,), compiled=False)
 @pytest.mark.parametrize("rule", [HEDGE, PLAIN], ids=["compiled", "plain"])
 @pytest.mark.parametrize("estimator", ["full", "external", "outcome"])
 @pytest.mark.parametrize("alternating", [True, False])
-def test_an_own_rule_is_the_textbooks(rule, estimator, alternating, monkeypatch):
+def test_own_rule_equals_textbook(rule, estimator, alternating, monkeypatch):
     monkeypatch.setitem(reference.RULES, "own_rule", textbooks_hedge)
     algorithm = ms.Algorithm(ESTIMATORS[estimator], rule, ms.LINEAR, alternating)
     follow_textbook(KUHN_3, algorithm, 1, 1, 3, 10, seed=3)
 
 
-def test_a_file_needs_the_function_again(tmp_path):
+def test_loading_requires_the_same_function(tmp_path):
     path = tmp_path / "solver"
     Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE)).save(path)
     with pytest.raises(CheckpointError, match=r"hedge, but functions are not saved"):
@@ -91,16 +92,18 @@ def test_a_file_needs_the_function_again(tmp_path):
         Solver.load(path, minimizer=HEDGE)
 
 
-def test_what_an_own_rule_cannot_do_is_refused_in_words():
+def test_unsupported_uses_of_own_rules_raise():
     with pytest.raises(ValueError, match="own_rule is only for players who forget"):
         Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE), abstraction=jack_or_queen)
-    with pytest.raises(ValueError, match="takes 2 arguments, not the 5 policy"):
+    with pytest.raises(
+        ValueError, match=r"must have the arguments policy, memory, .*\. It has 2"
+    ):
         algorithms.own_rule(lambda policy, memory: 0.0)
-    with pytest.raises(ValueError, match="update=3 is not a function"):
+    with pytest.raises(ValueError, match="update=3 must be a function"):
         algorithms.own_rule(3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="parameters=nan"):
         algorithms.own_rule(hedge, (math.nan,))
-    with pytest.raises(ValueError, match=r"Call it; .*yours, give own_rule\(\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"Call it, or wrap .*: own_rule\(\.\.\.\)"):
         Solver("kuhn_poker", ms.Algorithm(ms.FULL, hedge))  # pyright: ignore
     everywhere = algorithms.own_rule(hedge, (0.7,), everywhere=True)
     with pytest.raises(ValueError, match=r"own_rule moves the policy everywhere"):
@@ -126,17 +129,17 @@ def writes_two_actions(policy, memory, gradient, parameters, t):
         (
             hedge,
             (),
-            r"hedge uses .* with parameters=\(\): index 0 .*own_rule\(hedge, p",
+            r"hedge uses .* and parameters=\(\): index 0 .*own_rule\(hedge, p",
         ),
         (
             reads_a_second_parameter,
             (0.5,),
-            r"of 1 actions and with parameters=\(0\.5,\)",
+            r"for 1 actions and parameters=\(0\.5,\)",
         ),
-        (writes_two_actions, (), "of 1 actions .*index 1 is out of bounds"),
+        (writes_two_actions, (), "for 1 actions .*index 1 is out of bounds"),
     ],
 )
-def test_a_rule_that_leaves_its_arrays_is_refused_before_it_runs(
+def test_rule_with_index_out_of_bounds_is_refused_at_creation(
     function, parameters, words
 ):
     with pytest.raises(ValueError, match=words):
@@ -144,7 +147,7 @@ def test_a_rule_that_leaves_its_arrays_is_refused_before_it_runs(
     algorithms.own_rule(function, parameters, compiled=False)  # checks indices itself
 
 
-def test_a_command_takes_a_rule_with_its_parameters():
+def test_command_line_accepts_rule_objects():
     method: Any = make_method({"minimizer": "tests.test_own_rule:HEDGE"})
     assert method.minimizer.numbers == (0.7,)
     with pytest.raises(ValueError, match=r"test_own_rule:hedge uses an index outside"):
@@ -188,13 +191,13 @@ FAILURES = [
     for function in FAILING
     for loop in LOOPS
     for compiled in (False, True)
-    # Each loop is compiled with one of the functions, which takes long.
+    # Compilation is slow, so each loop is compiled with a single function.
     if not compiled or function is has_a_negative
 ]
 
 
 def fails_for_good(solver, words):
-    """A solver whose rule fails in iteration 3, and is of no use from then on."""
+    """Checks that a solver is unusable after its rule has failed in iteration 3."""
     solver.iterate(2)
     before = copy.copy(solver)
     with pytest.raises(ValueError, match=words):
@@ -218,7 +221,7 @@ def fails_for_good(solver, words):
 
 
 @pytest.mark.parametrize(("function", "loop", "compiled"), FAILURES)
-def test_a_rule_that_writes_no_distribution_is_refused_where_it_does(
+def test_rule_that_writes_no_distribution_raises_with_its_infoset(
     function, loop, compiled
 ):
     sampling, batch = LOOPS[loop]
@@ -231,7 +234,7 @@ def test_a_rule_that_writes_no_distribution_is_refused_where_it_does(
 
 
 @pytest.mark.parametrize("rule", [HEDGE, PLAIN], ids=["compiled", "plain"])
-def test_a_good_rule_passes_and_its_regret_falls(rule):
+def test_check_rule_reports_decreasing_regrets(rule):
     few = check_rule(rule, hedge_of_lists, num_updates=20)
     many = check_rule(rule, hedge_of_lists, num_updates=2000)
     assert max(many.average_regrets) < 0.1 < max(few.average_regrets) * 3
@@ -265,13 +268,13 @@ def not_for_numba(policy, memory, gradient, parameters, t):
         ),
     ],
 )
-def test_a_wrong_rule_is_told_where(function, textbook, words):
+def test_check_rule_locates_errors(function, textbook, words):
     with pytest.raises(ValueError, match=f"(?s){words}"):
         check_rule(algorithms.own_rule(function, (0.7,)), textbook)
 
 
 @pytest.mark.compiled
-def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
+def test_rule_that_numba_cannot_compile_is_refused():
     rule = algorithms.own_rule(not_for_numba)
     words = r"numba cannot compile .*not_for_numba: .*test_own_rule.* compiled=False"
     with pytest.raises(ValueError, match=words):
@@ -279,11 +282,11 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
     nothing: Any = [lambda policy, memory, gradient, p, t: None]
-    with pytest.raises(ValueError, match="returns none, which is no number"):
+    with pytest.raises(ValueError, match="must return a number, not none"):
         check_rule(algorithms.own_rule(*nothing))
 
 
-# --- averages of one's own -----------------------------------------------------------
+# --- users' averages ---------------------------------------------------------------
 
 
 def like_linear(t):
@@ -292,43 +295,44 @@ def like_linear(t):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("base", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
-def test_an_average_of_ones_own_goes_on_wherever_it_stops(base, tmp_path):
+def test_own_average_equals_linear_average_after_any_interruption(base, tmp_path):
     own = base._replace(averaging=ms.algorithms.own_averaging(like_linear))
     expected = Solver("kuhn_poker", base._replace(averaging=ms.LINEAR), seed=1)
     solver = Solver("kuhn_poker", own, seed=1)
     solver.iterate(700)
-    solver.iterate(800)  # beyond the weights that are asked for at once
+    solver.iterate(800)  # more than the weights computed at once
     solver.save(tmp_path / "solver")
     with pytest.raises(CheckpointError, match=r"load\(path, averaging="):
         Solver.load(tmp_path / "solver")
     loaded = Solver.load(tmp_path / "solver", averaging=own.averaging)
     expected.iterate(2000)
-    for one in (solver, loaded, copy.copy(solver), pickle.loads(pickle.dumps(solver))):
-        one.iterate(500)
-        assert one.average_vector().tolist() == expected.average_vector().tolist()
+    copies = copy.copy(solver), pickle.loads(pickle.dumps(solver))
+    for resumed in (solver, loaded, *copies):
+        resumed.iterate(500)
+        assert resumed.average_vector().tolist() == expected.average_vector().tolist()
 
 
 def late(weight):
     return lambda t: weight if t > 3 else 1.0
 
 
-def test_weights_that_are_none_are_refused():
+def test_invalid_weights_are_refused():
     for weight in (-1.0, math.nan, "2"):
         own = ms.algorithms.own_averaging(late(weight))  # type: ignore[arg-type]
         solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
         with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* must be a number in"):
             solver.iterate(1)
-    with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
+    with pytest.raises(ValueError, match=r"must have the arguments t\. It has 2"):
         ms.algorithms.own_averaging(lambda t, power: t**power)  # type: ignore[arg-type]
 
 
-# --- estimators of ones own --------------------------------------------------
+# --- users' estimators -----------------------------------------------------------
 
 CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 
 
 def whole(tree, policy, player, rng):
-    """The gradient, node by node."""
+    """Computes the full gradient, node by node."""
     gradient, touched = np.zeros(tree.num_sequences), 0
     todo = [(0, 1.0, player)]
     while todo:
@@ -348,14 +352,14 @@ def whole(tree, policy, player, rng):
 
 
 def sampled(tree, policy, player, rng):
-    """Outcome sampling with the generator's draws."""
+    """Outcome sampling with draws of a NumPy generator."""
     return walk(tree, policy, player, lambda place: rng.random())
 
 
 def walk(tree, policy, player, draw):
-    """One history; the place of a draw is the infoset's, or the history's for chance.
+    """Samples one history; returns the gradient and the number of nodes touched.
 
-    Returns the gradient and the nodes touched.
+    The place of a draw is that of the infoset, or that of the history for chance.
     """
     gradient, touched = np.zeros(tree.num_sequences), 0
     node, weight, sequence, place = 0, 1.0, player, 0x243F6A8885A308D3
@@ -380,13 +384,13 @@ def walk(tree, policy, player, draw):
 
 
 def with_our_draws(seed):
-    """Outcome sampling of the package's draws, which are those of the seed."""
+    """Outcome sampling with the draws of the package."""
     calls = []
 
     def estimate(tree, policy, player, rng):
-        number = sum(one == player for one in calls) + 1
         calls.append(player)
-        stream = stream_key(np.uint64(seed), number, player, tree.num_players)
+        iteration = calls.count(player)
+        stream = stream_key(np.uint64(seed), iteration, player, tree.num_players)
         draws = functools.partial(uniform, np.uint64(stream))
         return walk(tree, policy, player, lambda place: draws(np.uint64(place)))
 
@@ -397,11 +401,11 @@ def with_our_draws(seed):
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize(
     "rule",
-    # Without draws at the start, what rounding leaves of equal regrets would decide.
+    # Random initial regrets prevent ties, which rounding errors would break.
     [ms.regret_matching(initial_regret=0.1), ms.algorithms.optimistic_omd(0.3)],
     ids=str,
 )
-def test_the_whole_gradient_makes_what_passes_make(game, alternating, rule):
+def test_estimator_of_full_gradient_equals_passes(game, alternating, rule):
     parts = rule, ms.LINEAR, alternating
     mine = Solver(game, ms.Algorithm(ms.own_estimator(whole), *parts))
     ours = Solver(game, ms.Algorithm(ms.FULL, *parts))
@@ -416,7 +420,7 @@ def test_the_whole_gradient_makes_what_passes_make(game, alternating, rule):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
-def test_outcome_sampling_with_our_draws_is_ours(game):
+def test_estimator_with_package_draws_equals_outcome_sampling(game):
     estimator = ms.own_estimator(with_our_draws(5))
     mine = Solver(game, ms.Algorithm(estimator, ms.regret_matching()), seed=5)
     ours = Solver(GameTree(game).expand_all(), ms.OUTCOME_SAMPLING, seed=5)
@@ -444,7 +448,7 @@ def returning(change):
         (lambda g, p: g + (np.arange(len(g)) == 1 - p), "of another player"),
     ],
 )
-def test_what_is_no_gradient_is_refused_and_changes_nothing(change, words):
+def test_invalid_gradient_is_refused_and_changes_nothing(change, words):
     solver = Solver("kuhn_poker", ms.Algorithm(returning(change), ms.ftrl(1.0)))
     before = solver.current_vector()
     for _ in range(2):
@@ -454,7 +458,7 @@ def test_what_is_no_gradient_is_refused_and_changes_nothing(change, words):
     assert (solver.num_iterations, solver.nodes_touched) == (0, 0)
 
 
-def test_files_name_functions_and_refuse_others(monkeypatch):
+def test_flags_name_functions_and_refuse_changed_sources(monkeypatch):
     settings = Settings("kuhn_poker", ms.Algorithm(ms.own_estimator(whole), ms.omd(1)))
     flags = flags_of(settings)
     assert "test_own_rule:whole" in flags["algorithm"]
@@ -466,11 +470,11 @@ def test_files_name_functions_and_refuse_others(monkeypatch):
         named_settings(sampling="no_module:f")
 
 
-def test_parts_that_do_not_go_together_are_refused():
+def test_impossible_combinations_with_estimators_are_refused():
     parts = ms.own_estimator(whole), ms.regret_matching()
     with pytest.raises(ValueError, match="batch=4"):
         Solver("kuhn_poker", ms.Algorithm(*parts, batch=4))
-    with pytest.raises(ValueError, match="4 tree, policy, player, rng"):
+    with pytest.raises(ValueError, match="arguments tree, policy, player, rng"):
         ms.own_estimator(lambda tree: None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="drop it or the abstraction"):
         tree = GameTree("kuhn_poker", abstraction=lambda state, player: "")

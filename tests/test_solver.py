@@ -14,7 +14,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import rules
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
+from mccfr_spiel.experiments.algorithm_parts import MINIMIZERS
 from mccfr_spiel.kernels import entropy_rules, minimizers
 from tests import reference
 from tests.reference import EMPTY, full_gradient, read_game, turn_based

@@ -19,51 +19,44 @@ from .algorithm import (
     SAPCFR_PLUS,
     SCHEDULES,
     Algorithm,
-    algorithm_of,
-    check_algorithm,
     hs_dcfr,
     hs_pcfr_plus,
-    near_algorithms,
     schedule_of,
+)
+from .algorithm_text import (
     value_in,
 )
-from .parts import (
-    AVERAGE_STRATEGY,
-    BALANCED_OUTCOME,
-    CHANCE,
-    EXTERNAL,
-    FULL,
+from .averages import (
     LINEAR,
     MOST_GAMMA,
-    MOST_OWN_WEIGHT,
     MOST_WEIGHT,
-    OPPONENT,
-    OUTCOME,
-    OWN_KINDS,
     QUADRATIC,
     UNIFORM,
     Averaging,
-    Estimate,
+    most_iterations,
+    polynomial,
+)
+from .minimizer import (
     Minimizer,
+    Ranges,
+)
+from .own_parts import (
+    MOST_OWN_WEIGHT,
+    OWN_KINDS,
+    Estimate,
     OwnAveraging,
     OwnEstimator,
     OwnPart,
     OwnRule,
-    Part,
-    Ranges,
-    Sampling,
-    average_strategy,
-    checked_horizon,
-    external,
-    full,
-    most_iterations,
-    name_in,
-    outcome,
     own_averaging,
     own_estimator,
     own_parts_of,
     own_rule,
-    polynomial,
+)
+from .part import (
+    Part,
+    checked_horizon,
+    name_in,
     written,
 )
 from .rules import (
@@ -89,6 +82,25 @@ from .rules import (
     predictive_regret_matching_plus,
     regret_matching,
     regret_matching_plus,
+)
+from .samplings import (
+    AVERAGE_STRATEGY,
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    FULL,
+    OPPONENT,
+    OUTCOME,
+    Sampling,
+    average_strategy,
+    external,
+    full,
+    outcome,
+)
+from .validation import (
+    algorithm_of,
+    check_algorithm,
+    near_algorithms,
 )
 
 __all__ = [

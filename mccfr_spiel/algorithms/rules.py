@@ -1,19 +1,24 @@
-"""The local rules as values, and by their names.
+"""The local rules as values.
 
-Some play by regrets: regret matching, its discounted and predictive forms. The others
-have a dilated entropy: FTRL, online mirror descent, and their relatives.
+| rule | class | based on |
+|---|---|---|
+| regret_matching | RegretMatching | regrets |
+| regret_matching_plus | RegretMatchingPlus | regrets |
+| discounted_regret_matching | DiscountedRegretMatching | regrets |
+| predictive_regret_matching_plus | PredictiveRegretMatchingPlus | regrets |
+| ftrl, optimistic_ftrl | FTRL, OptimisticFTRL | dilated entropy |
+| omd, optimistic_omd | OMD, OptimisticOMD | dilated entropy |
+| mmd | MagneticMirrorDescent | dilated entropy |
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_spiel.algorithms.parts import Minimizer, Ranges, checked_horizon
-
-# --- rules that play by regrets -------------------------------------------------------
-
+from mccfr_spiel.algorithms.minimizer import Minimizer, Ranges
+from mccfr_spiel.algorithms.part import checked_horizon
 
 _POWERS = -20, 20
-"""Of discounts. Beyond them k ** 20 would discount by less than a double can hold."""
+"""Range of the exponents of discounts. Larger ones exceed the precision of a double."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,10 +26,10 @@ class RegretMinimizer(Minimizer):
     """Rules that play by cumulative regrets R.
 
     Attributes:
-        initial_regret: the regrets start uniform in [0, initial_regret).
+        initial_regret: upper end of the interval from which initial regrets are drawn.
 
     Raises:
-        ValueError: `initial_regret` is no number in [0, 1e100].
+        ValueError: `initial_regret` is not a number in [0, 1e100].
     """
 
     initial_regret: float = 0.0
@@ -35,8 +40,10 @@ class RegretMinimizer(Minimizer):
 
 @dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
-    """`R += G - <b, G>`; `b ~ max(R, 0)`, uniform if none is positive (Hart, Mas-Colell
-    2000)."""
+    """`R += G - <b, G>`; `b ~ max(R, 0)`, uniform if no regret is positive.
+
+    Hart, Mas-Colell 2000.
+    """
 
     rule: ClassVar[str] = "regret_matching"
 
@@ -52,23 +59,24 @@ class RegretMatchingPlus(RegretMinimizer):
 class DiscountedRegretMatching(Minimizer):
     """`R = R d(t) + r`, `r = G - <b, G>`; `b ~ max(R, 0)` (Brown, Sandholm 2019).
 
-    In iteration t, d = k ** alpha / (k ** alpha + 1) with k = t - 1 where R > 0, and
-    the same with beta elsewhere. With alpha = beta = 1 that is the policy of regrets
-    weighted by t, which is linear CFR. A schedule of hyperparameters (Zhang, McAleer,
-    Sandholm 2024) moves alpha and beta in a straight line, by their changes, from
-    iteration 1 to `horizon` iterations later, where they stay.
+    In iteration t, with k = t - 1, the discount d is k ** alpha / (k ** alpha + 1)
+    where R > 0, and the same with beta elsewhere. With alpha = beta = 1 the policies
+    are those of regrets weighted by t, as in linear CFR. Optionally alpha and beta
+    change linearly from iteration 1 to the horizon, and stay constant from then on
+    (Zhang, McAleer, Sandholm 2024).
 
-    In a sampled walk an infoset that is met late gets the product of all discounts
-    since it was last met, so the result is that of discounting all in every iteration.
+    In a sampled walk, an infoset gets the product of all discounts since it was last
+    met. The result is the same as if all infosets were discounted in every iteration.
 
     Attributes:
-        alpha: of positive regrets.
-        beta: of the others.
-        alpha_change, beta_change: what is added to each in the course of the horizon.
-        horizon: in iterations; 0 for no change.
+        alpha: exponent for positive regrets.
+        beta: exponent for other regrets.
+        alpha_change: total change of alpha until the horizon.
+        beta_change: total change of beta until the horizon.
+        horizon: number of iterations in which they change; 0 for no change.
 
     Raises:
-        ValueError: a field is out of its range, or a change has no horizon.
+        ValueError: a field is out of range, or a change has no horizon.
     """
 
     alpha: float = 1.5
@@ -93,20 +101,20 @@ class DiscountedRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """`R = max(R d(t) + r, 0)`; `b ~ max(R d(t + 1) + prediction r, 0)`.
 
-    Here `r = G - <b, G>`. The prediction is that the regrets r of the last iteration
-    come again (Farina, Kroer, Sandholm 2021, who also predict that the last gradient
-    comes again, passed up through the new policies). With `d(t) = k ** alpha /
-    (k ** alpha + offset)`, where k is t - 1, past regrets are discounted, too (Xu et
-    al. 2024); without alpha d is 1.
+    Here `r = G - <b, G>`. The rule predicts that the regrets r of the last iteration
+    occur again (Farina, Kroer, Sandholm 2021). The variant of the paper that predicts
+    the last gradient, passed up through the new policies, is not implemented. With
+    alpha, past regrets are discounted by `d(t) = k ** alpha / (k ** alpha + offset)`,
+    with k = t - 1 (Xu et al. 2024). Otherwise d is 1.
 
     Attributes:
-        prediction: its weight: 1 as published, 0 for none, 1/3 for the one of Meng et
-            al. 2025.
-        alpha: of the discount, or None.
-        offset: of the discount.
+        prediction: weight of the prediction: 1 as published, 0 for none, 1/3 as in Meng
+            et al. 2025.
+        alpha: exponent of the discount, or None.
+        offset: offset of the discount.
 
     Raises:
-        ValueError: a field is out of its range.
+        ValueError: a field is out of range.
     """
 
     prediction: float = 1.0
@@ -123,22 +131,19 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """A prediction of 0 at an infoset differs from the one before."""
+        """True with a prediction, because it becomes 0 where the gradient is 0."""
         return self.prediction > 0
 
 
-# The names by which rules are made.
+# Functions that create rules, as users call them.
 regret_matching = RegretMatching
 regret_matching_plus = RegretMatchingPlus
 discounted_regret_matching = DiscountedRegretMatching
 predictive_regret_matching_plus = PredictiveRegretMatchingPlus
 
 
-# --- rules with dilated entropy: FTRL, online mirror descent, and their relatives -----
-
-
 STEP_SIZES = 1e-100, 1e100
-"""Products of these with payoffs, and quotients, still fit a double."""
+"""Range of step sizes. Products and quotients with payoffs still fit a double."""
 
 _ENTROPIES = ("constant", "kroer")
 
@@ -148,12 +153,12 @@ class EntropyMinimizer(Minimizer):
     """Rules with dilated entropy, which has a weight beta at each infoset.
 
     Attributes:
-        step_size: eta.
-        weights: "constant" (1 everywhere) or "kroer" (the strongly convex ones of Kroer
-            et al. 2020).
+        step_size: step size eta.
+        weights: "constant" (1 everywhere) or "kroer" (weights for which the dilated
+            entropy is strongly convex, Kroer et al. 2020).
 
     Raises:
-        ValueError: `step_size` is not in STEP_SIZES, or `weights` is another word.
+        ValueError: `step_size` is not in STEP_SIZES, or `weights` is unknown.
     """
 
     step_size: float
@@ -164,27 +169,30 @@ class EntropyMinimizer(Minimizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.weights not in _ENTROPIES:
-            raise ValueError(
-                f'weights={self.weights!r} is neither "constant" nor "kroer".'
-            )
+            raise ValueError(f'weights={self.weights!r} must be "constant" or "kroer".')
 
     @property
     def needs_whole_tree(self) -> bool:
-        """Kroer's weights count what is below an infoset."""
+        """True for Kroer's weights, which depend on all infosets below."""
         return self.weights == "kroer"
 
 
 @dataclass(frozen=True, repr=False)
 class FTRL(EntropyMinimizer):
-    """Follow the regularized leader (Farina et al. 2020):
-    L += G; b = softmax(eta L / beta)."""
+    """Follow the regularized leader: `L += G`; `b = softmax(eta L / beta)`.
+
+    Farina, Kroer, Sandholm 2020.
+    """
 
     rule: ClassVar[str] = "ftrl"
 
 
 @dataclass(frozen=True, repr=False)
 class OMD(EntropyMinimizer):
-    """Online mirror descent (Farina et al. 2020): b ~ b exp(eta G / beta)."""
+    """Online mirror descent: `b ~ b exp(eta G / beta)`.
+
+    Farina, Kroer, Sandholm 2020.
+    """
 
     rule: ClassVar[str] = "omd"
 
@@ -195,42 +203,50 @@ class _Optimistic(EntropyMinimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """A prediction of 0 at an infoset differs from the one before."""
+        """True, because the prediction becomes 0 where the gradient is 0."""
         return True
 
 
 @dataclass(frozen=True)
 class OptimisticFTRL(_Optimistic):
-    """FTRL that plays as if the last gradient came again: L += G;
-    b = softmax(eta (L + G) / beta) (Farina, Kroer, Sandholm 2019)."""
+    """FTRL with the prediction that the last gradient occurs again.
+
+    `L += G`; `b = softmax(eta (L + G) / beta)` (Farina, Kroer, Sandholm 2019).
+    """
 
     rule: ClassVar[str] = "optimistic_ftrl"
 
 
 @dataclass(frozen=True)
 class OptimisticOMD(_Optimistic):
-    """OMD that plays as if the last gradient came again: z ~ z exp(eta G / beta);
-    b ~ z exp(eta G / beta) (Farina, Kroer, Sandholm 2019)."""
+    """OMD with the prediction that the last gradient occurs again.
+
+    `z ~ z exp(eta G / beta)`; `b ~ z exp(eta G / beta)` (Farina, Kroer, Sandholm 2019).
+    """
 
     rule: ClassVar[str] = "optimistic_omd"
 
 
 @dataclass(frozen=True)
 class MagneticMirrorDescent(EntropyMinimizer):
-    """b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha)), with the
-    uniform policy rho as the magnet (Sokota et al. 2023).
+    """Magnetic mirror descent with the uniform policy rho as magnet.
 
-    Its last iterate converges, so look at the current policy, too. With a constant
-    temperature that is the equilibrium of the game in which each decision costs alpha
-    times its divergence from the uniform policy (OpenSpiel's `mmd_dilated` pays for its
-    entropy, and ends elsewhere); with one that falls, of the game itself.
+    Sokota et al. 2023:
+
+    `b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha))`
+
+    The last iterate converges, so evaluate the current policy, too. With a constant
+    temperature, the limit is the equilibrium of the game in which each decision costs
+    alpha times the divergence from the uniform policy. (OpenSpiel's `mmd_dilated`
+    regularizes by the entropy and converges to another policy.) With a decreasing
+    temperature, the limit is an equilibrium of the game.
 
     Attributes:
         step_size: eta in the first iteration.
-        weights: as of other rules with dilated entropy.
+        weights: as in `EntropyMinimizer`.
         temperature: alpha in the first iteration.
-        step_power, temperature_power: in iteration t each is divided by t to this
-            power.
+        step_power: eta is divided by t ** step_power in iteration t.
+        temperature_power: alpha is divided by t ** temperature_power in iteration t.
     """
 
     temperature: float = 1.0
@@ -246,7 +262,7 @@ class MagneticMirrorDescent(EntropyMinimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """The magnet pulls everywhere."""
+        """True, because the magnet moves every policy."""
         return True
 
 
@@ -264,13 +280,18 @@ def mmd(
     step_power: float = 0.0,
     temperature_power: float = 0.0,
 ) -> MagneticMirrorDescent:
-    """Magnetic mirror descent, see `MagneticMirrorDescent`."""
+    """Creates the rule `MagneticMirrorDescent`.
+
+    Args:
+        step_size: eta in the first iteration.
+        temperature: alpha in the first iteration.
+        weights: "constant" or "kroer".
+        step_power: eta is divided by t ** step_power in iteration t.
+        temperature_power: alpha is divided by t ** temperature_power in iteration t.
+    """
     return MagneticMirrorDescent(
         step_size, weights, temperature, step_power, temperature_power
     )
-
-
-# --- the rules by their names ---------------------------------------------------------
 
 
 RULES: dict[str, type[Minimizer]] = {
@@ -278,4 +299,4 @@ RULES: dict[str, type[Minimizer]] = {
     for kind in [*globals().values()]
     if isinstance(kind, type) and "rule" in vars(kind)
 }
-"""The rules by their names, in the order in which this file defines them."""
+"""The rules by name, in the order of definition."""

@@ -5,14 +5,15 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.choosing import Game, Limits, arena_of, choose_arena
+from mccfr_spiel.arenas.choosing import arena_of, choose_arena
 from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.hand_arena import HandArena
-from mccfr_spiel.arenas.infosets.beside import kept_beside
+from mccfr_spiel.arenas.infosets.companions import kept_beside
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.request import Game, Limits
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.policies.adapter import is_one_for_each, policy_of

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.arenas.arena import Engine, GradientPass, NoGrowth
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree import cutting, whole_lists
 from mccfr_spiel.common.arrays import INFOSET
-from mccfr_spiel.kernels import passes, regret_pruning, teams
-from mccfr_spiel.kernels.evaluation import Evaluation, evaluate, pass_up, respond
+from mccfr_spiel.kernels import passes, plans, teams
+from mccfr_spiel.kernels.evaluation import Evaluation, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.tables import (
@@ -31,10 +30,10 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 
-_NO_CHOICE = np.zeros(0, np.int32)
+NO_CHOICE = np.zeros(0, np.int32)
 
 
-class Response(NamedTuple):
+class BestResponse(NamedTuple):
     """A best response of one player.
 
     Attributes:
@@ -83,7 +82,7 @@ class FullPass:
     @functools.cached_property
     def blocks(self) -> Blocks:
         """The pieces into which the work on infosets is cut."""
-        return whole.one_block(self.arrays)
+        return cutting.one_block(self.arrays)
 
     def tree_arrays(self) -> TreeArrays:
         """The records of the game that kernels read."""
@@ -142,7 +141,7 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        passes.fill_plan(self.table.infosets, policy, plan)
+        plans.fill_plan(self.table.infosets, policy, plan)
         return plan
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
@@ -168,10 +167,10 @@ class FullPass:
         pass_up(self.table.infosets, policy, is_fixed, values)
         return values[: self.table.num_players].copy()
 
-    def respond(self, policy: np.ndarray, player: int) -> Response:
+    def respond(self, policy: np.ndarray, player: int) -> BestResponse:
         """The player's best response to a policy vector of all players."""
         choice = np.zeros(self.table.num_infosets, np.int32)
-        return Response(float(self.evaluated(policy, choice)[2][player]), choice)
+        return BestResponse(float(self.evaluated(policy, choice)[2][player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
@@ -185,7 +184,7 @@ class FullPass:
         return self.evaluated(policy)[1:]
 
     def evaluated(
-        self, policy: np.ndarray, choice: np.ndarray = _NO_CHOICE
+        self, policy: np.ndarray, choice: np.ndarray = NO_CHOICE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Three vectors `[S]`: scratch, and those of `after_sequences`.
 
@@ -196,7 +195,7 @@ class FullPass:
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         nothing = _without_rows(np.zeros(0, INFOSET), self.table.num_players)
-        parts = self.table.infosets, nothing, whole.one_block(nothing)
+        parts = self.table.infosets, nothing, cutting.one_block(nothing)
         policy = np.ascontiguousarray(policy, np.float64)
         respond(Evaluation(*parts, policy, plan, got, best, choice))
         return best, got, best
@@ -217,65 +216,7 @@ class FullPass:
 
 def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:
     nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
-    return Passes(*nothing, *whole.members_of(infosets, num_players))
-
-
-class TreePass(FullPass):
-    """Passes over the leaves of a complete tree."""
-
-    table: GameTree
-
-    @functools.cached_property
-    def arrays(self) -> Passes:
-        """The list of the leaves."""
-        return self.table.list_leaves()
-
-    @functools.cached_property
-    def blocks(self) -> Blocks:
-        """The pieces into which the work of `values` and `respond` is cut."""
-        if self.num_threads == 1:
-            return whole.one_block(self.arrays)
-        return self.table.list_blocks()
-
-    def tree_arrays(self) -> TreeArrays:
-        """The tree's arrays with room to spare."""
-        return TreeArrays(*self.table.storage)
-
-    def held(self) -> tuple[np.ndarray, ...]:
-        """As in FullPass."""
-        return self.table.storage
-
-    def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """As in FullPass; complete at once."""
-        gradient = np.zeros_like(plan)
-        for player in players:
-            infosets = self.table.infosets
-            passes.fill_gradient(infosets, self.arrays, player, plan, gradient)
-        return Gradient(gradient, len(players) * self.table.num_nodes)
-
-    def reaches(self, plan: np.ndarray) -> np.ndarray:
-        """As in FullPass."""
-        reaches = np.zeros(self.table.num_infosets)
-        passes.add_reaches(self.table.arrays, plan, reaches)
-        return reaches
-
-    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As in FullPass, by one thread: several leave other numbers at the roots of
-        blocks."""
-        return TreePass(self.table).evaluated(policy)[1:]
-
-    def evaluated(
-        self, policy: np.ndarray, choice: np.ndarray = _NO_CHOICE
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As in FullPass, in one pass over the leaves."""
-        policy, infosets = np.ascontiguousarray(policy, np.float64), self.table.infosets
-        vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
-        work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
-        teams.run(evaluate, self.num_threads, work, notes=passes.NUM_NOTES)
-        return vectors
-
-
-# --- engines of solvers whose iterations make passes ----------------------------------
+    return Passes(*nothing, *whole_lists.members_of(infosets, num_players))
 
 
 class PassEngine(Engine):
@@ -359,21 +300,3 @@ class SlicedEngine(GradientEngine):
             return PAUSED
         self._started = None
         return self.apply(state, kernel, frame, started.gradient, started.num_nodes)
-
-
-class PrunedEngine(PassEngine):
-    """Runs passes over a complete tree of two players that prune by regret."""
-
-    full_pass: TreePass
-
-    def __init__(self, full_pass: Any) -> None:
-        """Lists the ceilings of the tree of a TreePass."""
-        super().__init__(full_pass, regret_pruning.iterate_pruned)
-        ceilings = full_pass.table.list_ceilings()
-        self.stack_height = int(ceilings.height[0])
-        self._records = *self._records, ceilings
-
-    def frame_of(self, task: Task, tables: Tables, walk: Walk) -> np.ndarray:
-        """See Engine."""
-        own = task, self.tree_arrays(), tables, walk
-        return regret_pruning.LAYOUT.frame_of(*own, *self._records)

@@ -2,28 +2,28 @@
 
 import functools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.full_pass import FullPass
-from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.names import InfosetNames
 from mccfr_spiel.arenas.rules.game import replayed
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, WorldPass
-from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets, list_hands, sizes_of
-from mccfr_spiel.arenas.worlds.public_tree import (
-    DECISION,
-    PublicTree,
-    has_public_tree,
+from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets, list_hands
+from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.arenas.worlds.public_tree_reader import (
     read_public_tree,
 )
-from mccfr_spiel.common.budget import Budget
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.memory import in_words, num_cores
-from mccfr_spiel.kernels.tables import BYTES_OF_TABLES, Blocks
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
+from mccfr_spiel.kernels.tables import Blocks
 
 
 class HandArena(ArenaWithoutNodes):
@@ -68,7 +68,7 @@ class HandArena(ArenaWithoutNodes):
         """Passes over the hands, in which each block of a gradient has a thread."""
         num_blocks = self.worlds.num_blocks
         most = (updated or self.num_players) * num_blocks
-        threads = whole.checked_threads(threads) or num_cores()
+        threads = cutting.checked_threads(threads) or num_cores()
         return HandPass(self, min(threads, most), num_blocks)
 
 
@@ -79,8 +79,8 @@ class HandPass(WorldPass):
     def blocks(self) -> Blocks:
         """The pieces into which the work on infosets is cut."""
         if self.num_threads == 1:
-            return whole.one_block(self.arrays)
-        return whole.cut_at(self.table.infosets, self.arrays, self.table.worlds.cuts)
+            return cutting.one_block(self.arrays)
+        return cutting.cut_at(self.table.infosets, self.arrays, self.table.worlds.cuts)
 
 
 class HandNames(InfosetNames):
@@ -121,59 +121,3 @@ class HandNames(InfosetNames):
     def shared(self) -> set[str]:
         """The strings that more than one player has."""
         return super().shared() if self.public.locate is None else set()
-
-
-# --- what it takes to solve a game of cards by hands, known before that is made -------
-
-
-_BYTES_OF_DISCOUNTS = 18
-"""The bytes that DCFR takes for an infoset in addition to BYTES_OF_TABLES."""
-
-_SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
-"""Seconds of one core of about 2023 for a hand at a leaf, and for an update of DCFR."""
-
-
-class Cost(NamedTuple):
-    """What DCFR needs for a game of cards; CFR and CFR+ need no more.
-
-    Attributes:
-        infosets, sequences: how many there are; suits that change nothing are one.
-        bytes: of the lists and tables at most, as a solver asks `max_memory` for them.
-        seconds: of an iteration on one core, about. DCFR takes about 90 iterations to
-            0.3 % of the pot.
-    """
-
-    infosets: int
-    sequences: int
-    bytes: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.infosets:,} infosets, {self.sequences:,} sequences: up to "
-            f"{in_words(self.bytes)}, about {self.seconds:.2g} s an iteration"
-        )
-
-
-def cost(game: pyspiel.Game | str) -> Cost:
-    """What it takes to solve a game of cards, such as a subgame of hold'em.
-
-        print(ms.poker.cost(game))
-
-    Its public tree is made, but nothing for each hand.
-
-    Raises:
-        ValueError: the game is not taken by hands, see `read_public_tree`.
-    """
-    game = load_game(game)
-    if not has_public_tree(game):
-        raise ValueError(f"{game} is no game of hands of cards.")
-    infosets, sequences, size, steps = sizes_of(read_public_tree(game))
-    per_infoset, per_sequence = BYTES_OF_TABLES
-    per_infoset += _BYTES_OF_DISCOUNTS
-    return Cost(
-        infosets,
-        sequences,
-        size + per_infoset * infosets + per_sequence * sequences,
-        _SECONDS_OF_STEP * steps + _SECONDS_OF_SEQUENCE * sequences,
-    )

@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.arenas.infosets.loading import same_name
+from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief

@@ -6,15 +6,17 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, WalkSpec
-from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.grouped_walks import GroupedWalks
+from mccfr_spiel.arenas.infosets.declarations import longest_history
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.store import RuleStore
-from mccfr_spiel.arenas.sharing import GroupedWalks
-from mccfr_spiel.arenas.tree.game_tree import NewState
-from mccfr_spiel.common.budget import Budget
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
+from mccfr_spiel.arenas.tree.tree_table import NewState
+from mccfr_spiel.common.budget import (
+    Budget,
+)
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
@@ -65,7 +67,7 @@ class RuleArena(ArenaTable):
     @property
     def longest_history(self) -> int:
         """The moves beyond which a history is taken for endless."""
-        return loading.longest_history(self.game)
+        return longest_history(self.game)
 
     def _kept_in_words(self) -> str:
         return "no nodes kept"

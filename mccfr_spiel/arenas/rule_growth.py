@@ -15,8 +15,8 @@ from mccfr_spiel.arenas.infosets.walk_sizes import (
     infosets_fill,
     present_walk,
 )
-from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.rules.rule_records import BROKEN, Path
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import free_memory, in_words
@@ -36,7 +36,7 @@ class RuleGrowth(NoGrowth):
     """Makes room for the infosets that walks over rules meet, which keep no nodes."""
 
     def __init__(
-        self, table: Any, spec: WalkSpec, store: RuleStore, path: played.Path
+        self, table: Any, spec: WalkSpec, store: RuleStore, path: Path
     ) -> None:
         """Grows a store.
 
@@ -135,7 +135,7 @@ class RuleGrowth(NoGrowth):
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
-        self._store.raise_broken(status - played.BROKEN, self._path)
+        self._store.raise_broken(status - BROKEN, self._path)
 
 
 def _visited(walk: Walk) -> int:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
-from mccfr_spiel.arenas.full_pass import TreePass
 from mccfr_spiel.arenas.sharing import LEAST_TREE, SharedWalks
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.growth import Growth
+from mccfr_spiel.arenas.tree_pass import TreePass
 from mccfr_spiel.common.infoset_arrays import pack_strings
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.stored import make_iterate
@@ -61,9 +61,11 @@ class WholeTree(GrowingTree):
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> TreePass:
         """Passes over the leaves."""
-        threads, leaves = whole.checked_threads(threads), self.table.list_leaves()
-        least_work = whole.LEAST_WORK_AT_ONCE if updated is None else whole.LEAST_WORK
-        useful = whole.useful_threads(threads, leaves, least_work)
+        threads, leaves = cutting.checked_threads(threads), self.table.list_leaves()
+        least_work = (
+            cutting.LEAST_WORK_AT_ONCE if updated is None else cutting.LEAST_WORK
+        )
+        useful = cutting.useful_threads(threads, leaves, least_work)
         return TreePass(self.table, useful)
 
 

@@ -9,13 +9,21 @@ import pyspiel
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, GradientPass
 from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
-from mccfr_spiel.arenas.worlds.passes import GRADIENTS, LAYOUTS, make_world_iterate
-from mccfr_spiel.common.budget import Budget
-from mccfr_spiel.common.memory import num_cores
+from mccfr_spiel.arenas.worlds.world_passes import (
+    GRADIENTS,
+    LAYOUTS,
+    make_world_iterate,
+)
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.frame import Layout
 
@@ -60,13 +68,13 @@ class WorldArena(ArenaWithoutNodes):
         self,
         source: pyspiel.Game,
         rules: BoundRules,
-        found: finding.Found,
+        found: finding.SearchResult,
         budget: Budget,
         *,
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Takes over what `known_worlds` found by the rules; see ArenaTable."""
+        """Takes over what `cached_worlds` found by the rules; see ArenaTable."""
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -81,7 +89,7 @@ class WorldArena(ArenaWithoutNodes):
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each of the infosets, by the history noted for it."""
         how = self.rules, self.budget, self.finder
-        known = finding.known_worlds(*how, with_histories=True)
+        known = finding.cached_worlds(*how, with_histories=True)
         for infoset in infosets:
             length, *moves = known.histories[infoset].tolist()
             yield replayed(self.game, moves[:length])
@@ -89,7 +97,7 @@ class WorldArena(ArenaWithoutNodes):
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes over the worlds, in which each player's gradient has a thread."""
         most = updated or self.num_players
-        threads = whole.checked_threads(threads) or num_cores()
+        threads = cutting.checked_threads(threads) or num_cores()
         return WorldPass(self, min(threads, most))
 
 
@@ -100,7 +108,7 @@ class RemadeWorldArena(WorldArena):
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """Passes in slices, which one thread makes."""
-        whole.checked_threads(threads)
+        cutting.checked_threads(threads)
         return SlicedPass(self, self._start)
 
     def _start(self, plan: np.ndarray, players: range) -> GradientPass:
@@ -142,7 +150,7 @@ def find_arena(
         GameError: the game's rules contradict themselves or what they declare.
     """
     find = finding.find_worlds if has_worlds else finding.find_histories
-    found = finding.known_worlds(rules, budget, find)
+    found = finding.cached_worlds(rules, budget, find)
     kind: Callable[..., WorldArena] = HistoryArena
     if has_worlds:
         kind = WorldArena if found.start_pass is None else RemadeWorldArena

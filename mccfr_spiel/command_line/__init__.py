@@ -1,7 +1,11 @@
 """The program `mccfr-spiel`.
 
-main.py         the subcommands, and the parsing of their flags
-running.py      solve and experiment, which run_experiments.py offers, too
-commands.py     compare, info, play and explore
-terminal.py     their flags, what they print, and how Ctrl-C and errors end them
+| module | provides |
+|---|---|
+| entry, main | the entry point; the commands, their flags and help |
+| solve_command, run_course, run_results | `solve` |
+| experiment_command, compare_command, info_command | `experiment`, `compare`, `info` |
+| play_command, explore_command | `play`, `explore` |
+| script | run_experiments.py |
+| program_flags, terminal | shared flags; output, signals and exit codes |
 """

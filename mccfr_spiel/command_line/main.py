@@ -1,7 +1,7 @@
-"""The program's subcommands: which flags each has, and what it runs.
+"""The program `mccfr-spiel`: its commands, flags and help texts.
 
-Each command has a set of absl flags. Those that several have are the flags of
-`terminal.py`, which run_experiments.py has, too; a command adds a table of its own.
+A command has some of the shared flags in `program_flags.py`, and a table of additional
+flags.
 """
 
 import re
@@ -13,11 +13,22 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel.command_line import commands, running, terminal
-from mccfr_spiel.command_line.terminal import EXPERIMENT_NAMES, Signals, show
+from mccfr_spiel.command_line.compare_command import COMPARE_FLAGS, run_compare
+from mccfr_spiel.command_line.experiment_command import run_experiment
+from mccfr_spiel.command_line.explore_command import EXPLORE_FLAGS, run_explore
+from mccfr_spiel.command_line.info_command import INFO_FLAGS, run_info
+from mccfr_spiel.command_line.play_command import PLAY_FLAGS, run_play, take_policy
+from mccfr_spiel.command_line.program_flags import (
+    CLUSTER,
+    EXPERIMENT_NAMES,
+    FLAGS,
+    define,
+)
+from mccfr_spiel.command_line.solve_command import solve
+from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
-from mccfr_spiel.experiments.algorithm_names import table_of
-from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.setting_names import SETTINGS
+from mccfr_spiel.experiments.setting_tables import Setting
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -26,21 +37,21 @@ _FILES = ("output_dir", "figure_format", "import")
 
 
 class Command(NamedTuple):
-    """A subcommand.
+    """A command.
 
     Attributes:
-        usage: what may stand beside flags.
-        about: the first sentence says what it does.
-        shared: the flags that run_experiments.py has, too.
-        own: the class of its other flags, see `algorithm_names.table_of`.
-        run: runs it, given the flags, the words that are no flags, and the handlers of
-            signals; returns the exit code.
+        usage: arguments other than flags.
+        about: description. The overview shows the first sentence.
+        shared: names of its flags in `program_flags.FLAGS`.
+        own: additional flags.
+        run: runs the command; its arguments are the flags, the words that are not
+            flags, and the signal handlers. Returns the exit code.
     """
 
     usage: str
     about: str
     shared: Sequence[str]
-    own: type
+    own: Sequence[Setting]
     run: Callable[[flags.FlagValues, list[str], Signals], int]
 
 
@@ -51,84 +62,87 @@ def version() -> str:
 
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
-    return running.solve(signals)
+    return solve(signals)
 
 
 def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     names = words or ([values.experiment] if values.experiment else [])
-    known = EXPERIMENT_NAMES
-    if len(names) != 1 or names[0] not in known:
-        given = " ".join(names) or "nothing"
-        raise ValueError(f"{given} is none of the experiments: {', '.join(known)}.")
-    return running.run_experiment(names[0])
+    if len(names) != 1 or names[0] not in EXPERIMENT_NAMES:
+        given = " ".join(names)
+        start = (
+            f"Unknown experiment {given!r}." if names else "An experiment is required."
+        )
+        hint = refusals.near(given, EXPERIMENT_NAMES)
+        raise ValueError(f"{start}{hint} Expected {', '.join(EXPERIMENT_NAMES)}.")
+    return run_experiment(names[0])
 
 
 def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
-    words = commands.take_policy(values, words)
-    return commands.run_play(values, take_game(values, words))
+    words = take_policy(values, words)
+    return run_play(values, take_game(values, words))
 
 
 COMMANDS = {
     "solve": Command(
         "[GAME]",
-        "Solves a game and records how the policy converges. In a folder below "
-        "results/ it leaves the table, a picture, the policy, and checkpoints from "
-        "which --resume goes on.",
+        "Solves a game and records the convergence of the policy. A folder in results/ "
+        "gets the table, a figure, the policy, and checkpoints for --resume.",
         (
             *SETTINGS,
             *("output_dir", "overwrite", "resume", "checkpoint_every", "quiet"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
-            *terminal.CLUSTER,
+            *CLUSTER,
         ),
-        object,
+        (),
         _solve,
     ),
     "compare": Command(
         "GAME [GAME ...]",
-        "Compares algorithms on games, over several seeds. Leaves the figure with "
-        "bands and a table of all points. The same command goes on where it was.",
+        "Compares algorithms on games, over several seeds. Writes figures with bands "
+        "and a table of all points. Repeat the command to resume an interrupted "
+        "comparison.",
         (
             *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
         ),
-        commands.OfCompare,
-        lambda values, words, _: commands.run_compare(values, words),
+        COMPARE_FLAGS,
+        lambda values, words, _: run_compare(values, words),
     ),
     "experiment": Command(
         "NAME",
-        "Runs a table or a figure of the papers, and goes on where it was when it is "
-        f"run again. NAME is one of {', '.join(EXPERIMENT_NAMES)}.",
+        "Runs a table or a figure of the papers. Repeat the command to resume an "
+        f"interrupted experiment. NAME is one of {', '.join(EXPERIMENT_NAMES)}.",
         (
             *("experiment", "seeds", "only", "workers", "executor", "ray_address"),
             *("tree_cache", "checkpoint_every", "threads", "quiet", *_FILES),
         ),
-        object,
+        (),
         _experiment,
     ),
     "play": Command(
         "[GAME | RESULTS]",
-        "Plays a game against a policy, in the terminal. The policy is read from "
-        "RESULTS, a folder of results or a policy's file, or solved just before.",
+        "Plays a game against a policy, in the terminal. RESULTS is a folder of "
+        "results or the file of a policy; without it, the game is solved first.",
         ("game", "players", "import", "abstraction"),
-        commands.OfPlay,
+        PLAY_FLAGS,
         _play,
     ),
     "explore": Command(
         "RESULTS [RESULTS ...]",
-        "Opens a page in which policies can be looked at, compared, played with and "
-        "changed. RESULTS is a folder of results or a policy's file. The page is on "
-        "this machine only, and its link is printed.",
+        "Opens a page to view, compare, play and change policies. RESULTS is a folder "
+        "of results or the file of a policy. Only this machine can open the page, by "
+        "the printed link.",
         ("game", "players", "import", "abstraction"),
-        commands.OfExplore,
-        lambda values, words, _: commands.run_explore(values, words),
+        EXPLORE_FLAGS,
+        lambda values, words, _: run_explore(values, words),
     ),
     "info": Command(
         "GAME",
-        "Says what a game is: its size, which algorithms can run on it, and what they "
-        "take in time and memory.",
+        "Shows the size of a game, the algorithms that can solve it, and the memory "
+        "and time that they need.",
         ("game", "players", "max_memory", "import"),
-        commands.OfInfo,
-        lambda values, words, _: commands.run_info(values, take_game(values, words)),
+        INFO_FLAGS,
+        lambda values, words, _: run_info(values, take_game(values, words)),
     ),
 }
 
@@ -137,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit code.
 
     Args:
-        arguments: the words after the program's name; by default those it was called
-            with.
+        arguments: the words after the program's name; by default those of `sys.argv`.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or arguments[0] in HELP:
@@ -150,8 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if name not in COMMANDS:
         print(
-            f"Error: {name!r} is none of the commands {', '.join(COMMANDS)}."
-            f"{refusals.near(name, COMMANDS)}",
+            f"Error: unknown command {name!r}.{refusals.near(name, COMMANDS)} Expected "
+            f"{', '.join(COMMANDS)}.",
             file=sys.stderr,
         )
         return 1
@@ -162,42 +175,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         rest = values([f"{PROGRAM} {name}", *words])[1:]
     except flags.Error as error:
-        near = " Did you mean --noquiet?" if "--verbose" in words else ""
+        hint = " Did you mean --noquiet?" if "--verbose" in words else ""
         unknown = getattr(error, "flagname", "")
-        having = [key for key, one in COMMANDS.items() if unknown in one.shared]
-        if having:
-            near += f" It is a flag of {', '.join(having)}."
-        # absl's message of a flag that is true or false is a tuple.
-        told = re.sub(r"\('Non-boolean .*", "neither true nor false", str(error))
-        told += "." * (not told.endswith((".", "?")))
-        print(f"Error: {told}{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
+        others = [key for key, other in COMMANDS.items() if unknown in other.shared]
+        if others:
+            hint += f" It is a flag of {', '.join(others)}."
+        # absl's message for a boolean flag is the text of a tuple.
+        message = re.sub(r"\('Non-boolean .*", "expected true or false", str(error))
+        message += "." * (not message.endswith((".", "?")))
+        print(f"Error: {message}{hint}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
-    return terminal.guarded(lambda signals: command.run(values, rest, signals))
+    return guarded(lambda signals: command.run(values, rest, signals))
 
 
 def flags_of_command(command: Command) -> flags.FlagValues:
-    """A command's flags, with their defaults; those it shares are the global ones."""
+    """The flags of a command, with their defaults; shared flags are the global ones."""
     values = flags.FlagValues()
-    values.set_gnu_getopt()  # flags may follow other words
-    terminal.define(table_of(command.own).values(), values)
-    for name in {name for one in COMMANDS.values() for name in one.shared}:
-        running.FLAGS[name].unparse()  # main() may be called again in the same process
+    values.set_gnu_getopt()  # flags can follow arguments
+    define(command.own, values)
+    for name in {name for other in COMMANDS.values() for name in other.shared}:
+        FLAGS[name].unparse()  # main() can run several times in a process
     for name in command.shared:
-        values[name] = running.FLAGS[name]
-    running.FLAGS.mark_as_parsed()
+        values[name] = FLAGS[name]
+    FLAGS.mark_as_parsed()
     return values
 
 
 def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
-    """The game of --game, or of the word that stands for it.
+    """The game of --game or of the argument GAME, which sets --game.
 
     Raises:
-        ValueError: there are several.
+        ValueError: more than one game is given.
     """
     flag = values["game"]
     if len(words) + bool(flag.present) > 1:
         given = [str(flag.value)] * bool(flag.present) + [*words]
-        raise ValueError(f"One game, please, instead of {', '.join(given)}.")
+        raise ValueError(f"Expected one game, not {', '.join(given)}.")
     for word in words:
         flag.parse(word)
         flag.present += 1
@@ -230,7 +243,7 @@ def _help(name: str, values: flags.FlagValues, *, full: bool) -> str:
         flag = values[flag_name]
         lines += _help_of_flag(flag, width, full=full)
     if not full:
-        lines += ["", "--helpfull says more about each flag."]
+        lines += ["", "--helpfull shows the full descriptions."]
     return "\n".join(lines)
 
 
@@ -262,5 +275,5 @@ def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
 
 
 def _first_sentence(text: str) -> str:
-    """A text up to the first full stop that ends a sentence."""
+    """The first sentence of a text."""
     return re.split(r"(?<=[a-z)\]\d]\.)\s+(?=[A-Z-])", text, maxsplit=1)[0]

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 RECALL_WAY_OUT = (
-    "Use information states that remember all actions and observations of the player, "
-    "or pass abstraction=pyspiel.State.information_state_string to mccfr_spiel.Solver "
-    "to try the game without guarantees. OpenSpiel evaluates policies of small games: "
+    "Use information states that remember all moves and observations of the player. To "
+    "solve the game anyway, pass abstraction=pyspiel.State.information_state_string to "
+    "mccfr_spiel.Solver, or --allow_imperfect_recall on the command line. OpenSpiel "
+    "evaluates policies of small games: "
     "open_spiel.python.algorithms.exploitability.nash_conv(policy.turn_based_game, "
     "policy)."
 )

@@ -2,32 +2,23 @@ from . import (
     metrics,
     theory,
 )
-from .choosing import (
-    Recommendation,
-    RuleReport,
-    check_rule,
-    recommend,
-)
+from .duplicate_play import duplicate_returns
+from .estimates import Estimate
 from .exact import (
     best_response_policy,
     expected_returns,
     exploitability,
     nash_conv,
 )
+from .local_responses import local_best_response
 from .metrics import (
     GameValue,
     game_value,
 )
-from .plays import (
-    Estimate,
-    duplicate_returns,
-    sampled_returns,
-)
-from .responses import (
-    LearnedResponse,
-    learned_response,
-    local_best_response,
-)
+from .plays import sampled_returns
+from .recommending import Recommendation, recommend
+from .responses import LearnedResponse, learned_response
+from .rule_checks import RuleReport, check_rule
 
 __all__ = [
     "Estimate",

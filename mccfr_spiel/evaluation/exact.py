@@ -1,12 +1,12 @@
-"""How good a policy is, computed exactly; equal to OpenSpiel's routines to 1e-12."""
+"""Exact values of policies, equal to OpenSpiel's routines to 1e-12."""
 
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.choosing import Game
 from mccfr_spiel.arenas.evaluating import full_pass, read_policy
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief
@@ -21,8 +21,12 @@ def _read(
     twin: bool | None,
     store: str,
 ) -> tuple[Any, np.ndarray]:
-    """Reads a policy by `read_policy`; raises ValueError if a solver stands for both
-    the game and the policy."""
+    """Reads a policy by `read_policy`.
+
+    Raises:
+        ValueError: the policy is missing, for example because the user passed a solver
+            in place of the game and the policy.
+    """
     if policy is None:
         raise ValueError(
             f"policy=None with {game!r}: expected a game and a policy. For a solver "
@@ -40,34 +44,33 @@ def expected_returns(
     twin: bool | None = None,
     store: str = "auto",
 ) -> np.ndarray:
-    """`[P]` what each player gets on average when all follow the policy.
+    """`[P]` the players' expected returns when all follow the policy.
 
     Args:
-        game: a game, its load string, or its tree, which saves making one at each call.
-            A tree that a solver has grown is left as it is; a whole one is kept beside
-            it.
-        policy: one policy for all players, or a list `[P]` with one for each; see
-            `policy_vector` for what a policy can be. A policy that was made for another
-            game with the same load string is read by its information-state strings, as
-            OpenSpiel does.
-        max_memory: bytes, or words such as "4GiB", that the call may take, a tree that
-            it makes included, see `GameTree`. A tree that is passed in has a limit of
-            its own.
-        threads: how many threads may share the work; None for one for each core. They
-            change no bit of the result, and a small tree has fewer.
-        twin: whether the game's compiled twin may expand a tree that the call makes,
-            see `GameTree`.
-        store: "tree" makes the whole tree. "worlds" takes the game world by world,
-            which is exact as well, for games that declare worlds (see
-            `rules.Description`), such as phantom_ttt and python_dark_hex. Their worlds
-            are found once and kept as long as the process lives. "auto" does so where
-            the whole tree does not fit. "none" goes over all histories by the game's
-            compiled rules, or its twin's, and keeps the infosets only: this is slow, so
-            it is for games without worlds of up to some billion histories.
+        game: a game, its load string, or its tree. A tree saves expanding the game in
+            each call. A tree that a solver has grown is not changed; the expanded copy
+            is cached beside it.
+        policy: one policy for all players, or a list `[P]` with one policy per player;
+            see `policy_vector` for the accepted types. A policy for another game with
+            the same load string is read by information-state strings, as in OpenSpiel.
+        max_memory: memory limit of the call, including the trees that it expands, in
+            bytes or as text such as "4GiB". A tree that is passed in keeps the limit
+            with which it was made.
+        threads: number of threads; None for one per core. Results do not depend on it,
+            and small trees use fewer threads.
+        twin: whether to expand the game with compiled rules of its twin, see
+            `GameTree`.
+        store: how to traverse the game. "tree" stores all nodes. "worlds" proceeds
+            world by world, for games that declare worlds (see `rules.Description`),
+            such as phantom_ttt and python_dark_hex; worlds are cached for the life of
+            the process. "none" replays all histories by the compiled rules of the game
+            or its twin and stores infosets only; it is slow and meant for games without
+            worlds of up to some billion histories. "auto" means "tree", or "worlds" if
+            the tree does not fit.
 
     Raises:
-        TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are
-            ValueErrors. `sampled_returns` and `learned_response` need no tree.
+        TreeFullError, MemoryBudgetError: the tree is too large. Both are ValueErrors.
+            Use `sampled_returns` or `learned_response` instead, which need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
     tree, vector = _read(game, policy, max_memory, twin, store)
@@ -154,7 +157,7 @@ def exploitability(
     twin: bool | None = None,
     store: str = "auto",
 ) -> float:
-    """NashConv / 2, for two-player constant-sum games only.
+    """NashConv / 2, for two-player constant-sum games.
 
     Arguments and errors are those of `expected_returns`, and:
 
@@ -164,14 +167,14 @@ def exploitability(
     tree, vector = _read(game, policy, max_memory, twin, store)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
-            f"{brief(tree.source)} is not a two-player constant-sum game, for which "
-            "alone exploitability is defined; use nash_conv."
+            f"exploitability needs a two-player constant-sum game, and "
+            f"{brief(tree.source)} is not one: use nash_conv instead."
         )
     return full_pass(tree, threads).nash_conv(vector) / 2
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
-    """Whether the game has two players and a constant sum, as exploitability needs."""
+    """Whether the game declares two players and a constant sum."""
     utility = game.get_type().utility
     return game.num_players() == 2 and utility in (
         pyspiel.GameType.Utility.ZERO_SUM,
@@ -189,12 +192,12 @@ def best_response_policy(
     twin: bool | None = None,
     store: str = "auto",
 ) -> SequencePolicy:
-    """The policy with the player's part replaced by a best response to the others.
+    """The policy with one player's part replaced by a best response to the others.
 
     Arguments and errors are those of `expected_returns`, and:
 
     Raises:
-        ValueError: there is no such player.
+        ValueError: `player` is out of range.
     """
     tree, vector = _read(game, policy, max_memory, twin, store)
     player = refusals.player(player, tree.num_players)

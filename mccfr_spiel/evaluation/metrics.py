@@ -1,14 +1,14 @@
-"""Metrics: what `ms.compare` and `Solver.run` measure of a solver while it runs.
+"""Metrics: functions that measure a solver while `ms.compare` or `Solver.run` runs it.
 
-A metric is any function that takes a solver and returns a number. These are the ones
-that have names; a function of your own stands beside them:
+A metric takes a solver and returns a number. Named metrics and your own functions can
+be combined:
 
     def values_of_player_0(solver):
         return ms.expected_returns(solver.tree, solver.average_vector())[0]
 
     solver.run(10_000, metrics=[ms.metrics.nash_conv, values_of_player_0])
 
-`GameValue` is the value of a two-player zero-sum game, as far as a policy shows it.
+`GameValue` bounds the value of a two-player zero-sum game.
 """
 
 import os
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.choosing import Game
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
@@ -39,29 +39,28 @@ def last_iterate(solver: Any) -> float:
     """NashConv of the current policy, the last iterate.
 
     Raises:
-        ValueError: the solver has only the policy that it reports, as offline methods
-            have.
+        ValueError: the solver has an average policy only, as offline methods do.
     """
     if not hasattr(solver, "current_vector"):
         raise ValueError(
-            f"{type(solver).__name__} has no last iterate beside the policy that it "
-            "reports; use nash_conv."
+            f"{type(solver).__name__} has no current policy: use nash_conv instead of "
+            "last_iterate."
         )
     vector = solver.current_vector()
     return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 
 
 def _threads(solver: Any) -> int | None:
-    """How many threads a solver may have; a linear program has one."""
+    """The number of threads of a solver; offline methods have one."""
     return getattr(solver, "threads", 1)
 
 
 def head_to_head(opponent: Any = "uniform") -> Metric:
-    """A metric: what the average policy wins against an opponent, on average.
+    """A metric: the average policy's expected return against an opponent.
 
-    The solver's policy takes each seat in turn while the opponent's policy plays all
-    the others. The metric is the mean over the seats of its expected return, so in a
-    zero-sum game it is 0 against itself.
+    The average policy takes each seat in turn while the opponent takes all other seats.
+    The metric is the mean over seats. In a zero-sum game it is 0 against the same
+    policy.
 
     Args:
         opponent: "uniform", a policy (see `nash_conv`), or the path of a file that
@@ -73,7 +72,7 @@ def head_to_head(opponent: Any = "uniform") -> Metric:
 
 
 class HeadToHead:
-    """What `head_to_head` returns.
+    """The metric that `head_to_head` returns.
 
     Attributes:
         opponent: the opponent's policy, or "uniform".
@@ -85,7 +84,7 @@ class HeadToHead:
         self.opponent = opponent
 
     def __call__(self, solver: Any) -> float:
-        """The mean over seats of what the solver's average policy wins."""
+        """The mean over seats of the average policy's expected return."""
         tree = complete_table(solver.tree, None, store="auto")
         own = policy_vector(tree, solver.average_policy())
         if isinstance(self.opponent, str):
@@ -96,8 +95,8 @@ class HeadToHead:
         for seat in range(tree.num_players):
             seats = [other] * tree.num_players
             seats[seat] = own
-            found = exact.expected_returns(tree, seats, threads=_threads(solver))
-            returns.append(found[seat])
+            each = exact.expected_returns(tree, seats, threads=_threads(solver))
+            returns.append(each[seat])
         return float(np.mean(returns))
 
 
@@ -106,22 +105,19 @@ METRICS: dict[str, Metric] = {
     "last_iterate": last_iterate,
     "head_to_head": head_to_head(),
 }
-"""The metrics that have names; `head_to_head` is against the uniform policy."""
+"""The named metrics; `head_to_head` is against the uniform policy."""
 
 Metrics = Given | None
-"""What users may give, see `solving.history.Given`."""
+"""The type of an argument `metrics`, see `solving.running.Given`."""
 
 
 def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
-    """Label -> metric for what a user has given; None stands for the default names.
+    """Label -> metric for an argument `metrics`; None stands for the default names.
 
     Raises:
         ValueError: see `solving.history.labelled`.
     """
     return labelled(tuple(default) if metrics is None else metrics, METRICS)
-
-
-# --- the value of a two-player zero-sum game, as far as a policy shows it -------------
 
 
 _TOLERANCE = 1e-9
@@ -130,12 +126,13 @@ _TOLERANCE = 1e-9
 class GameValue(NamedTuple):
     """Bounds on the value of a two-player constant-sum game to player 0.
 
-    The value is what player 0 gets in every equilibrium. These bounds are exact but for
-    rounding, no estimates: high - low is NashConv of the policy that they come from.
+    The value is player 0's expected return in every equilibrium. The bounds are exact
+    up to rounding, and high - low is NashConv of the policy from which they were
+    computed.
 
     Attributes:
-        low: what player 0's policy gets against a best response, and so guarantees.
-        high: what a best response gets against player 1's policy.
+        low: return of player 0's policy against a best response, which it guarantees.
+        high: return of a best response against player 1's policy.
     """
 
     low: float
@@ -148,7 +145,7 @@ class GameValue(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """How far from the middle the value may be: half of NashConv."""
+        """The largest distance of the value from the middle: half of NashConv."""
         return max(self.high - self.low, 0.0) / 2
 
     def __str__(self) -> str:
@@ -167,21 +164,21 @@ def game_value(
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> GameValue:
-    """Bounds on the value of a two-player zero-sum game, from any policy of both.
+    """Bounds on the value of a two-player zero-sum game, from a policy of both players.
 
-    The better the policy, the closer the bounds: in an equilibrium they are equal.
-    Arguments and errors are those of `expected_returns`, and:
+    The bounds are closer for better policies and equal for an equilibrium. Arguments
+    and errors are those of `expected_returns`, and:
 
     Raises:
-        ValueError: the game is not a two-player constant-sum game, so that it need not
-            have a value.
+        ValueError: the payoffs do not have a constant sum, or there are not two
+            players.
     """
     value = known_value(game, policy, max_memory, threads, twin)
     if value is None:
         source = game.source if isinstance(game, InfosetTable) else game
         raise ValueError(
-            f"{brief(source)} is not a two-player constant-sum game, for which alone a "
-            "value is defined; use expected_returns."
+            f"game_value needs a two-player constant-sum game, and {brief(source)} is "
+            "not one: use expected_returns instead."
         )
     return value
 
@@ -195,12 +192,12 @@ def known_value(
 ) -> GameValue | None:
     """As `game_value`, but None for a game that is not a two-player constant-sum game.
 
-    What counts are the payoffs at the ends of the game, not what it declares.
+    The payoffs of all leaves decide, not the type that the game declares.
     """
     tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
-    most = _TOLERANCE * np.abs(tree.utilities).max(initial=0.0)
-    if tree.num_players != 2 or np.ptp(sums) > most:
+    tolerance = _TOLERANCE * np.abs(tree.utilities).max(initial=0.0)
+    if tree.num_players != 2 or np.ptp(sums) > tolerance:
         return None
     _, best = full_pass(tree, threads).values(vector)
     return GameValue(float(sums[0] - best[1]), float(best[0]))

@@ -1,10 +1,9 @@
-"""The convergence theorems: the quantities they need and the bounds they give.
+"""Quantities and bounds of the convergence theorems.
 
-Lanctot, Waugh, Zinkevich, Bowling 2009 bound the average regret of MCCFR in terms of a
-player's *M-value* and the least sampling probability. Farina, Kroer, Sandholm 2020
-bound the gap in terms of the range of the gradient estimates. Each bound is a function
-of the number of iterations T, which may be an array, so that the bound can be drawn
-beside a measured curve.
+Lanctot, Waugh, Zinkevich, Bowling 2009 bound the average regret of MCCFR by a player's
+*M-value* and the least sampling probability. Farina, Kroer, Sandholm 2020 bound the gap
+by the range of the gradient estimates. Bounds are functions of the number of iterations
+T, which may be an array, so that a bound can be drawn beside a measured curve.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import pyspiel
 from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.whole import depth_of
+from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
@@ -27,17 +26,17 @@ Numbers = npt.ArrayLike
 
 
 class PlayerTheory(NamedTuple):
-    """The quantities of one player that appear in the theorems.
+    """The quantities of a player in the theorems.
 
     Attributes:
         num_infosets: |I_i|.
-        num_sequences: |Sigma_i|, the empty sequence included.
-        max_actions: |A_i|, the most actions at one infoset.
+        num_sequences: |Sigma_i|, including the empty sequence.
+        max_actions: |A_i|, the largest number of actions at an infoset.
         m_value: M_i, between sqrt|I_i| and |I_i|.
         utility_range: largest minus least return.
         least_probability: delta of outcome sampling, see `least_sampling_probability`.
-        balanced_probability: a lower bound on the same quantity for balanced outcome
-            sampling, 1 / (|Sigma_i| - 1).
+        balanced_probability: lower bound on delta for balanced outcome sampling,
+            1 / (|Sigma_i| - 1).
     """
 
     num_infosets: int
@@ -52,14 +51,15 @@ class PlayerTheory(NamedTuple):
 def player_theory(
     game: pyspiel.Game | str | GameTree, *, epsilon: float = 0.6
 ) -> tuple[PlayerTheory, ...]:
-    """Computes the quantities of every player.
+    """The quantities of every player.
 
     Args:
-        game: a game, its load string or its tree, which is expanded whole.
+        game: a game, its load string, or its tree, which is expanded completely.
         epsilon: the exploration of outcome sampling.
 
     Raises:
-        ValueError: the tree cannot be made (see GameTree), or epsilon is not in (0, 1].
+        ValueError: the tree cannot be expanded (see GameTree), or `epsilon` is not in
+            (0, 1].
     """
     tree = complete_table(game)
     values = m_values(tree)
@@ -84,10 +84,11 @@ def player_theory(
 
 
 def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
-    """Each player's M_i: the sum over own action sequences of sqrt(number of infosets).
+    """M_i of each player: the sum of sqrt(number of infosets) over own action
+    sequences.
 
-    An *own action sequence* is a sequence of the player's actions, regardless of the
-    infosets where they were taken. An infoset belongs to the sequence of the actions
+    An *own action sequence* is a sequence of the player's actions, whatever the
+    infosets at which they were taken. An infoset belongs to the sequence of the actions
     that lead to it (Lanctot et al. 2009, section 3).
     """
     tree = complete_table(game)
@@ -111,20 +112,20 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
 
 
 def longest_history(game: pyspiel.Game | str | GameTree) -> int:
-    """The length of the game's longest history, counted in moves including chance's."""
+    """The largest number of moves, including chance moves, of a history."""
     return depth_of(complete_table(game).nodes)
 
 
 def least_sampling_probability(
     game: pyspiel.Game | str | GameTree, player: int, epsilon: float
 ) -> float:
-    """The delta of Theorem 5 that holds for all policies.
+    """The delta of Theorem 5 for all policies.
 
     Outcome sampling draws each action of the updating player with probability at least
-    epsilon / |A(I)|. Chance and the opponents are sampled with the same probabilities
-    by which they weigh the history, so those cancel. What remains is a division of the
-    payoff by the product of the player's own sampling probabilities, and delta is the
-    least value that this product can take.
+    epsilon / |A(I)|. The probabilities of chance and opponents appear both in the
+    sampling and in the weight of a history and cancel. The payoff is divided by the
+    product of the player's own sampling probabilities; delta is the minimum of this
+    product.
     """
     epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
     tree = complete_table(game)
@@ -150,8 +151,11 @@ def _failure(p: float) -> float:
 
 
 def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
-    """Theorem 3 of Lanctot et al. 2009: after T iterations the average regret of CFR is
-    at most `range M sqrt|A| / sqrt T`."""
+    """Theorem 3 of Lanctot et al. 2009, a bound on the average regret of CFR after T
+    iterations.
+
+    It is `range M sqrt|A| / sqrt T`.
+    """
     counts = _counts(iterations)
     scale = player.utility_range * player.m_value * np.sqrt(player.max_actions)
     return scale / np.sqrt(counts)
@@ -160,18 +164,20 @@ def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
 def external_sampling_regret_bound(
     player: PlayerTheory, iterations: Numbers, p: float
 ) -> np.ndarray:
-    """Theorem 4: with probability 1 - p the average regret is at most `1 + sqrt(2 / p)`
-    times the bound of CFR."""
+    """Theorem 4: a bound on the average regret that holds with probability 1 - p.
+
+    It is `1 + sqrt(2 / p)` times the bound of CFR.
+    """
     return (1 + np.sqrt(2 / _failure(p))) * cfr_regret_bound(player, iterations)
 
 
 def outcome_sampling_regret_bound(
     player: PlayerTheory, iterations: Numbers, p: float, delta: float | None = None
 ) -> np.ndarray:
-    """Theorem 5: with probability 1 - p the average regret is at most 1 / delta times
-    the bound of external sampling.
+    """Theorem 5: a bound on the average regret that holds with probability 1 - p.
 
-    `delta` defaults to the player's `least_probability`.
+    It is 1 / delta times the bound of external sampling. `delta` defaults to the
+    player's `least_probability`.
     """
     delta = player.least_probability if delta is None else delta
     delta = refusals.number(delta, "delta", 0, 1, open_low=True)
@@ -181,10 +187,11 @@ def outcome_sampling_regret_bound(
 def estimate_range(player: PlayerTheory, sampling: str) -> float:
     """Mt_i of Proposition 2, the largest error of an estimated payoff.
 
-    Args:
-        player: the quantities of one player.
-        sampling: "external", "chance" or "opponent": the utility range; "balanced":
-            |Sigma_i| - 1 times that; "outcome": 1 / delta times that.
+    | sampling | value |
+    |---|---|
+    | "external", "chance", "opponent" | utility range |
+    | "balanced" | utility range times the number of nonempty sequences |
+    | "outcome" | utility range / delta |
     """
     factors = {
         "external": 1.0,
@@ -204,24 +211,26 @@ def gap_bound(
     regrets: tuple[Numbers, Numbers],
     sampling: str,
 ) -> np.ndarray:
-    """Proposition 2 of Farina et al. 2020, on the gap of the average policies.
+    """Proposition 2 of Farina et al. 2020: a bound on the gap of the average policies.
 
     With probability 1 - 2p the saddle-point gap is at most
     `(R1 + R2) / T + (2 range + Mt1 + Mt2) sqrt(2 / T log(1 / p))`.
 
     Args:
-        players: the quantities of both players.
+        players: quantities of both players.
         iterations: T.
         p: a probability in (0, 1).
-        regrets: each player's total regret *on the estimates* after T iterations, or a
+        regrets: total regret of each player *on the estimates* after T iterations, or a
             bound on it.
         sampling: see `estimate_range`.
     """
     counts, p = _counts(iterations), _failure(p)
     if not isinstance(players, tuple):
-        raise ValueError(f"players={players!r} is no tuple of two PlayerTheory.")
+        raise ValueError(f"players={players!r}: expected a tuple of two PlayerTheory.")
     if len(players) != 2:
-        raise ValueError(f"Proposition 2 is about two players, not {len(players)}.")
+        raise ValueError(
+            f"players has {len(players)} entries: Proposition 2 is about two players."
+        )
     first, second = (refusals.numbers(regret, "regrets") for regret in regrets)
     spread = 2 * players[0].utility_range
     spread += sum(estimate_range(player, sampling) for player in players)
@@ -229,62 +238,70 @@ def gap_bound(
 
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
-    """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
+    """Raises ValueError unless a theorem of `nash_conv_bound` covers the game and the
+    algorithm."""
     sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
         raise ValueError(
-            f"Regrets bound no NashConv in {brief(game)}: it is no two-player zero-sum "
-            "game."
+            f"No theorem bounds NashConv in {brief(game)}: expected a two-player "
+            "zero-sum game."
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
-        words = minimizer.rule
+        description = minimizer.rule
         if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
-            words += " from other regrets than 0"
+            description += " from other regrets than 0"
         if averaging != UNIFORM:
-            words += f" with the {averaging}"
+            description += f" with the {averaging}"
         raise ValueError(
-            f"No theorem bounds NashConv of {words}. "
+            f"No theorem bounds NashConv of {description}. "
             "Theorems 3 to 5 are about regret matching that starts from regrets of 0, "
             "with the uniform average. Use minimizer=regret_matching and "
-            "averaging=uniform, or do without the bound."
+            "averaging=uniform, or omit the bound."
         )
     prunes_by_regret = sampling.prunes_by_regret or sampling.prune_below is not None
     if sampling.picks_actions or prunes_by_regret:
         raise ValueError(
             f"Theorems 3 to 5 are about full, external and outcome sampling, not about "
-            f"{sampling}."
+            f"{sampling}. Use one of these, or omit the bound."
         )
     if sampling.baseline:
         raise ValueError(
-            "Theorems 4 and 5 are about estimates without baselines, which change how "
-            "far an estimate can be from what it estimates."
+            "Theorems 4 and 5 are about estimates without baselines, because baselines "
+            "change the range of an estimate. Omit the baseline or the bound."
         )
     if algorithm.batch != 1:
         raise ValueError(
-            f"Theorems 4 and 5 are about one walk for a player, not {algorithm.batch}."
+            f"Theorems 4 and 5 are about one walk per player, not {algorithm.batch}. "
+            "Use batch=1, or omit the bound."
         )
     everyone_else = sampling.chance and sampling.opponents
     if sampling.is_sampled and (not everyone_else or sampling.player == "balanced"):
         raise ValueError(
             "No theorem bounds NashConv in advance for this sampling: Theorems 4 and 5 "
             "are about external and outcome sampling. Use sampling=external or "
-            "sampling=outcome, or do without the bound. After a run, gap_bound "
-            "(Proposition 2) bounds NashConv by its regrets."
+            "sampling=outcome, or omit the bound. After a run, gap_bound "
+            "(Proposition 2) bounds NashConv by the regrets."
         )
 
 
 def nash_conv_bound(
     game: pyspiel.Game | str | GameTree, algorithm: Algorithm | str, p: float = 0.05
 ) -> Callable[[Numbers], np.ndarray]:
-    """The theorems' bound on NashConv of the average policy, as a function of T.
+    """A bound on NashConv of the average policy, as a function of T.
 
-    NashConv is at most the sum of the players' average regrets. The bound is therefore
-    the sum of the players' bounds by Theorem 3 (nothing sampled), or by Theorem 4 or 5,
+    NashConv is at most the sum of the players' average regrets. The bound adds the
+    players' bounds by Theorem 3 without sampling, and by Theorem 4 or 5 with sampling,
     each of which then fails with probability p / 2. The theorems assume simultaneous
-    updates; with alternating updates the same curve is returned.
+    updates; the bound is the same for alternating updates.
+
+    Args:
+        game: a two-player zero-sum game, its load string, or its tree.
+        algorithm: an algorithm or its name.
+        p: probability with which a bound for sampling may fail.
 
     Raises:
-        ValueError: no theorem covers the algorithm or the game, or p is not in (0, 1].
+        ValueError: no theorem covers the algorithm or the game, or `p` is not in (0,
+            1].
     """
     tree, algorithm = complete_table(game), algorithm_of(algorithm)
     check_covered(tree.game, algorithm)

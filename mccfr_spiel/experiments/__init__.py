@@ -1,15 +1,15 @@
-"""Experiments: runs and sweeps as data, the files they leave, and figures.
+"""Experiments: runs, sweeps and comparisons as data, their files, and figures.
 
-settings.py        one run as a value, the table of settings, names -> settings
-runs.py            settings -> solver -> rows -> files, from which a run goes on
-sweeps.py          tables of settings, run by workers; algorithms on games with seeds,
-                   as one call
-plotting.py        result files -> figures; needs matplotlib, so it is imported apart
-panels.py          experiments of many panels -> a sweep -> a summary -> figures; those
-                   of the papers, and Table 1 of Lanctot et al. 2009
+| subject | modules |
+|---|---|
+| a run as a value | settings, setting_names, settings_files, setting_tables |
+| algorithms, imports | algorithm_names, algorithm_parts, importing |
+| runs and their files | run_solvers, runs, recording, run_folders |
+| many runs, workers | sweeps, tasks, executors, comparing |
+| figures (extra `plot`) | plotting, figure_styles, comparison_table |
+| experiments of papers | panels, papers, lanctot_table |
 
-What users need of these files is in the stub `__init__.pyi`. Only the command line
-imports the last one.
+The stub `__init__.pyi` lists the public names.
 """
 
 import lazy_loader

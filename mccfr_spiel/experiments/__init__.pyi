@@ -2,10 +2,15 @@ from . import (
     algorithm_names,
     comparison_table,
     panels,
+    papers,
     plotting,
     runs,
     settings,
     sweeps,
+)
+from .executors import (
+    local,
+    on_ray,
 )
 from .panels import (
     Curve,
@@ -14,21 +19,15 @@ from .panels import (
     summarize,
     sweep,
 )
+from .run_solvers import make_solver
 from .runs import (
-    make_solver,
     rows,
     run,
 )
-from .settings import (
-    Settings,
-    named_settings,
-    read_settings,
-)
-from .sweeps import (
-    local,
-    on_ray,
-    run_sweep,
-)
+from .setting_names import named_settings
+from .settings import Settings
+from .settings_files import read_settings
+from .sweeps import run_sweep
 
 __all__ = [
     "Curve",
@@ -42,6 +41,7 @@ __all__ = [
     "named_settings",
     "on_ray",
     "panels",
+    "papers",
     "plotting",
     "read_settings",
     "rows",

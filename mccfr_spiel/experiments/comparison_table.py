@@ -1,7 +1,4 @@
-"""The table that `compare` returns, a pandas DataFrame that draws itself.
-
-This module imports pandas (the extra `plot`), so it is imported apart.
-"""
+"""The table of `compare`: a pandas DataFrame that draws itself (the extra `plot`)."""
 
 import os
 import pathlib
@@ -12,23 +9,35 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
+from mccfr_spiel.experiments.figure_styles import (
+    save_figure,
+)
+from mccfr_spiel.experiments.plotting import (
+    Line,
+    lines_figure,
+)
 from mccfr_spiel.experiments.runs import aligned
 
 BANDS = ("std", "range")
-"""What a band may show: a standard deviation to each side, or the least and largest."""
+"""Bands: one standard deviation to each side, or from the lowest to the highest
+seed."""
 
 WHICH = ("game", "algorithm", "seed", "due", "iteration", "nodes_touched", "seconds")
-"""The columns that no metric can have."""
+"""The columns that are not metrics."""
 
 
 class Comparison(pd.DataFrame):
-    """One row for each point that was recorded of each run.
+    """One row for each recorded point of each run.
 
-    The columns are game, algorithm, seed; due, the number of nodes (or iterations) at
-    which the row was due; iteration, nodes_touched, seconds; and a column for each
-    metric. Everything that a DataFrame can do, this can, and what it returns is a
-    Comparison again: `table[table.game == "kuhn_poker"].plot()`.
+    | columns | content |
+    |---|---|
+    | game, algorithm, seed | the run |
+    | due | number of nodes (or iterations) at which the row was due |
+    | iteration, nodes_touched, seconds | progress of the run |
+    | the metrics | their values |
+
+    It has all methods of a DataFrame, and their results are Comparisons again:
+    `table[table.game == "kuhn_poker"].plot()`.
     """
 
     @property
@@ -37,7 +46,7 @@ class Comparison(pd.DataFrame):
 
     @property
     def metrics(self) -> list[str]:
-        """The columns that hold metrics, the first of which is drawn by default."""
+        """The columns of metrics; `plot` draws the first one by default."""
         return [name for name in self.columns if name not in WHICH]
 
     def plot(  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -51,28 +60,27 @@ class Comparison(pd.DataFrame):
         y_scale: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """Draws a panel for each game, with the means over seeds and bands.
+        """Draws a panel for each game, with means over seeds and bands.
 
-        Seeds are compared where their rows were due: each contributes its first row
-        that has reached the number. A curve ends where the first of its seeds ends.
+        At each due number, a seed contributes its first row that has reached the
+        number. A curve ends where its first seed ends.
 
         Args:
-            x: a column, by default that by which rows were due: nodes_touched or
-                iteration. Seconds are means over the seeds, too.
-            y: the metric; by default the first.
+            x: column on the horizontal axis; by default the column of the due numbers,
+                nodes_touched or iteration. Coordinates are means over the seeds.
+            y: metric; by default the first.
             style: "paper", for print, or "dark".
             band: "std", one standard deviation to each side, or "range", from the
                 lowest to the highest seed.
-            x_scale, y_scale: "log" or "linear"; by default y is logarithmic if all
-                values are above 0 and the largest is ten times the least.
-            path: also write the figure into that file, which ends with .png, .svg or
-                .pdf.
+            x_scale, y_scale: "log" or "linear". By default y is logarithmic if all
+                values are positive and the largest is at least ten times the smallest.
+            path: file to write the figure to; it ends with .png, .svg or .pdf.
 
         Returns:
-            A matplotlib figure, which notebooks show and `savefig` writes.
+            A matplotlib figure. Notebooks show it, and `savefig` writes it.
 
         Raises:
-            ValueError: there is no such column, style, band or scale, or no row.
+            ValueError: a column, style, band or scale is unknown, or there are no rows.
         """
         if y is None:
             y = next(iter(self.metrics), "")
@@ -82,16 +90,16 @@ class Comparison(pd.DataFrame):
         for name in (x, y):
             if name not in self.columns:
                 raise ValueError(
-                    f"The table has no column {name!r}; it has "
+                    f"Unknown column {name!r}. Expected "
                     f"{', '.join(map(str, self.columns))}."
                 )
         if band not in BANDS:
-            raise ValueError(f"band={band!r} is none of {', '.join(BANDS)}.")
-        for scale in (x_scale, y_scale):
+            raise ValueError(f"band={band!r} must be {' or '.join(BANDS)}.")
+        for name, scale in {"x_scale": x_scale, "y_scale": y_scale}.items():
             if scale not in ("log", "linear", None):
-                raise ValueError(f"The scale {scale!r} is neither log nor linear.")
+                raise ValueError(f"{name}={scale!r} must be log or linear.")
         if not len(self):
-            raise ValueError("The table has no rows to draw.")
+            raise ValueError("The table is empty.")
         curves = {
             str(game): {
                 str(algorithm): _line(rows, x, y, band)
@@ -105,11 +113,13 @@ class Comparison(pd.DataFrame):
         return figure
 
     def final(self) -> pd.DataFrame:
-        """The metrics at the end of the runs: mean and standard deviation over seeds.
+        """The final metrics: mean and standard deviation over seeds.
 
-        The index is (game, algorithm), and `seeds` says how many runs there are.
+        The index is (game, algorithm). The column `seeds` is the number of runs.
         """
-        rows = self.sort_values("due", kind="stable")  # users may sort by others
+        rows = self.sort_values(
+            "due", kind="stable"
+        )  # the user can have sorted the table
         ends = rows.groupby(["game", "algorithm", "seed"]).tail(1).sort_index()
         groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
         columns: dict[str, Any] = {"seeds": groups.size()}
@@ -120,15 +130,15 @@ class Comparison(pd.DataFrame):
 
 
 def _line(rows: Any, x: str, y: str, band: str) -> Line:
-    """The means of a curve over its seeds, where its rows were due, and the band."""
+    """The mean over seeds at each due number, and the band around it."""
     rows = rows.sort_values("due", kind="stable")
-    seeds = [one for _, one in rows.groupby("seed", sort=True)]
-    reached = [one["due"].to_numpy() for one in seeds]
+    seeds = [part for _, part in rows.groupby("seed", sort=True)]
+    reached = [part["due"].to_numpy() for part in seeds]
     dues = np.unique(np.concatenate(reached))
-    dues = dues[dues <= min(one[-1] for one in reached)]
-    at = np.array([places for _, places in aligned(reached, dues)])
+    dues = dues[dues <= min(progress[-1] for progress in reached)]
+    indices = np.array([row for _, row in aligned(reached, dues)])
     across, up = (
-        np.stack([s[name].to_numpy(float)[at[:, k]] for k, s in enumerate(seeds)])
+        np.stack([s[name].to_numpy(float)[indices[:, k]] for k, s in enumerate(seeds)])
         for name in (x, y)
     )
     mean, spread = up.mean(axis=0), 0.0
@@ -143,12 +153,12 @@ def _line(rows: Any, x: str, y: str, band: str) -> Line:
 def read_comparison(
     finished: Iterable[tuple[str, str, int, pathlib.Path]], metrics: Sequence[str]
 ) -> Comparison:
-    """The rows of a finished sweep.
+    """Reads the rows of a finished sweep.
 
     Args:
-        finished: of each run, the game's label, the algorithm's, the seed, and the file
-            of its rows.
-        metrics: the columns beside `runs.COLUMNS`.
+        finished: for each run: label of the game, label of the algorithm, seed, and
+            file of the rows.
+        metrics: columns of the metrics.
     """
     parts = [
         pd.read_csv(path).assign(game=game, algorithm=algorithm, seed=seed)

@@ -1,196 +1,43 @@
-"""Draws figures from result files: their lines, styles, legends and formats.
+"""Results -> figures: lines with bands, convergence of runs, estimates by play.
 
-Only this module and comparison_table.py import matplotlib (the extra `plot`).
-
-There are two styles, "paper" for print and "dark" for slides and dark pages; their
-settings are in the files `.mplstyle` beside this one. Sizes are those on the page:
-three panels are as wide as the text of a page, and letters have 8 points there, so
-figures should not be scaled.
+The modules `plotting`, `figure_styles` and `comparison_table` import matplotlib (the
+extra `plot`), so other modules import them only when they draw.
 """
 
-import io
-import itertools
 import math
 import os
 import pathlib
 import re
 import textwrap
 import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.style import context
-from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.atomic_files import write_file
-from mccfr_spiel.common.csv_files import read_table
+from mccfr_spiel.common.csv_files import (
+    read_table,
+)
 from mccfr_spiel.experiments.algorithm_names import METHODS
-from mccfr_spiel.experiments.run_files import FORMATS
-from mccfr_spiel.solving.reading import RESULTS
-
-# --- how figures look -----------------------------------------------------------------
-
-
-_WIDTH, _HEIGHT = 2.4, 2.1
-"""Inches of a panel, if there are three beside each other."""
-
-_WIDEST = 3
-"""Panels beside each other."""
-
-_BELOW = 0.42
-"""Inches from the axis to a legend below it, with the axis' label in between."""
-
-_DPI = 250
-_DASHES = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)))
-"""Five, so that two families of four curves do not share them."""
-
-_HERE = __name__.rpartition(".")[0]
-
-_STYLES = {"paper": [f"{_HERE}.paper"], "dark": [f"{_HERE}.paper", f"{_HERE}.dark"]}
-"""The files of each style, as matplotlib names those of a package."""
-
-_DEEP = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_PALE = ("#56b4e9", "#ff9f50", "#35d0a0", "#f0a0cc", "#f0e442", "#8fb8ff", "#ffffff")
-_PALETTES = {"paper": _DEEP, "dark": _PALE}
-"""The colors of curves in their order.
-
-Those of both styles can be told apart by people who confuse red and green (Okabe, Ito
-2008); dashes tell curves apart in grey.
-"""
-
-Look = dict[str, Any]
-"""How a curve is drawn, as matplotlib's `plot` takes it."""
-
-
-def looks(names: Iterable[str], style: str) -> dict[str, Look]:
-    """A look for each name, in their order, whatever panels they are drawn in.
-
-    The broken lines are above the solid ones, so curves that coincide are all seen.
-    """
-    colors = itertools.cycle(_PALETTES[style])
-    dashes = itertools.cycle(enumerate(_DASHES))
-    kinds = zip(dict.fromkeys(names), colors, dashes, strict=False)
-    return {
-        name: {"color": color, "linestyle": dash, "zorder": 2 + 0.1 * height}
-        for name, color, (height, dash) in kinds
-    }
-
-
-def panels(rows: int, columns: int, style: str) -> tuple[Figure, Any]:
-    """A figure with a grid of panels, and its axes `[rows, columns]`."""
-    width = _WIDTH * columns if columns > 1 else 1.5 * _WIDTH
-    height = _HEIGHT * rows if columns > 1 else 1.35 * _HEIGHT * rows
-    figure = ShownFigure(figsize=(width, height), layout="constrained", style=style)
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-class ShownFigure(Figure):
-    """A figure that keeps its style, and that notebooks show without pyplot.
-
-    matplotlib makes ticks and embeds fonts when it draws, so the settings of the style
-    must apply then, too.
-    """
-
-    def __init__(self, *args: Any, style: str, **settings: Any) -> None:
-        self._style = _STYLES[style]
-        super().__init__(*args, **settings)
-
-    def draw(self, renderer: Any) -> None:
-        """Draws the figure in its style."""
-        with context(self._style):
-            super().draw(renderer)
-
-    def savefig(self, fname: Any, **settings: Any) -> None:
-        """Saves the figure in its style, at a resolution for print."""
-        with context(self._style):
-            super().savefig(fname, **{"dpi": _DPI, **settings})
-
-    def _repr_png_(self) -> bytes:
-        """The picture as notebooks ask for it."""
-        return to_bytes(self, "png", dpi=150)
-
-
-# --- legends ---------------------------------------------------------------------
-
-
-def add_legends(figure: Figure, grid: Sequence[Any]) -> None:
-    """Adds legends beside the panels, where they hide no curve.
-
-    If all panels show the same curves there is one below the figure, otherwise one
-    below each panel.
-    """
-    entries = [_entries(axes) for axes in grid]
-    longest = max(entries, key=len)
-    if not longest:
-        return
-    if all(one.keys() <= longest.keys() for one in entries):
-        columns = _legend_columns(figure, longest)
-        figure.legend(
-            longest.values(), longest, loc="outside lower center", ncols=columns
-        )
-        return
-    for axes, one in zip(grid, entries, strict=True):
-        if one:
-            below = ScaledTranslation(0, -_BELOW, figure.dpi_scale_trans)
-            axes.legend(
-                one.values(),
-                one,
-                loc="upper center",
-                bbox_to_anchor=(0.45, 0),
-                bbox_transform=axes.transAxes + below,
-            )
-
-
-def _entries(axes: Any) -> dict[str, Any]:
-    """The labels of a panel's curves, and the first curve of each."""
-    first: dict[str, Any] = {}
-    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-        first.setdefault(label, handle)
-    return first
-
-
-def _legend_columns(figure: Figure, labels: Collection[str]) -> int:
-    """As many columns as the figure is wide enough for."""
-    inches = 0.06 * max(map(len, labels)) + 0.5
-    fit = max(1, int(figure.get_size_inches()[0] / inches))
-    rows = math.ceil(len(labels) / fit)
-    return math.ceil(len(labels) / rows)
-
-
-# --- files -----------------------------------------------------------------------
-
-
-def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Writes a figure into a file of the kind that its name ends with.
-
-    The same figure gives the same bytes each time.
-    """
-    path = pathlib.Path(path)
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in FORMATS:
-        raise ValueError(f"{path} does not end with one of .{', .'.join(FORMATS)}.")
-    write_file(path, to_bytes(figure, kind))
-
-
-def to_bytes(figure: Figure, kind: str, *, dpi: int = _DPI) -> bytes:
-    """The figure as the bytes of a file of that kind, one of FORMATS."""
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    stream = io.BytesIO()
-    with rc_context({"svg.hashsalt": "mccfr_spiel"}):
-        figure.savefig(stream, format=kind, dpi=dpi, metadata=dates.get(kind))
-    return stream.getvalue()
-
-
-# --- results -> figures ---------------------------------------------------------------
-
+from mccfr_spiel.experiments.figure_styles import (
+    STYLES,
+    WIDEST_ROW,
+    Look,
+    add_legends,
+    looks,
+    panels,
+    save_figure,
+)
+from mccfr_spiel.solving.reading import (
+    RESULTS,
+)
 
 _TITLE_WIDTH = 36
-"""Characters of a title that fit on one line of a panel; of a single panel, more."""
+"""Characters per line of a panel's title; a single panel has longer lines."""
 
 _ABBREVIATIONS = ("cfr", "egt", "lp", "lcfr", "dcfr", "pcfr", "pdcfr", "sapcfr")
 
@@ -201,23 +48,23 @@ LABELS = {
     "nodes_touched": "nodes touched",
     "nash_conv": "NashConv",
 }
-"""What figures call the columns of tables; others are called by their own words."""
+"""Column -> label of the axis; other columns are labelled by name."""
 
 
 _BESIDE = {"last_nash_conv": ("current policy", "--"), "bound": ("bound", ":")}
-"""The columns drawn beside NashConv: their words in the legend, and their dashes."""
+"""Columns drawn as thin lines -> (words in the legend, dashes)."""
 
 
 class Line(NamedTuple):
-    """A line of a panel.
+    """A line of a panel. Arrays have one entry per point.
 
     Attributes:
-        across: the columns for horizontal axes, name -> `[k]`. A panel whose axis is
-            another one does not show the line.
-        up: `[k]` the heights; empty for a vertical line at the first of `across`.
-        low, high: `[k]` the ends of a band around it, if it has one.
-        beside: thin lines of the same color: a name in _BESIDE -> `[k]` their heights.
-        kind: lines of one kind look alike in all panels; by default those of one label.
+        across: column -> coordinates on a horizontal axis with that column. Panels with
+            another axis do not show the line.
+        up: heights; empty for a vertical line at the first entry of `across`.
+        low, high: ends of a band around the line, or None.
+        beside: column in _BESIDE -> heights of a thin line in the same color.
+        kind: lines of the same kind look alike in all panels; "" for the label.
     """
 
     across: Mapping[str, np.ndarray]
@@ -236,28 +83,28 @@ def lines_figure(
     *,
     style: str = "paper",
 ) -> Figure:
-    """A panel for each title and axis, with a line for each label.
+    """Draws a panel for each title and axis, with a line for each label.
 
     Args:
         contents: title -> label -> line.
-        axes: the horizontal axes, (column, "log" or "linear"). With one of them panels
-            are wrapped into rows; with several, each title has a row of its own.
-        y: the column on the vertical axis.
-        y_scale: its scale; None for "log" where all heights are above 0 and the largest
-            is ten times the least.
+        axes: horizontal axes, (column, "log" or "linear"). With one axis, panels are
+            wrapped into rows; with several, each title is a row.
+        y: column on the vertical axis.
+        y_scale: "log" or "linear"; None for "log" if all heights are positive and the
+            largest is at least ten times the smallest.
         style: "paper" or "dark".
 
     Raises:
-        ValueError: there is no such style.
+        ValueError: the style is unknown.
     """
-    refusals.choice(style, "style", _STYLES)
-    with context(_STYLES[style]):
+    refusals.choice(style, "style", STYLES)
+    with context(STYLES[style]):
         drawn = [pair for lines in contents.values() for pair in lines.items()]
         look = looks((line.kind or label for label, line in drawn), style)
         scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
         shape = count, columns = len(contents), len(axes)
         if columns == 1:
-            columns = 2 if count in (2, 4) else min(count, _WIDEST)
+            columns = 2 if count in (2, 4) else min(count, WIDEST_ROW)
             shape = math.ceil(count / columns), columns
         figure, grid = panels(*shape, style)
         width = _TITLE_WIDTH if shape[1] > 1 else 5 * _TITLE_WIDTH // 3
@@ -281,8 +128,11 @@ def lines_figure(
 def _draw(
     panel: Any, label: str, look: Look, line: Line, x: str, scales: tuple[str, str]
 ) -> None:
-    """Draws a line with its band and what is beside it. What an axis cannot show is
-    left out: an exact equilibrium has NashConv 0, and what was not measured is nan."""
+    """Draws a line with its band and thin lines.
+
+    Points that an axis cannot show are skipped: an exact equilibrium has NashConv 0 on
+    a logarithmic axis, and values that were not measured are nan.
+    """
     across = line.across[x]
     if not len(line.up):
         if len(across):
@@ -296,7 +146,7 @@ def _draw(
         return can
 
     here = shown(line.up)
-    dots = {"marker": "."} if here.sum() == 1 else {}  # one point makes no line
+    dots = {"marker": "."} if here.sum() == 1 else {}  # a single point needs a marker
     if here.any():
         panel.plot(across[here], line.up[here], **look, **dots, label=label)
     if line.low is not None and line.high is not None and (line.high > line.low).any():
@@ -304,15 +154,15 @@ def _draw(
         ends = low[here], line.high[here]
         panel.fill_between(across[here], *ends, color=look["color"], alpha=0.2, lw=0)
     for name, heights in line.beside.items():
-        words, dashes = _BESIDE[name]
+        title, dashes = _BESIDE[name]
         if (here := shown(heights)).any():
-            how = {"color": look["color"], "lw": 0.8, "alpha": 0.8}
-            name = f"{words} of {label}"
-            panel.plot(across[here], heights[here], dashes, **how, label=name)
+            thin = {"color": look["color"], "lw": 0.8, "alpha": 0.8}
+            name = f"{title} of {label}"
+            panel.plot(across[here], heights[here], dashes, **thin, label=name)
 
 
 def _title(text: str, width: int) -> str:
-    """A title, such as a load string, in at most three lines that end behind commas."""
+    """Breaks a title, such as a load string, into at most three lines after commas."""
     text = re.sub(",(?! )", ", ", text)
     return textwrap.fill(text, width, max_lines=3, placeholder=" ...")
 
@@ -329,17 +179,17 @@ def convergence_figure(
     title: str = "",
     style: str = "paper",
 ) -> Figure:
-    """NashConv over nodes touched on logarithmic axes, a line for each result file, a
-    dotted one for its bounds and a dashed one for its current policy, if that was
-    measured.
+    """Draws NashConv over nodes touched on logarithmic axes, a line per result file.
+
+    Bounds are dotted, and the current policy is dashed, if they were measured.
 
     Args:
-        results: label -> path of a results.csv, or of the folder that has it.
-        title: above the axes; a long one is broken into lines.
+        results: label -> path of a results.csv, or of its folder.
+        title: title; a long one is broken into lines.
         style: "paper" or "dark".
 
     Raises:
-        ValueError: a file is not a table of numbers, or lacks one of the columns.
+        ValueError: a file is not a table of numbers, or lacks a column.
         OSError: a file cannot be read.
     """
     lines = {}
@@ -352,13 +202,13 @@ def convergence_figure(
             columns = read_table(file).numbers()
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{file} is not a table of numbers, as the {RESULTS} of a run is: "
+                f"{file} is not a table of numbers, such as the {RESULTS} of a run: "
                 f"{error}"
             ) from error
         for name in ("nodes_touched", "nash_conv"):
             if name not in columns:
                 raise ValueError(
-                    f"{path} has no column {name!r}; it has {', '.join(columns)}."
+                    f"{path} lacks the column {name!r}, among {', '.join(columns)}."
                 )
         beside = {name: columns[name] for name in _BESIDE if name in columns}
         lines[label] = Line(columns, columns["nash_conv"], beside=beside)
@@ -368,27 +218,34 @@ def convergence_figure(
 def save_estimates(
     result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
-    """Draws what `responses.evaluated_by_play` has estimated, with its intervals."""
-    with context(_STYLES["paper"]):
+    """Draws the estimates of `responses.evaluated_by_play` with their intervals.
+
+    Args:
+        result: the content of evaluation.json.
+        picture: path of the file.
+        title: title.
+    """
+    with context(STYLES["paper"]):
         figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []
         for player, estimates in enumerate(result["players"]):
-            for name, one in estimates.items():
-                if isinstance(one, dict):
-                    mean, half, row = one["mean"], one["half_width"], -len(labels)
+            for name, estimate in estimates.items():
+                if isinstance(estimate, dict):
+                    mean, half = estimate["mean"], estimate["half_width"]
+                    row = -len(labels)
                     axes.errorbar(mean, row, xerr=half, fmt="o", capsize=3)
                     labels.append(f"player {player}: {name.replace('_', ' ')}")
         axes.axvline(0.0, linewidth=0.8, color="gray")
         axes.set_yticks([-row for row in range(len(labels))], labels)
-        axes.set_xlabel("return a play, 95% intervals")
+        axes.set_xlabel("return per play, 95% intervals")
         axes.set_title(_title(title, _TITLE_WIDTH))
         save_figure(figure, picture)
 
 
 def legend_name(name: str) -> str:
-    """What a legend calls an algorithm: `cfr_plus` is CFR+, words have no underscores.
+    """The name of an algorithm in legends: "cfr_plus" is "CFR+".
 
-    Labels that users have chosen stay as they are.
+    Labels that users chose are kept.
     """
     if name not in METHODS and name not in SCHEDULES:
         return name

@@ -1,62 +1,33 @@
-"""Settings: one run as a value, the checks that need no work, and settings.json.
+"""One run as a value: the game, the method, when the run ends and what it records.
 
-`Settings` says which game is solved by which method, when the run ends and what it
-records. Its fields, with the parts of an algorithm (algorithm_names.PARTS), are the one
-table of settings: flags, files and `named_settings` are made from it.
-experiments/runs.py runs a value. settings.json has what a run was told, what that
-means, and which versions ran it.
-
-Names become values here and nowhere else. The command line, settings.json and users of
-`named_settings` describe a run by names and numbers without structure:
-`--sampling=outcome --epsilon=0.4`. SETTINGS lists them.
+`Settings` checks its fields and their combinations without loading the game.
+`run_solvers.py` checks the rest and makes the solver.
 """
 
 import dataclasses
-import importlib.metadata
-import json
-import os
-import pathlib
-import platform
-import re
-import shlex
-import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-import pyspiel
+from dataclasses import dataclass
+from typing import Any
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
-from mccfr_spiel.arenas.choosing import STORES, refuse_everywhere
-from mccfr_spiel.arenas.infosets.loading import pot_of
-from mccfr_spiel.arenas.infosets.table import Abstraction
-from mccfr_spiel.arenas.needs import needs_of
-from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.common.budget import Budget, MaxMemory
-from mccfr_spiel.common.memory import free_memory, in_words, parse_bytes, resident
-from mccfr_spiel.evaluation.theory import check_covered
+from mccfr_spiel.arenas.request import STORES
+from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
+from mccfr_spiel.common.memory import parse_bytes
 from mccfr_spiel.experiments.algorithm_names import (
-    METHODS,
-    PARTS,
-    Count,
     Method,
-    Setting,
     checked,
-    make_method,
-    table_of,
-    value_of,
-    written,
 )
-from mccfr_spiel.experiments.load_strings import load_string
-from mccfr_spiel.offline import OfflineMethod, check_players
+from mccfr_spiel.experiments.load_strings import (
+    load_string,
+)
+from mccfr_spiel.experiments.setting_tables import (
+    option,
+    options_of,
+)
+from mccfr_spiel.offline import OfflineMethod
 
 EVALUATIONS = ("exact", "sampled", "none")
-"""What `Settings.evaluate` may be."""
-
-OWN: Abstraction = pyspiel.State.information_state_string
-"""The abstraction that is a game's own strings."""
-
-_LEAST_MEMORY = 2**20
+"""The values of `Settings.evaluate`."""
 
 
 @dataclass(frozen=True)
@@ -65,89 +36,161 @@ class Settings:
 
         Settings("leduc_poker", ms.CFR_PLUS, until_nodes_touched=1_000_000)
 
-    Settings that differ only in what a run may take (max_memory, twin, threads) or in
-    the policies that it keeps are equal: they have the same rows.
+    The fields are flags of `mccfr-spiel solve`, and `mccfr-spiel solve --helpfull`
+    describes them. The same text is in `FIELDS[name].help`.
 
-    Attributes:
-        game: Any string that pyspiel.load_game takes.
-        algorithm: an `Algorithm` or an `OfflineMethod`. The name of one in
-            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value, and
-            one in `algorithms.SCHEDULES` by that for a horizon of `iterations`.
-        seed: Seed of all draws.
-        iterations: Number of iterations; each updates every player once.
-        until_nodes_touched: Stop with the first iteration after which so many nodes
-            have been touched, whatever the number of iterations; rows are then spaced
-            by nodes touched.
-        until_nash_conv: Stop at the first row whose NashConv is not above this.
-        until_pot_percent: Stop at the first row whose exploitability is not above so
-            many percent of the pot, in a subgame of poker.
-        print_freq: The iterations from row to row, or nodes if the run goes by nodes
-            touched; by default, rows grow further apart.
-        rows_per_decade: How many rows, or points of a curve, from 10 to 100, from 100
-            to 1000, ..., without print_freq.
-        rows_from: Without print_freq, no row is due before this.
-        keep_policies: Keep the average policies of so many rows from 10 to 100, from
-            100 to 1000, ..., in policy_after_10.bin and so on: 1 for those of powers of
-            ten. They are the steps of the slider of mccfr-spiel explore. Only the last
-            one if not given.
-        evaluate: exact: NashConv in each row, which takes the whole game tree. sampled:
-            at the end the policy is played, for its value and for a lower bound of what
-            a best response gains (evaluation.json). none: only solve.
-        evaluate_last: Add the NashConv of the current policy, the last iterate, to each
-            row and to the picture.
-        bounds: Add the theorem's bound on NashConv, which holds with probability 0.95
-            where something is sampled, to results.csv and the picture.
-        max_nodes: The most nodes of the tree kept in memory.
-        max_memory: The most memory that the program may take, in bytes or as in 4GiB;
-            by default half of what is free when it begins. A game whose whole tree
-            cannot fit is refused at once. A run that samples ends when the memory is
-            full, with all files written; it can be resumed with more.
-        twin: Whether the game's compiled twin stands in for it: it expands the whole
-            tree, and walks and plays without a tree go over it, in less time and with
-            the same results; by default where it has one and saves time.
-        store: Whether an algorithm that samples keeps the nodes that it meets: tree, or
-            none, which walks over compiled rules of the game. auto keeps them where the
-            whole tree fits, or there are no such rules. An algorithm that samples
-            nothing keeps the tree, or worlds, where the game declares them; with none
-            its passes go over all histories by the rules.
-        allow_imperfect_recall: Solve a game whose information-state strings forget what
-            a player did or saw, as those of hold'em do. No theorem covers that.
-            NashConv cannot be computed: evaluate is sampled or none.
-        abstraction: What players know in place of their information-state strings:
-            MODULE:FUNCTION, a function (state, player) -> string, as Solver takes it.
-            Players may then forget, and what --allow_imperfect_recall says holds.
-        threads: The most threads that share a pass over the whole tree, as CFR and
-            NashConv make them, or the walks of a large batch; one for each core if not
-            given; all workers of an experiment or a comparison together never have
-            more. A small game has fewer. On a Ray cluster each worker of a single run
-            has as many, one if not given. No result depends on them.
+    `algorithm` is an `Algorithm` or an `OfflineMethod`. A name such as "cfr_plus" is
+    replaced by its value. "hs_dcfr" and "hs_pcfr_plus" get the horizon `iterations`.
+
+    Two runs with equal settings have equal rows. Equality therefore ignores the limits
+    on resources (max_memory, twin, threads) and the number of kept policies.
 
     Raises:
         ValueError: a number is out of range, a name is unknown, or two settings
             contradict each other.
     """
 
-    game: str = "leduc_poker"
-    algorithm: Method = EXTERNAL_SAMPLING
-    seed: int = 0
-    iterations: Count = 20_000_000
-    until_nodes_touched: Count | None = None
-    until_nash_conv: Annotated[float, 0] | None = None
-    until_pot_percent: Annotated[float, 0] | None = None
-    print_freq: Count | None = None
-    rows_per_decade: Count = 5
-    rows_from: Count = 1
-    keep_policies: Count | None = field(default=None, compare=False)
-    evaluate: Annotated[str, EVALUATIONS] = "exact"
-    evaluate_last: bool = False
-    bounds: bool = False
-    max_nodes: Count = DEFAULT_MAX_NODES
-    max_memory: int | str | None = field(default=None, compare=False)
-    twin: bool | None = field(default=None, compare=False)
-    store: Annotated[str, STORES] = "auto"
-    allow_imperfect_recall: bool = False
-    abstraction: str | None = None
-    threads: Count | None = field(default=None, compare=False)
+    game: str = option(
+        str, "leduc_poker", "Game, as a string that pyspiel.load_game accepts."
+    )
+    algorithm: Method = option(object, EXTERNAL_SAMPLING, "Algorithm.")  # noqa: RUF009
+    seed: int = option(int, 0, "Seed of all random draws.")
+    iterations: int = option(
+        int,
+        20_000_000,
+        "Number of iterations. Each iteration updates every player once.",
+        least=1,
+    )
+    until_nodes_touched: int | None = option(
+        int,
+        None,
+        "Stop after the first iteration that brings the number of nodes touched to at "
+        "least this number. It replaces --iterations, and rows are spaced by nodes "
+        "touched.",
+        least=1,
+    )
+    until_nash_conv: float | None = option(
+        float,
+        None,
+        "Stop at the first row whose NashConv is at most this number.",
+        least=0,
+    )
+    until_pot_percent: float | None = option(
+        float,
+        None,
+        "Stop at the first row whose exploitability is at most this percentage of the "
+        "pot. Only for subgames of poker.",
+        least=0,
+    )
+    print_freq: int | None = option(
+        int,
+        None,
+        "Iterations between two rows, or nodes touched with --until_nodes_touched "
+        "(default: logarithmic spacing).",
+        least=1,
+    )
+    rows_per_decade: int = option(
+        int,
+        5,
+        "Number of logarithmically spaced rows from 10 to 100 iterations, from 100 to "
+        "1000, and so on, without --print_freq.",
+        least=1,
+    )
+    rows_from: int = option(
+        int,
+        1,
+        "First iteration (or number of nodes touched) with a row, without "
+        "--print_freq.",
+        least=1,
+    )
+    keep_policies: int | None = option(
+        int,
+        None,
+        "Number of average policies to keep from 10 to 100 iterations, from 100 to "
+        "1000, and so on, as policy_after_10.bin etc.; 1 keeps those after powers of "
+        "ten (default: only the last policy). They are the steps of the slider of "
+        "mccfr-spiel explore.",
+        least=1,
+        compare=False,
+    )
+    evaluate: str = option(
+        str,
+        "exact",
+        "How the policy is evaluated. exact: by NashConv in each row, which needs the "
+        "whole tree or the worlds of the game. sampled: by playing at the end of the "
+        "run, which estimates the values and a lower bound on the gain of a best "
+        "response (evaluation.json). none: not at all.",
+        choices=EVALUATIONS,
+    )
+    evaluate_last: bool = option(
+        bool,
+        False,
+        "Add the NashConv of the current policy, the last iterate, to each row and to "
+        "the figure.",
+    )
+    bounds: bool = option(
+        bool,
+        False,
+        "Add the theoretical bound on NashConv to results.csv and to the figure. For "
+        "sampling algorithms it holds with probability 0.95.",
+    )
+    max_nodes: int = option(
+        int,
+        DEFAULT_MAX_NODES,
+        "Maximum number of tree nodes in memory.",
+        least=1,
+    )
+    max_memory: int | str | None = option(
+        int | str,
+        None,
+        "Maximum memory of the program, in bytes or with a unit, such as 4GiB "
+        "(default: half of the free memory). A game whose whole tree cannot fit is "
+        "refused at once. When the memory is full, a sampling run writes its files and "
+        "ends. It can be resumed with more memory.",
+        compare=False,
+    )
+    twin: bool | None = option(
+        bool,
+        None,
+        "Use the compiled twin of an OpenSpiel game. A twin expands the whole tree and "
+        "plays faster, with the same results (default: where it saves time).",
+        compare=False,
+    )
+    store: str = option(
+        str,
+        "auto",
+        "Which nodes the solver stores. tree: the nodes that walks visit. none: no "
+        "nodes; sampling algorithms walk over compiled rules, and full-width "
+        "algorithms traverse all histories. worlds: no nodes; full-width algorithms "
+        "pass over the worlds that the game declares. auto: the whole tree if it fits "
+        "in memory, otherwise none or worlds where the game allows that.",
+        choices=STORES,
+    )
+    allow_imperfect_recall: bool = option(
+        bool,
+        False,
+        "Solve a game whose information-state strings forget earlier moves or "
+        "observations, such as those of hold'em. No convergence theorem applies and "
+        "NashConv cannot be computed, so --evaluate must be sampled or none.",
+    )
+    abstraction: str | None = option(
+        str,
+        None,
+        "Abstraction MODULE:FUNCTION, a function (state, player) -> string that "
+        "replaces the information-state strings. Players may then forget, so the "
+        "limits of --allow_imperfect_recall apply.",
+    )
+    threads: int | None = option(
+        int,
+        None,
+        "Maximum number of threads for full-width passes and large batches (default: "
+        "one per core). Small games use fewer threads. The workers of an experiment or "
+        "a comparison share the cores. On a Ray cluster, each worker of a single run "
+        "uses this many threads (default 1). Results do not depend on the number of "
+        "threads.",
+        least=1,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         for setting in FIELDS.values():
@@ -160,286 +203,152 @@ class Settings:
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
-        for words in self._contradictions():
-            raise ValueError(words)
+        for message in self._contradictions():
+            raise ValueError(message)
 
     @property
     def forgets(self) -> bool:
-        """Whether players may forget what they did or saw."""
+        """Whether players may forget their moves or observations."""
         return self.allow_imperfect_recall or self.abstraction is not None
 
     def _contradictions(self) -> Iterator[str]:
-        """Which settings cannot be together, in words."""
+        """Yields a message for each contradiction between settings."""
         method, is_exact = self.algorithm, self.evaluate == "exact"
         for name in ("until_nash_conv", "until_pot_percent"):
             if (target := getattr(self, name)) is not None and not is_exact:
                 yield (
-                    f"{name}={target} is never known with evaluate={self.evaluate}; "
-                    "drop one."
+                    f"{name}={target} needs NashConv, but evaluate={self.evaluate} "
+                    "does not compute NashConv. Drop one."
                 )
-        samples = getattr(method, "sampling", EXTERNAL_SAMPLING.sampling)
-        if self.store == "none" and is_exact and samples.is_sampled:
+        sampling = getattr(method, "sampling", EXTERNAL_SAMPLING.sampling)
+        if self.store == "none" and is_exact and sampling.is_sampled:
             yield (
-                "store=none keeps no tree, which evaluate=exact takes; use "
+                "store=none keeps no tree, but evaluate=exact needs the tree. Use "
                 "evaluate=sampled, or drop store=none."
             )
         if self.forgets:
             yield from self._contradictions_of_recall()
-        takers = {"bounds take": self.bounds, "evaluate_last takes": self.evaluate_last}
+        users = {"bounds": self.bounds, "evaluate_last": self.evaluate_last}
         if isinstance(method, OfflineMethod):
-            takers[f"{method.name} takes"] = True
-        for what, is_given in takers.items():
+            users[method.name] = True
+        for user, is_given in users.items():
             if is_given and not is_exact:
                 yield (
-                    f"evaluate={self.evaluate} spares the whole tree, which {what}; "
-                    "use evaluate=exact."
+                    f"{user} needs the whole tree, but evaluate={self.evaluate} does "
+                    "not expand the tree. Use evaluate=exact."
                 )
         if isinstance(method, OfflineMethod):
             yield from self._contradictions_of_offline(method)
 
     def _contradictions_of_recall(self) -> Iterator[str]:
-        """What a game of imperfect recall rules out."""
-        what = f"abstraction={self.abstraction}"
+        """Yields a message for each setting that imperfect recall excludes."""
+        given = f"abstraction={self.abstraction}"
         if self.allow_imperfect_recall:
             own = "allow_imperfect_recall=True"
             if self.abstraction is not None:
                 yield (
-                    f"{own} is about a game's own strings, which {what} replaces; drop "
-                    "one of them."
+                    f"{own} keeps the game's own strings, but {given} replaces them. "
+                    "Drop one."
                 )
-            what = own
+            given = own
         elif ":" not in str(self.abstraction):
-            yield f"{what} is no MODULE:FUNCTION, such as my_buckets:by_strength."
+            yield (
+                f"{given} is not of the form MODULE:FUNCTION, such as "
+                "my_buckets:by_strength."
+            )
         if self.evaluate == "exact":
             yield (
-                f"{what} is given, but evaluate=exact needs a best response, which no "
-                "simple algorithm finds for players who forget; use evaluate=sampled "
+                f"{given} is given, but evaluate=exact needs a best response, which no "
+                "simple algorithm finds for players who forget. Use evaluate=sampled "
                 "or evaluate=none."
             )
         if self.twin or self.store == "none":
-            given = "twin=True" if self.twin else "store=none"
+            other = "twin=True" if self.twin else "store=none"
             yield (
-                f"{given} is given, but compiled rules know nothing of players who "
-                f"forget; drop it or {what}."
+                f"{other} is given, but compiled rules do not support players who "
+                f"forget. Drop {other} or {given}."
             )
 
     def _contradictions_of_offline(self, method: OfflineMethod) -> Iterator[str]:
-        """What an offline method does not have."""
+        """Yields a message for each setting that an offline method does not support."""
         if (nodes := self.until_nodes_touched) is not None:
             yield (
-                f"until_nodes_touched={nodes} is given, but {method.name} goes by "
-                "iterations; use those."
+                f"until_nodes_touched={nodes} is given, but {method.name} counts "
+                "iterations. Use iterations instead."
             )
         if self.evaluate_last:
             yield (
-                f"{method.name} has one policy, no current one beside an average; drop "
+                f"{method.name} has only one policy, which it evaluates anyway. Drop "
                 "evaluate_last=True."
             )
         if self.keep_policies is not None and not method.is_iterative:
             yield (
-                f"{method.name} has one policy and none on the way; drop "
+                f"{method.name} has no intermediate policies. Drop "
                 f"keep_policies={self.keep_policies}."
             )
         if self.bounds and not method.is_iterative:
-            yield "A linear program has no curve to bound; drop bounds=True."
+            yield f"{method.name} has no convergence bound. Drop bounds=True."
 
     def _replace(self, **changes: Any) -> "Settings":
-        """The same settings with other values of some fields, as for a NamedTuple."""
+        """Returns a copy with other values of some fields, like a NamedTuple."""
         return dataclasses.replace(self, **changes)
 
     def target(self, pot: float) -> float | None:
-        """The NashConv at which the run stops, if at any, given the pot, or 0.
+        """The NashConv at which the run stops, or None.
+
+        Args:
+            pot: the pot at the start of a poker subgame; 0 in other games.
 
         Raises:
-            ValueError: there is no pot, but it stops at a share of it.
+            ValueError: the target is a percentage of the pot, but there is no pot.
         """
         percent = self.until_pot_percent
         if percent is None:
             return self.until_nash_conv
         if not pot > 0:
             raise ValueError(
-                f"until_pot_percent={percent}, but {self.game} has no pot at the "
-                "start, as subgames of poker have; use until_nash_conv or iterations."
+                f"until_pot_percent={percent} needs a subgame of poker, but "
+                f"{self.game} has no pot at the start. Use until_nash_conv or "
+                "iterations."
             )
         return max(percent * pot / 50, self.until_nash_conv or 0.0)
 
     @property
+    def progress_column(self) -> str:
+        """The column of results.csv that measures progress: "iteration" or
+        "nodes_touched"."""
+        return "iteration" if self.until_nodes_touched is None else "nodes_touched"
+
+    @property
     def last(self) -> int:
-        """Where the run ends, counted as in `measure`."""
+        """The value of the progress column at which the run ends."""
         return self.until_nodes_touched or self.iterations
 
     @property
     def is_iterative(self) -> bool:
-        """Whether the run approaches its answer, and so has a curve of rows."""
+        """Whether the run converges over iterations, so that its rows form a curve."""
         method = self.algorithm
         return isinstance(method, Algorithm) or method.is_iterative
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the run makes checkpoints, as all online algorithms do."""
+        """Whether the run writes checkpoints. Offline methods do not."""
         return isinstance(self.algorithm, Algorithm)
 
 
-FIELDS = table_of(Settings)
-"""The fields of `Settings` as a table."""
-
-
-def check(settings: Settings, *, splits: bool = False) -> None:
-    """Raises ValueError if the game cannot be loaded or the method cannot run on it.
-
-    This does not expand the tree: what only the whole tree shows comes up later.
-
-    Args:
-        settings: the run.
-        splits: whether a cluster is to split the run's batches.
-    """
-    tree, method = new_tree(settings), settings.algorithm
-    settings.target(pot_of(tree.game))
-    if isinstance(method, OfflineMethod):
-        if splits:
-            raise ValueError(
-                f"A cluster splits batches of walks, and {method.name} makes none. Use "
-                "an algorithm that samples, with a batch."
-            )
-        check_players(tree)
-        return
-    needs = needs_of(method, abstraction=tree.abstraction, cluster=splits)
-    refuse_everywhere(tree, needs, settings.store)
-    if settings.bounds:
-        try:
-            check_covered(tree.game, method)
-        except ValueError as error:
-            raise ValueError(f"bounds=True cannot be had. {error}") from error
-
-
-def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
-    """The tree of the settings' game; nothing of it is expanded yet."""
-    return GameTree(
-        settings.game,
-        max_nodes=settings.max_nodes,
-        max_memory=max_memory,
-        abstraction=abstraction_of(settings),
-        twin=settings.twin,
-    )
-
-
-def abstraction_of(settings: Settings) -> Abstraction | None:
-    """The user's function, or the game's own strings where they may forget; else
-    None."""
-    if settings.abstraction is not None:
-        return value_of(settings.abstraction)
-    return OWN if settings.allow_imperfect_recall else None
-
-
-def measure(settings: Settings) -> str:
-    """The column of results.csv by which the run goes: iterations or nodes touched."""
-    return "iteration" if settings.until_nodes_touched is None else "nodes_touched"
-
-
-def budget_of(settings: Settings) -> Budget:
-    """The memory that the run's tree and tables may take.
-
-    `max_memory` is for the whole process, so what the process has taken already is
-    subtracted.
-
-    Raises:
-        ValueError: the process has already taken more than the settings allow.
-    """
-    if settings.max_memory is None:
-        limit, note = free_memory() // 2, ", of the memory that was free"
-    else:
-        whole, taken = parse_bytes(settings.max_memory), resident()
-        limit = whole - taken
-        note = f", of the {in_words(whole)} that the process may take"
-        if limit < _LEAST_MEMORY:
-            raise ValueError(
-                f"max_memory={settings.max_memory} is not enough: the program itself "
-                f"takes {in_words(taken)} before it begins."
-            )
-    if settings.evaluate != "exact":
-        limit = limit * 3 // 4
-    return Budget(max(limit, 1), note=note)
-
-
-# --- names <-> Settings: the only place where names become values ---------------------
-
+FIELDS = options_of(Settings)
+"""The fields of `Settings`: name -> setting."""
 
 Flags = Mapping[str, Any]
-"""What a run is told, by names in SETTINGS; what is missing or None has its default."""
-
-
-_ALGORITHM = (
-    f"What to run: {', '.join([*METHODS, *SCHEDULES])}. Or the repr of an algorithm, "
-    'as "Algorithm(outcome(0.4), ftrl(0.5))". Sampling, minimizer, averaging and '
-    "alternating replace parts of it, except in offline methods, which have none."
-)
-
-SETTINGS: dict[str, Setting] = {
-    "game": FIELDS["game"],
-    "players": Setting(
-        "players", int, None, "Number of players, where the game has a choice.", 1
-    ),
-    "algorithm": Setting("algorithm", str, written(EXTERNAL_SAMPLING), _ALGORITHM),
-    **PARTS,
-    **{name: one for name, one in FIELDS.items() if name not in ("game", "algorithm")},
-}
-"""The table of settings: name -> what may be said of it, in the order of files."""
-
-DEFAULT: Flags = types.MappingProxyType(
-    {name: setting.default for name, setting in SETTINGS.items()}
-)
-"""What each setting is when it is not given."""
-
-CHANGEABLE = (
-    "iterations",
-    "until_nodes_touched",
-    "until_nash_conv",
-    "until_pot_percent",
-    "max_memory",
-    "twin",
-    "threads",
-    "keep_policies",
-)
-"""The settings that may be others when a run is resumed."""
-
-
-def named_settings(**given: Any) -> Settings:
-    """The settings that names describe.
-
-        named_settings(game="kuhn_poker", players=3, algorithm="cfr", sampling="chance")
-
-    The names are those of SETTINGS, which are flags of the command line, too: `players`
-    is added to the game, `algorithm` is a name in `algorithm_names.METHODS` or in
-    `algorithms.SCHEDULES` or the repr of an algorithm, whose parts the others replace,
-    and the rest are the fields of `Settings`.
-
-    Raises:
-        ValueError: a name is unknown, a number is out of range, or a parameter is given
-            that the method does not have.
-    """
-    for name, value in given.items():
-        if name not in SETTINGS:
-            raise ValueError(f"{name}= is none of the settings {', '.join(SETTINGS)}.")
-        if value is not None:
-            SETTINGS[name].checked(value)
-    fields = {name: given[name] for name in FIELDS if given.get(name) is not None}
-    fields["game"] = load_string(
-        given.get("game") or DEFAULT["game"], given.get("players")
-    )
-    fields["algorithm"] = make_method(with_horizon(given))
-    return Settings(**fields)
-
-
-def flags_of(settings: Settings) -> dict[str, Any]:
-    """The names and values that describe settings: the inverse of `named_settings`."""
-    fields = {name: getattr(settings, name) for name in FIELDS}
-    flags = fields | {"algorithm": written(settings.algorithm)}
-    return {name: flags[name] for name in SETTINGS if flags.get(name) is not None}
+"""Names of settings -> values; a missing name or None means "not given"."""
 
 
 def with_horizon(flags: Flags) -> Flags:
-    """The flags with the horizon that they imply, which --iterations may not change
-    when a run is resumed."""
+    """Adds the horizon of hs_dcfr and hs_pcfr_plus, which defaults to the iterations.
+
+    The horizon is stored with the run, so resuming the run with more iterations does
+    not change it.
+    """
     name = flags.get("algorithm")
     if name not in SCHEDULES or flags.get("horizon") is not None:
         return flags
@@ -447,109 +356,8 @@ def with_horizon(flags: Flags) -> Flags:
     if nodes is not None:
         raise ValueError(
             f"algorithm={name} with until_nodes_touched={nodes} needs a horizon: the "
-            "number of iterations in the course of which its parameters change, such "
-            f"as horizon=1000, or in Python ms.{name}(1000)."
+            "number of iterations over which the parameters change. Set a horizon, "
+            f"such as horizon=1000, or in Python ms.{name}(1000)."
         )
-    return {**flags, "horizon": flags.get("iterations") or DEFAULT["iterations"]}
-
-
-# --- settings.json: what a run was told, what that means, and which versions ran it ---
-
-
-_PACKAGES = ("mccfr_spiel", "open_spiel", "numba", "numpy")
-
-
-def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any]:
-    """What settings.json holds.
-
-    Args:
-        settings: the run.
-        flags: the names by which a user has described the run, if somebody has; they
-            are kept as they were given.
-    """
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = "not installed"
-    return {
-        "settings": flags_of(settings) if flags is None else with_horizon(flags),
-        "algorithm": repr(settings.algorithm),
-        "versions": versions,
-    }
-
-
-def read_settings(path: str | os.PathLike[str]) -> Settings:
-    """The settings that a settings.json describes; raises as `read_flags` does."""
-    return settings_from(read_flags(pathlib.Path(path)), str(path))
-
-
-class CodeInFileError(ValueError):
-    """A file names code that the user has not named."""
-
-
-def read_flags(path: pathlib.Path, given: Flags | None = None) -> Flags:
-    """The flags in a settings.json.
-
-    Args:
-        path: the file.
-        given: the flags that the user has set; only these may name code.
-
-    Raises:
-        CodeInFileError: the file names code that `given` does not name.
-        ValueError: the file is damaged, or has a setting that does not exist.
-        OSError: it cannot be read.
-    """
-    try:
-        values = json.loads(path.read_bytes().decode())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged, it is no JSON: {error}.") from error
-    if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
-        raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
-    flags = values["settings"]
-    refuse_code(path.parent, flags, given or {})
-    settings_from(flags, str(path))
-    return flags
-
-
-_MAY_NAME_CODE = "sampling", "minimizer", "averaging", "algorithm", "abstraction"
-
-
-def refuse_code(folder: pathlib.Path, flags: Flags, given: Flags) -> None:
-    """Raises CodeInFileError if flags of a folder name code that is not given.
-
-    Somebody else may have written the folder, so importing what it names would run
-    their code.
-    """
-    for name in _MAY_NAME_CODE:
-        value = flags.get(name)
-        if not isinstance(value, str) or ":" not in value:
-            continue
-        if given.get(name) != value:
-            raise CodeInFileError(
-                f"The run in {folder} uses {name}={value!r}, which names code. Code is "
-                "never loaded because a results folder names it. If you trust it, add "
-                f"--{name}={shlex.quote(value)} to the command."
-            )
-        for module in re.findall(r"[^'\"(\s]+\.py(?=:)", value):
-            if pathlib.Path(module).resolve().is_relative_to(folder.resolve()):
-                raise CodeInFileError(
-                    f"{name}={value!r} names code inside the results folder {folder}, "
-                    "which is never loaded. Move the file to another folder."
-                )
-
-
-def settings_from(flags: Any, where: str) -> Settings:
-    """The settings that flags from a file describe.
-
-    Raises:
-        ValueError: they are no flags, or a value is wrong; the message begins with
-            `where` it was found.
-    """
-    if not isinstance(flags, dict):
-        raise ValueError(f"{where} is damaged: {flags!r} are no settings.")
-    try:
-        return named_settings(**flags)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
+    iterations = flags.get("iterations") or FIELDS["iterations"].default
+    return {**flags, "horizon": iterations}

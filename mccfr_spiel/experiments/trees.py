@@ -1,4 +1,4 @@
-"""Whole trees that the processes of a sweep share."""
+"""Complete trees that the processes of a sweep share."""
 
 import contextlib
 import functools
@@ -11,8 +11,12 @@ from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.tree_files import load_tree, save_tree
 from mccfr_spiel.common.arrays import MAX_INDEX
-from mccfr_spiel.common.budget import MaxMemory
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.common.folder_lock import locked_folder
 
 
@@ -23,39 +27,40 @@ def shared_tree(
     max_memory: MaxMemory = None,
     twin: bool | None = None,
 ) -> GameTree:
-    """The whole tree of a game, mapped from a folder; expanded and kept there first if
-    need be, by one process while the others wait.
+    """Returns the complete tree of a game, mapped from a file in the folder.
+
+    The first process expands and saves the tree while the others wait.
 
     Args:
-        game: a load string.
-        folder: for trees; None keeps the tree in this process's memory.
-        max_memory, twin: as in `GameTree`.
+        game: load string.
+        folder: folder of trees; None keeps the tree in the memory of this process.
+        max_memory, twin: see `GameTree`.
     """
     source = load_game(game)
 
-    def new() -> GameTree:
+    def expanded() -> GameTree:
         limits = {"max_nodes": MAX_INDEX, "max_memory": max_memory, "twin": twin}
         return GameTree(source, **limits).expand_all()
 
     if folder is None:
-        return new()
+        return expanded()
     digest = hashlib.blake2b(str(source).encode(), digest_size=12).hexdigest()
     name = re.sub(r"\W", "_", source.get_type().short_name)[:64] + f"-{digest}"
     path = folder / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked_folder(folder, f"{name}.lock", seconds=-1):
         if path.exists():
-            with contextlib.suppress(CheckpointError):  # which is made anew
+            with contextlib.suppress(CheckpointError):  # replaced below
                 return load_tree(path, source, max_memory=max_memory)
-        tree = new()
+        tree = expanded()
         try:
             with contextlib.suppress(FileNotFoundError):
                 path.rename(path.with_name(f"{name}.damaged"))
             save_tree(tree, path)
         except OSError as error:
             warnings.warn(
-                f"The tree of {game} cannot be kept in {path}: {error}. It is in this "
-                "process's memory alone.",
+                f"The tree of {game} cannot be saved in {path}: {error}. The tree "
+                "stays in the memory of this process.",
                 stacklevel=2,
             )
             return tree

@@ -1,16 +1,24 @@
-"""A page in the browser that shows what was learned.
+"""A page in the browser that shows policies, their values and the progress of a run.
 
-    opening.py      `explore`: the running page; `export`: the same page as one file
-    subjects.py     what is looked at: a game, its policies, their values, a run's rows
-    views.py        what the page shows of a state and of an infoset; search, lists;
-                    policies by private cards
-    answers.py      what the page asks, by name; what one open page has fixed and solved
-                    on, and plays
-    server.py       who may ask, and the server
-    static/         the page itself
-    drawing.py      trees of small games as pictures, without the page
+| file | contents |
+|---|---|
+| opening.py | `explore`: starts the server and returns the open page |
+| exporting.py | `export`: writes the page of a small game into one file |
+| server.py | HTTP: access control, static files, JSON |
+| page_api.py | the requests of a page, by name |
+| visits.py | the state of one open page: changes, solve, game |
+| restricted_games.py | solving a game with a policy fixed at some infosets |
+| played_game.py | a game against a policy |
+| subjects.py | what a page shows: a game, policies, a tree |
+| shown_policies.py, policy_reader.py | the policies, and where they are read from |
+| policy_numbers.py | values, reach probabilities and best responses of a policy |
+| background.py | calls in threads |
+| positions.py | finding states, histories and infosets |
+| views.py, lists.py, grids.py | states, lists of infosets and tables of hands as JSON |
+| static_files.py, static/ | the page's HTML, CSS and JavaScript |
+| drawing/ | `draw_tree`: small game trees as pictures, without the page |
 
-Nothing here is computed before it is asked for, so that a tree of a hundred million
-nodes opens at once. What needs a pass over the whole tree is computed in a thread of
-its own, and the page asks again.
+Nothing is computed before a page requests it, so a tree of a hundred million nodes
+opens at once. A pass over the whole tree runs in a thread, and the page repeats the
+request until the result is available.
 """

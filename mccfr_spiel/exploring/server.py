@@ -1,10 +1,10 @@
-"""Who may ask, and the server.
+"""The HTTP server of a page, with access control.
 
-The server listens on the loopback address only. Other programs of this machine, and the
-pages of others in the same browser, can reach it there, too. So all that is asked must
-begin with a random token, which only the link has, and must name this machine as its
-host: a page of another host whose name has been made to point here does not. The page
-may load nothing from elsewhere, and no file is ever opened by a name that was asked.
+The server listens on the loopback address only. Other programs on this machine and
+other pages in the same browser can still reach it. Every path must therefore begin with
+a random token that only the link contains, and the Host header must name this machine,
+which defeats DNS rebinding. A content security policy keeps the page from loading
+anything else, and no request can name a file outside of `FILES`.
 """
 
 import json
@@ -23,7 +23,8 @@ from starlette.responses import (
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mccfr_spiel.exploring.answers import CHANGING, FILES, READING, Answers, static_file
+from mccfr_spiel.exploring.page_api import CHANGING, READING, PageApi
+from mccfr_spiel.exploring.static_files import FILES, static_file
 from mccfr_spiel.exploring.views import plain
 
 HOST = "127.0.0.1"
@@ -39,20 +40,20 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer."""
+"""Headers of every response."""
 
-_MOST_BYTES = 1_000_000
-"""Of what a page sends."""
+_MAX_BYTES = 1_000_000
+"""The largest request body in bytes."""
 
 
-def application(answers: Answers, token: str) -> ASGIApp:
-    """The application: the page's files, and its questions.
+def application(api: PageApi, token: str) -> ASGIApp:
+    """The ASGI application: static files and the page's requests.
 
-    Answers 421 to other hosts and 404 without the token.
+    Requests from other hosts get status 421; requests with a wrong token get 404.
 
     Args:
-        answers: to the questions.
-        token: with which all paths begin.
+        api: answers the page's requests.
+        token: first part of all paths.
     """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,9 +67,9 @@ def application(answers: Answers, token: str) -> ASGIApp:
         host = request.headers.get("host", "").rpartition(":")
         given, slash, name = request.scope["path"].removeprefix("/").partition("/")
         if (host[0] if host[1] else host[2]) not in _HOSTS:
-            return PlainTextResponse("This page is for this machine only.", 421)
+            return PlainTextResponse("This page accepts local requests only.", 421)
         if not secrets.compare_digest(given.encode(), token.encode()):
-            return PlainTextResponse("The link of this page has a token; use it.", 404)
+            return PlainTextResponse("The token is missing: open the full link.", 404)
         if not slash:
             return RedirectResponse(f"/{token}/")
         is_question = name.startswith("api/")
@@ -83,61 +84,59 @@ def application(answers: Answers, token: str) -> ASGIApp:
         return Response(static_file(name), media_type=FILES[name])
 
     async def answered(request: Request, name: str) -> Response:
-        known, query = READING, dict[str, Any](request.query_params)
+        allowed, query = READING, dict[str, Any](request.query_params)
         if request.method == "POST":
             body = b""
             try:
                 async for part in request.stream():
                     body += part
-                    if len(body) > _MOST_BYTES:
+                    if len(body) > _MAX_BYTES:
                         return _refused("This is too long.")
-                known, query = CHANGING, json.loads(body)
+                allowed, query = CHANGING, json.loads(body)
             except ClientDisconnect:
-                return _refused("The page was left.")  # which nobody reads
+                return _refused("The client disconnected.")  # read by nobody
             except (ValueError, RecursionError):
-                return _refused("This is no JSON.")
+                return _refused("The body must be valid JSON.")
             if not isinstance(query, dict):
-                return _refused("This is no JSON object.")
-        if name not in known:
-            return _refused("There is no such question.", 404)
+                return _refused("The body must be a JSON object.")
+        if name not in allowed:
+            return _refused(f"Unknown request {name!r}.", 404)
         try:
-            answer = await run_in_threadpool(answers.answer, name, query)
+            answer = await run_in_threadpool(api.answer, name, query)
             return JSONResponse(answer)
-        except Exception as error:  # games raise what they like; the page says it
+        except Exception as error:  # a game's code may raise any; the page shows it
             return _refused(str(error) or type(error).__name__)
 
     return app
 
 
-def _refused(words: str, status: int = 400) -> Response:
-    return JSONResponse({"error": plain(words)}, status)
+def _refused(message: str, status: int = 400) -> Response:
+    return JSONResponse({"error": plain(message)}, status)
 
 
-def opened(
-    answers: Answers, token: str, port: int
-) -> tuple[uvicorn.Server, socket.socket]:
-    """The server of an application, and a socket that listens on the loopback address.
+def opened(api: PageApi, token: str, port: int) -> tuple[uvicorn.Server, socket.socket]:
+    """The server of an application, and the socket that listens for requests.
 
     Raises:
-        ValueError: the port is in use, or may not be used.
+        ValueError: the port is out of range, in use, or forbidden.
     """
     if not 0 <= port <= 65535:
-        raise ValueError(f"port={port} is not in 0 .. 65535.")
-    # By its protocol asyncio knows that small answers are not to be held back: without
-    # it, the second part of an answer waits 40 ms for a sign that the first has come.
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        raise ValueError(f"port={port} must be in 0 .. 65535.")
+    # asyncio sets TCP_NODELAY only if the socket names the protocol. Without it, the
+    # second packet of an answer waits 40 ms for the acknowledgment of the first.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        found.bind((HOST, port))
-        found.listen(128)
+        listener.bind((HOST, port))
+        listener.listen(128)
     except OSError as error:
-        found.close()
+        listener.close()
         raise ValueError(
-            f"port={port} cannot be used: {error.strerror}. Another page may be open "
-            "there; choose another port, or port=0 for any that is free."
+            f"port={port} cannot be used: {error.strerror}. Another page may be using "
+            "it. Choose another port, or port=0 for a free one."
         ) from error
-    app = application(answers, token)
+    app = application(api, token)
     # Without ws="none" an installed WebSocket library logs an error for each handshake.
-    how = uvicorn.Config(
+    config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off", ws="none"
     )
-    return uvicorn.Server(how), found
+    return uvicorn.Server(config), listener

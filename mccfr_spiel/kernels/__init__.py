@@ -1,26 +1,35 @@
-"""All loops over nodes and infosets that run compiled, in named pieces.
+"""The compiled loops over nodes and infosets, and their compilation.
 
-    tables.py      what compiled code reads and changes, in one specification
-    sampling.py    how actions and outcomes are drawn, picked, pruned and stacked
-    minimizers.py  the table of the local rules, and how their tables start
-    regret_rules.py, entropy_rules.py  the rules, one function each, and how their
-                   parameters change; exact discounts in sampled walks
-    baselines.py   control variates for walks that follow one history
-    walk.py        the walk, and the loop for algorithms that sample
-    apply.py       the update after walks, and the lazy average
-    stored.py      stored trees as the source of a walk's nodes
-    passes.py      the loop for algorithms that do not sample, in one or several threads
-    regret_pruning.py  that loop, leaving out actions of very negative regret
-    evaluation.py  what a policy gets, and what best responses get
-    shared_walks.py  walks on complete trees by several threads or processes
-    jit.py         how functions are compiled, and where their code is kept
-    frame.py       the arrays of a loop as one array of their addresses
-    randomness.py  draws, each a function of a place
-    teams.py       threads that share work, and the tickets they take
-    interruptions.py  signals that wait until a compiled loop returns
+| file | content |
+|---|---|
+| tables.py | arrays that compiled code reads and writes |
+| walk.py, iterations.py | sampled walks, and the loop over iterations |
+| switches.py | compile-time switches of walks |
+| stack.py, selection.py | the stack of a walk; which actions it pushes |
+| sampling.py, randomness.py | draws, each a function of seed and place |
+| stored.py | stored trees as the source of a walk's nodes |
+| baselines.py | control variates for walks |
+| visits.py | walks and updates of players who forget |
+| apply.py, lazy_average.py | updates after walks; the average policy |
+| batches.py | numbers of walks per iteration |
+| shared_walks.py, logs.py | batches of walks shared by threads or processes |
+| minimizers.py | the table of local rules |
+| regret_rules.py, entropy_rules.py | the local rules |
+| discounts.py | discounts of regrets |
+| passes.py, plans.py | the loop without sampling; realization plans |
+| blocks.py | blocks of infosets for threads |
+| regret_pruning.py | passes that skip actions of very negative regret |
+| evaluation.py | expected returns and best responses |
+| traversal.py | depth-first traversals of a complete tree |
+| teams.py, tickets.py, atomics.py | threads that share work |
+| jit.py, drafts.py | decorators that compile functions |
+| code_cache.py, sources.py | the disk cache of compiled functions |
+| compile_time.py | clocks that exclude compilation |
+| frame.py, prefetching.py | arrays passed by address; memory prefetches |
+| interruptions.py | signals deferred in code that must not be interrupted |
 
-A kernel never raises and never calls Python: it returns a status and leaves its state
-in the arrays, so that it can be called again to go on. The switches of an algorithm are
-constants of the factories, so each combination compiles to its own code. No indexing
-error is checked; the shell (solving/, evaluation/) passes arrays that fit.
+A kernel never raises and never calls Python, except for users' functions. It returns a
+status and leaves its state in the arrays, so the next call can continue. The options of
+an algorithm are constants of factories, so each combination compiles to its own code.
+Kernels do not check indices; solving/ and evaluation/ pass arrays that fit.
 """

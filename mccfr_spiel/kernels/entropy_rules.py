@@ -1,22 +1,22 @@
-"""The rules with dilated entropy; see minimizers.py.
+"""The compiled rules with dilated entropy; see minimizers.py.
 
 Each infoset has a weight w in the dilated entropy (`Tables.weight`). The step size
-divided by it is the infoset's `scale`. What goes up to the parent sequence is the
-largest value that the infoset's local problem can reach, which is a log sum exp.
+divided by w is the *scale* of the infoset. An infoset passes up the optimal value of
+its local problem, a log sum exp.
 
-The optimistic rules choose the policy as if the last gradient came a second time. Then
-what an infoset passes up differs from what it passes up for the gradients that did
-come, so there are two channels: `gradient` for these, and `Tables.ahead`, in which the
-pass has put the last payoffs of the leaves and the infosets below their own values.
-Other rules have no such table.
+Optimistic rules choose the policy as if the last gradient occurred a second time
+(Farina, Kroer, Sandholm 2019). The value for this prediction differs from the value for
+the gradients so far, so there are two channels: `Tables.gradient` for the gradients so
+far, and `Tables.ahead` for the prediction. Passes write the last payoffs of leaves into
+both, and infosets pass up a value in each. For other rules `Tables.ahead` is empty.
 """
 
 import math
 
 import numpy as np
 
+from mccfr_spiel.kernels.discounts import Rates
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.regret_rules import Rates
 from mccfr_spiel.kernels.tables import Tables
 
 
@@ -24,8 +24,13 @@ from mccfr_spiel.kernels.tables import Tables
 def log_sum_exp(
     vector: np.ndarray, start: int, stop: int, scale: float
 ) -> tuple[float, float]:
-    """log sum exp(scale * vector[s]) over start <= s < stop, in two parts: the largest
-    scale * vector[s], and what is to be added, which their sum may round away."""
+    """Computes log sum exp(scale * vector[s]) over start <= s < stop.
+
+    Returns:
+        The largest scale * vector[s], and the rest of the result. Their sum may round
+        the rest away.
+    """
+    # Subtracting the maximum prevents overflow.
     most = scale * vector[start]
     for s in range(start + 1, stop):
         most = max(most, scale * vector[s])
@@ -37,13 +42,16 @@ def log_sum_exp(
 
 @inlined
 def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
-    """FTRL; `memory` holds the cumulative gradients; the parameter is the step size.
+    """FTRL (Farina et al. 2020). `memory` holds the cumulative gradients.
+
+    The parameter is the step size.
 
     Returns:
-        (weight / step size) log sum b exp(step size G / weight), which is how much the
-        log sum exp of the memory grows.
+        (w / step size) log sum b exp(step size G / w), the increase of the log sum exp
+        of the memory.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    # The conjugate of the dilated entropy decomposes into local log sum exps.
     scale = parameters[0] / tables.weight[infoset]
     before, more = log_sum_exp(memory, start, stop, scale)
     before += more
@@ -64,14 +72,18 @@ def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
 
 @inlined
 def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
-    """OMD; `memory` holds the policy's logarithm, or that of the policy from which an
-    optimistic one is one more step; the parameter is the step size.
+    """Online mirror descent (Farina et al. 2020). The parameter is the step size.
+
+    `memory` holds the logarithm of the policy; for the optimistic rule, of the policy
+    before the predicted step.
 
     Returns:
         The same as `follow_leader`.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = parameters[0] / tables.weight[infoset]
+    # exp(memory) is a normalized policy, so its log sum exp is 0 before the step and
+    # `total` after it.
     for s in range(start, stop):
         memory[s] += scale * gradient[s]
         gradient[s] = 0.0
@@ -99,15 +111,17 @@ def play_ahead(
     scale: float,
     now: float,
 ) -> None:
-    """Plays softmax(factor * ahead), where `Tables.ahead` has what the memory would be
-    if the last gradient came again, and passes its value up in `ahead`.
+    """Plays softmax(factor * ahead), and passes up the value of the prediction.
 
     Args:
-        tables: of which `policy` and `ahead` change.
-        parent, start, stop: as of the rule.
-        factor: of `ahead`.
-        scale: the infoset's.
-        now: the log sum exp of the memory as it is.
+        tables: the tables; `policy` and `ahead` change. `ahead` holds the memory after
+            the predicted step.
+        parent: sequence before the infoset.
+        start: first sequence.
+        stop: end of the sequences.
+        factor: factor of `ahead`.
+        scale: scale of the infoset.
+        now: log sum exp of the memory before the predicted step.
     """
     policy, ahead = tables.policy, tables.ahead
     most, rest = log_sum_exp(ahead, start, stop, factor)
@@ -119,27 +133,30 @@ def play_ahead(
 
 @inlined
 def start_sums(tables, infoset, start, stop, parameters, place, seed):
-    """Starts FTRL: an infoset without a weight gets 1."""
+    """Initializes FTRL: weights that are not set become 1."""
     if tables.weight[infoset] == 0.0:
         tables.weight[infoset] = 1.0
 
 
 @inlined
 def start_logarithms(tables, infoset, start, stop, parameters, place, seed):
-    """Starts OMD: as FTRL, with the logarithms of the uniform policy."""
+    """Initializes OMD: as FTRL, and `memory` with the policy's logarithms."""
     start_sums(tables, infoset, start, stop, parameters, place, seed)
     for s in range(start, stop):
         tables.memory[s] = math.log(tables.policy[s])
 
 
 STEP, TEMPERATURE = range(2)
-"""The rates of magnetic mirror descent."""
+"""The rates of magnetic mirror descent: step size and temperature."""
 
 
 @inlined
 def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
-    """The rates of magnetic mirror descent, whose parameters are the step size, the
-    temperature, and the powers of the iteration by which each is divided."""
+    """Returns the rates of magnetic mirror descent.
+
+    `parameters` are the step size, the temperature, and for each the power of the
+    iteration by which it is divided.
+    """
     step = parameters[0] * iteration ** (-parameters[2])
     temperature = parameters[1] * iteration ** (-parameters[3])
     return step, temperature, 1.0
@@ -147,11 +164,10 @@ def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
-    """Magnetic mirror descent; `memory` holds the policy's logarithm.
+    """Magnetic mirror descent (Sokota et al. 2023); `memory` holds the log policy.
 
-    With the step size eta and the temperature alpha of this iteration and the uniform
-    policy rho as the magnet, b ~ (b rho^(eta alpha) exp(eta G / w))^(1 / (1 + eta
-    alpha)).
+    With step size eta, temperature alpha and the uniform policy rho as magnet,
+    b ~ (b rho^(eta alpha) exp(eta G / w))^(1 / (1 + eta alpha)).
 
     Returns:
         max over b' of <b', G> - (w / eta) KL(b', b) - alpha w KL(b', rho).
@@ -159,6 +175,7 @@ def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = rates[STEP] / tables.weight[infoset]
     pull = rates[STEP] * rates[TEMPERATURE]
+    # log rho = -log(number of actions), the same for all actions.
     magnet = -pull * math.log(stop - start)
     for s in range(start, stop):
         memory[s] = (memory[s] + magnet + scale * gradient[s]) / (1.0 + pull)
@@ -173,17 +190,17 @@ def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
 
 @jit
 def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
-    """Sets each infoset's weight to 2 + 2 max over actions of the weights below.
+    """Sets each weight to 2 + 2 max over actions of the sum of the weights right below.
 
-    Kroer, Waugh, Kilinc-Karzan, Sandholm 2020. Infosets are taken from the last one up,
-    so that all below a sequence have added their weights to `below` before they are
-    read.
+    Kroer, Waugh, Kilinc-Karzan, Sandholm 2020. Bottom-up, so that `below` is complete
+    when an infoset is reached.
 
     Args:
-        infosets: of a whole tree.
-        below: `[S]`, zeros at first.
-        weight: `[I]`, is set.
+        infosets: infosets of a complete tree.
+        below: `[S]` scratch, zeros at first.
+        weight: `[I]` output.
     """
+    # When an infoset is reached, all infosets below it have added their weights.
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]
         most = 0.0

@@ -1,45 +1,45 @@
-"""What a policy gets over a complete tree, and what best responses to it get.
+"""Expected returns of a policy on a complete tree, and of best responses to it.
 
-An evaluation is a pass down and a pass up. The pass down makes the plans of all
-players: a sequence's plan is the product of its player's probabilities on the way to
-it. The pass up begins at the leaves. Each pays, to the player's last sequence before
-it, the return times chance's probability times the other players' plans. From the last
-infoset to the first, an infoset then passes two numbers up to its parent sequence: what
-the policy gets there, the mean over its actions, and what a best response gets, the
-highest of them. At a player's empty sequence arrive the expected return, `got`, and
-that of the best response, `best`. NashConv is the sum of best - got over the players.
+An evaluation is a pass down and a pass up. The pass down computes the plans of all
+players (plans.py). The pass up starts at the leaves: each pays the player's return,
+times the probability of chance, times the plans of the other players, to the player's
+last sequence before it. Then, bottom-up, each infoset passes two values to its parent
+sequence: the mean over actions under the policy (`got`) and the maximum (`best`). At
+the empty sequence of a player, `got` is the expected return and `best` that of a best
+response. NashConv is the sum of best - got over the players.
 
-Threads share both passes as those of an update, see passes.py: infosets are cut into
-blocks of whole subtrees and a top above them. (In one thread one block has all infosets
-and the top none.) Each block is done for all players at once, so that leaves, infosets
-and policies are read in the order in which they lie in memory.
+Threads share both passes by blocks (blocks.py). Each block is processed for all players
+at once, so that leaves, infosets and policies are read in memory order. A single thread
+has one block and an empty top.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.kernels import passes
+from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, THE_TOP
 from mccfr_spiel.kernels.jit import inlined, jit
+from mccfr_spiel.kernels.passes import DOWNWARD, WAY, go_down, go_up
+from mccfr_spiel.kernels.plans import add_rows, fill_plan_at
 from mccfr_spiel.kernels.tables import DONE, Blocks, Passes
-from mccfr_spiel.kernels.teams import take_pieces
+from mccfr_spiel.kernels.tickets import take_pieces
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation reads and writes.
+    """The inputs and outputs of an evaluation.
 
     Attributes:
-        infosets: of a complete tree.
-        passes: the list of its leaves.
-        blocks: how it is cut.
-        policy: `[S]` of all players.
-        plan: `[S]` gets their plans.
-        got: `[S]` gets what a sequence brings its player by the policy,
-            counterfactually; at an empty sequence that is the expected return. A root
-            of a block ends with its own value at its first sequence.
-        best: `[S]` gets the values of a best response in the same places.
-        choice: `[I]` gets the first sequence of the highest value at each infoset;
-            `[0]` if it is not wanted.
+        infosets: infosets of a complete tree.
+        passes: the leaves of the tree.
+        blocks: blocks of infosets.
+        policy: `[S]` policies of all players.
+        plan: `[S]` output, their plans.
+        got: `[S]` output, counterfactual value of a sequence under the policy; the
+            expected return at an empty sequence. The root of a block ends with its own
+            value at its first sequence.
+        best: `[S]` output, the same for a best response.
+        choice: `[I]` output, the first sequence of maximal value at each infoset; `[0]`
+            to leave it out.
     """
 
     infosets: np.ndarray
@@ -56,65 +56,67 @@ class Evaluation(NamedTuple):
 def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     """Evaluates a policy for all players.
 
-    `teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
+    `teams.run` calls it in several threads, with `passes.NUM_NOTES` notes.
     """
     if not leads:
         take_pieces(evaluate_piece, work, desk, False)
         return DONE
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
-    passes.go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    # Leaves without any decision of a player before them belong to no block.
     _read_leaves(work, 0, num_players)
-    passes.go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
+    go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
 
 
 @jit(nogil=True)
 def evaluate_piece(work, desk, piece):
-    """Goes the leader's way through a block, or through the top."""
-    blocks, is_top = work.blocks, piece == passes.THE_TOP
+    """Processes a block, or the top, in the direction of the leader's note."""
+    blocks, is_top = work.blocks, piece == THE_TOP
     is_cut = not is_top and len(blocks.kinds) > 0
     begin, end = np.int64(0), np.int64(len(blocks.top))
     if not is_top:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
-    if desk[passes.WAY] == passes.DOWNWARD:
+    if desk[WAY] == DOWNWARD:
         for visit in range(begin, end):
             infoset = np.int64(blocks.top[visit]) if is_top else visit
-            if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == passes.IN_TOP):
-                passes.fill_plan_at(work.infosets, work.policy, work.plan, infoset)
+            if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == IN_TOP):
+                fill_plan_at(work.infosets, work.policy, work.plan, infoset)
         return
-    # Leaves are read forward, as they lie in memory. Those after sequences of the top
-    # lie among them.
+    # Leaves are read forward, in memory order. That includes leaves right after
+    # sequences of the top, because their infosets have numbers in this range.
     if not is_top and begin < end:
         last = work.infosets[end - 1]
         stop = last["first_sequence"] + last["num_actions"]
         _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
     for visit in range(end - 1, begin - 1, -1):
         infoset = np.int64(blocks.top[visit]) if is_top else visit
-        if infoset < 0:  # the root of a block, which has been done
+        if infoset < 0:  # a root that its block has processed
             start = work.infosets[~infoset]["first_sequence"]
             parent = work.infosets[~infoset]["parent"]
             work.got[parent] += work.got[start]
             work.best[parent] += work.best[start]
             continue
-        kind = blocks.kinds[infoset] if is_cut else np.uint8(passes.INNER)
-        if kind != passes.IN_TOP:
-            _respond(work, infoset, kind == passes.ROOT)
+        kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
+        if kind != IN_TOP:
+            _respond(work, infoset, kind == ROOT)
 
 
 @inlined
 def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
-    """Writes what the leaves right after the sequences `start .. stop - 1` pay."""
+    """Writes the payoffs of leaves right after the sequences `start .. stop - 1`."""
     num_others = work.passes.others.shape[1]
     for s in range(start, stop):
-        paid = passes.add_rows(work.passes, work.plan, s, num_others, 0.0)
+        paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
         work.got[s] = work.best[s] = paid
 
 
 @inlined
 def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
-    """Passes up what the policy gets at an infoset and what a best response gets."""
-    start = np.uint64(work.infosets[infoset]["first_sequence"])  # see `add_rows`
+    """Passes the values of an infoset under the policy and under a best response up."""
+    # Unsigned indices are faster, see `add_rows`.
+    start = np.uint64(work.infosets[infoset]["first_sequence"])
     stop = start + np.uint64(work.infosets[infoset]["num_actions"])
     got, highest, chosen, s = 0.0, -np.inf, start, start
     while s < stop:
@@ -124,7 +126,7 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
         s += np.uint64(1)
     if len(work.choice) > 0:
         work.choice[infoset] = chosen
-    if is_root:  # the top takes it from here
+    if is_root:  # the parent sequence belongs to the top, which adds this later
         work.got[start], work.best[start] = got, highest
     else:
         parent = np.uint64(work.infosets[infoset]["parent"])
@@ -134,7 +136,7 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
 
 @jit(nogil=True)
 def respond(work: Evaluation) -> None:
-    """The pass up alone, for gradients at the leaves that are in `got` and `best`."""
+    """Makes the pass up alone; `got` and `best` must hold the payoffs of the leaves."""
     for infoset in range(len(work.infosets) - 1, -1, -1):
         _respond(work, infoset, False)
 
@@ -143,8 +145,15 @@ def respond(work: Evaluation) -> None:
 def pass_up(
     infosets: np.ndarray, policy: np.ndarray, is_fixed: np.ndarray, values: np.ndarray
 ) -> None:
-    """Adds to what leaves pay `[S]` what is below, from the last infoset up: the mean
-    over the actions where the policy is fixed, the highest value elsewhere."""
+    """Adds the values of infosets to their parent sequences, bottom-up.
+
+    Args:
+        infosets: infosets of a complete tree.
+        policy: `[S]` policies.
+        is_fixed: `[I]` whether the value of an infoset is the mean under the policy;
+            otherwise it is the maximum over actions.
+        values: `[S]` payoffs of leaves at first, then with the values of all infosets.
+    """
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]
         mean, highest = 0.0, -np.inf

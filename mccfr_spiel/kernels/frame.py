@@ -1,20 +1,18 @@
-"""Arrays handed to compiled code by their addresses.
+"""Frames: many arrays passed to compiled code as one array of addresses.
 
-Numba spends a sixth of a microsecond on each array of a call, so thirty arrays cost
-more than an iteration of a small game. A kernel therefore takes a single array, the
-frame, which holds the address and the shape of every other array, and makes views of
-the same memory for itself.
+Numba spends 0.17 us per array of a call, so thirty arrays cost more than an iteration
+of a small game. Therefore a kernel receives a single array, the frame, which holds the
+address and the shape of each array, and creates views of the same memory.
 
-A `Layout` says which arrays a frame holds. They are grouped in records: NamedTuples
-whose fields are annotated with an `Entry`, the type and the shape of one array. Both
-sides of a call go by these classes. `Layout.frame_of` takes one value of each class,
-and compiled code gets the same class back from the function that `Layout.viewer` makes.
-So an array is known by its name everywhere and by its position nowhere.
+A `Layout` lists the arrays of a frame, grouped in records: NamedTuples whose fields are
+annotated with an `Entry`, the type and shape of an array.
 
-Compiled code can also ask the processor for memory before it is needed, by `prefetch`.
-Which node a walk visits next depends on the draw at the present one. In a tree much
-larger than the processor's caches it would wait for memory at every step. So all
-children are asked for before the draw is made, and arrive while it is.
+    LAYOUT = Layout(Task, Tables)
+    frame = LAYOUT.frame_of(task, tables)  # in Python
+    views = LAYOUT.viewer()
+    tables = views(frame, Tables)  # in compiled code, or in Python
+
+So arrays are identified by the names of fields, never by positions.
 """
 
 import ctypes
@@ -26,26 +24,25 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import carray, from_dtype
 
-from mccfr_spiel.kernels.jit import PASTED
+from mccfr_spiel.kernels.drafts import PASTED
 
 _WIDTH = 3
-"""The numbers in a slot, one slot for each array: address, rows, columns."""
+"""Integers per array in a frame: address, rows, columns."""
 
 
 class Entry(NamedTuple):
-    """An array of a record, whose docstring says what the array holds.
+    """The type and shape of an array of a record.
 
     Attributes:
-        dtype: of its elements.
-        shape: in words, such as "[S]" or "[L P, P - 1]"; it has a comma if the array
-            has two dimensions.
-        is_optional: whether the array has length 0 for those that do not need it.
+        dtype: type of the elements.
+        shape: shape as text, such as "[S]" or "[L P, P - 1]". A comma means that the
+            array has two dimensions.
+        is_optional: whether the array is empty unless it is needed.
     """
 
     dtype: np.dtype
@@ -60,7 +57,7 @@ class Entry(NamedTuple):
 
 @functools.cache
 def entries_of(kind: type) -> dict[str, Entry]:
-    """The entries of a record class by the names of its fields, in their order."""
+    """Returns the entries of a record class by field name, in order."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
@@ -68,33 +65,36 @@ def entries_of(kind: type) -> dict[str, Entry]:
 def new_record(
     kind: type, needed: Collection[str] = (), *, spare: int = 0, **sizes: int
 ) -> Any:
-    """A record whose arrays hold zeros, with room as their entries say.
+    """Allocates a record of zeros, with the shapes of its entries.
 
     Args:
-        kind: the class of the record.
-        needed: the names of optional arrays that are wanted; others have length 0.
-        spare: how many rows of zeros lie in memory behind each array.
-        sizes: what each letter in the shapes stands for. Names of constants stand for
-            those of the module that has the class.
+        kind: the record class.
+        needed: names of the optional arrays to allocate. Others are empty.
+        spare: number of additional rows of zeros in memory behind each array.
+        sizes: values of the letters in shapes. Names of constants refer to the module
+            that defines the class.
     """
-    known = {**vars(sys.modules[kind.__module__]), **sizes}
+    values = {**vars(sys.modules[kind.__module__]), **sizes}
 
     def size_of(part: str) -> int:
         product, _, more = part.partition("+")
-        return math.prod(int(known.get(k, k)) for k in product.split()) + int(more or 0)
+        return math.prod(int(values.get(k, k)) for k in product.split()) + int(
+            more or 0
+        )
 
     arrays = []
     for name, entry in entries_of(kind).items():
         count, *others = map(size_of, entry.shape.strip("[]").split(","))
         if entry.is_optional and name not in needed:
             count = 0
+        # The spare rows stay in memory, because the slice refers to the whole array.
         array = np.zeros((count + spare, *others), entry.dtype)
         arrays.append(array[:count] if spare else array)
     return kind(*arrays)
 
 
 class Layout:
-    """The records in a frame, in the order of their slots.
+    """The records of a frame, in order.
 
     Attributes:
         kinds: the record classes.
@@ -109,36 +109,39 @@ class Layout:
             slot += len(entries_of(kind))
 
     def frame_of(self, *records: Any) -> np.ndarray:
-        """`[3 K]` int64, a frame of the K arrays in some records.
+        """Returns the frame `[3 K]`, int64, of the K arrays in the records.
 
-        The caller keeps the arrays alive.
+        The caller must keep the arrays alive.
 
         Args:
-            records: one of each class, in the layout's order; some of the last may be
-                missing if compiled code does not look at them.
+            records: one record per class, in the order of the layout. Trailing records
+                may be omitted if compiled code does not read them.
 
         Raises:
-            TypeError: a record is of another class, or one of its arrays does not match
-                its entry or is not contiguous and aligned.
+            TypeError: a record has another class, or an array does not match its entry,
+                or is not contiguous and aligned.
         """
         slots = []
         for record, kind in zip(records, self.kinds, strict=False):
             if type(record) is not kind:
                 raise TypeError(
-                    f"{type(record).__name__} stands where {kind.__name__} should be."
+                    f"Expected a record of class {kind.__name__}, not "
+                    f"{type(record).__name__}. Pass the records in the order of the "
+                    "layout."
                 )
             for (name, entry), array in zip(
                 entries_of(kind).items(), record, strict=True
             ):
                 _check_array(array, entry, f"{kind.__name__}.{name}")
+                # One-dimensional arrays get the unused number of columns 1.
                 slots.append((array.ctypes.data, *array.shape, 1)[:_WIDTH])
         return np.array(slots, np.int64).ravel()
 
     def viewer(self) -> Callable[[np.ndarray, Any], Any]:
-        """Makes `views(frame, kind)`, which gives the record of a class in a frame.
+        """Makes `views(frame, kind)`, which returns the record of a class in a frame.
 
-        Compiled code can call it, too. Its arrays are views of the memory that
-        `frame_of` was given.
+        Python and compiled code can call it. The arrays are views of the memory passed
+        to `frame_of`.
         """
         first_slots = self._first_slots
 
@@ -159,20 +162,21 @@ def _check_array(array: np.ndarray, entry: Entry, name: str) -> None:
     fits = (array.dtype, array.ndim) == (entry.dtype, entry.num_dimensions)
     if not (is_plain and fits):
         raise TypeError(
-            f"An array of {array.dtype}, shape {array.shape}, strides {array.strides}, "
-            f"cannot be handed over as {name}, {entry.shape} of {entry.dtype}."
+            f"{name} must be a contiguous, aligned array {entry.shape} of "
+            f"{entry.dtype}, not one of {array.dtype} with shape {array.shape} and "
+            f"strides {array.strides}."
         )
 
 
 def _view(frame: np.ndarray, slot: int, entry: Entry) -> np.ndarray:
-    """The array in a slot, as plain Python makes it."""
+    """Returns the array in a slot, without compiled code."""
     address, *shape = frame[_WIDTH * slot : _WIDTH * (slot + 1)].tolist()
     pointer = ctypes.c_void_p(address)
     return carray(pointer, tuple(shape[: entry.num_dimensions]), entry.dtype)
 
 
 def _view_maker(kind: type, first_slot: int) -> Any:
-    """The intrinsic that makes a record of views out of the slots from one on."""
+    """Makes the intrinsic that returns a record of views, from slot `first_slot` on."""
     entries = list(entries_of(kind).values())
 
     def emit(context: Any, frame: Any) -> Any:
@@ -196,13 +200,14 @@ def _view_maker(kind: type, first_slot: int) -> Any:
 
 
 def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) -> Any:
-    """Emits the code that makes a view by a slot's numbers, which begin at `at`."""
+    """Emits code that makes a view from the integers of a slot, which begin at `at`."""
     address, *shape = (
         builder.load(cgutils.gep_inbounds(builder, numbers, at + k))
         for k in range(1 + array.ndim)
     )
     item = context.get_data_type(array.dtype)
     stride = context.get_constant(types.intp, context.get_abi_sizeof(item))
+    # C order: the last dimension is contiguous.
     strides = []
     for length in reversed(shape):
         strides.insert(0, stride)
@@ -214,39 +219,6 @@ def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) ->
         shape=shape,
         strides=strides,
         itemsize=strides[-1],
-        meminfo=None,  # the view owns no memory, so that references are never counted
+        meminfo=None,  # the view owns no memory, so references are never counted
     )
     return view._getvalue()
-
-
-# --- asking the processor for memory before it is needed ------------------------------
-
-
-def prefetch(array, index):
-    """Starts to load an entry of an array into the caches, and does nothing else."""
-
-
-def _emit(context: Any, array: Any, index: Any) -> Any:
-    integer = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
-    to_read, to_be_kept, data = 0, 3, 1
-
-    def generate(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        entry = builder.gep(view.data, [arguments[1]])
-        function = cgutils.get_or_insert_function(
-            builder.module, kind, "llvm.prefetch.p0i8"
-        )
-        hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
-        builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
-_prefetch: Any = intrinsic(_emit)
-
-
-@overload(prefetch, jit_options=PASTED)
-def _compiled_prefetch(array, index):
-    return lambda array, index: _prefetch(array, index)

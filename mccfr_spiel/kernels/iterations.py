@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.baselines import learn, note_heading
 from mccfr_spiel.kernels.jit import inlined, pasted
@@ -32,10 +32,10 @@ from mccfr_spiel.kernels.walk import (
 @pasted
 def debt_at_root(task: Task, walk: Walk) -> float:
     """The weight that this iteration will add at a player's empty sequence."""
-    iteration = apply.present_iteration(walk)
+    iteration = batches.present_iteration(walk)
     weight = walk.clock[layout.AVERAGE_WEIGHT]
     if walk.cursor[layout.ITERATION] < iteration:  # `begin_update` has not run yet
-        weight = apply.average_weight(iteration, task.settings, weight)
+        weight = lazy_average.average_weight(iteration, task.settings, weight)
     return apply.weight_of(task, weight, iteration)
 
 
@@ -55,7 +55,7 @@ def make_begin(sampled: Sampled) -> Any:
         if marks[layout.WALK] == 0 and walker == walk.cursor[layout.PLAYER]:
             if apply.is_at_end(task, walk):
                 return np.int64(DONE), False, progress
-            if batched and apply.walks_of_group(task, walk, num_players) > 0:
+            if batched and batches.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
         if learns and num_notes + 4 > len(walk.note):
             return np.int64(layout.STACK_FULL), False, progress
@@ -83,10 +83,10 @@ def make_trip(sampled: Sampled) -> Any:
     @inlined
     def trip_of(task, walk, num_players, is_large):
         job, marks = task.job, walk.marks
-        iteration = apply.present_iteration(walk)
+        iteration = batches.present_iteration(walk)
         walker, serial = marks[layout.WALKER], iteration
         if batched:
-            before, _ = apply.walks_at(np.int64(job[layout.BATCH]), iteration)
+            before, _ = batches.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
         stream = stream_key(job[layout.SEED], serial, walker, num_players)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
@@ -165,7 +165,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                 note_heading(walk, trip.player, progress.num_notes)
             if batched:
                 marks[layout.WALK] += 1
-                if marks[layout.WALK] < apply.present_batch(task, walk):
+                if marks[layout.WALK] < batches.present_batch(task, walk):
                     continue
             if apply.is_due(task, walk, num_players):
                 update(task, nodes, tables, walk, progress)

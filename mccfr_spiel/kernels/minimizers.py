@@ -1,30 +1,27 @@
-"""The local rules: how the policy at one infoset moves, and how its tables start.
+"""The table of compiled local rules, and the initialization of their tables.
 
-A walk or a pass leaves the player's gradient in `Tables.gradient`. Infosets are then
-updated from the bottom up. At each one a rule moves the policy, clears the gradient
-that it has used, and returns a value, which is added to the gradient of the parent
-sequence. Below, b is the policy before the update and G the gradient at the infoset's
-sequences.
+A walk or a pass estimates a gradient in `Tables.gradient`. Then infosets are updated
+bottom-up. At each, a rule moves the policy, clears the gradient, and returns a value,
+which is added to the gradient of the parent sequence. Notation: b is the policy before
+the update, G the gradient at the sequences of the infoset.
 
-A rule is a row of RULES, whose functions are in regret_rules.py and entropy_rules.py.
-What `Tables.memory` holds at a sequence is up to the rule. A kernel is compiled for one
-rule, so the others cost it nothing. The functions share these arguments:
+A rule is a row of RULES, with functions from regret_rules.py or entropy_rules.py. The
+rule defines the meaning of `Tables.memory`. Kernels are compiled per rule, so a rule
+costs other rules nothing. The functions share these arguments:
 
-    tables: of which an update changes `policy` and `memory` and clears `gradient`, and
-        a start sets what is not to be 0. The policy is uniform before the start.
+    tables: the tables. An update changes `policy` and `memory` and clears `gradient`.
+        An initialization starts from the uniform policy and zeros.
     infoset: the infoset.
     parent: the player's sequence before it.
-    start, stop: its sequences are start .. stop - 1.
-    parameters: `[K]` the numbers of the rule's value in algorithms/, in the order in
-        which its property `parameters` gives them.
-    rates: the Rates, what the rule's parameters are in this iteration.
-    place, seed: the infoset's place and the solver's seed, for a random start.
+    start, stop: its sequences are `start .. stop - 1`.
+    parameters: `[K]` the property `parameters` of the rule's value in algorithms/.
+    rates: the rates of this iteration, such as discounts.
+    place, seed: place of the infoset and seed of the solver, for random regrets.
 
-A rule that a user writes as a function of one infoset (`algorithms.own_rule`) becomes
-one more row, whose `update` hands the slices of the tables to the function. The
-compiled loops need no change. Such a rule learns the iteration from the clock of
-discounted rules: with a factor of exp(-1) in each iteration, the sum of all logarithms
-is exactly minus the iteration.
+A user's function of one infoset (`algorithms.own_rule`) becomes one more row. The
+`update` of the row passes slices of the tables to the function. The row learns the
+iteration from the clock of discounted rules: with a factor of exp(-1) per iteration,
+the sum of all logarithms is minus the iteration, exactly.
 """
 
 import functools
@@ -37,16 +34,10 @@ from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from mccfr_spiel.kernels import entropy_rules, regret_rules
-from mccfr_spiel.kernels.jit import (
-    IS_COMPILED,
-    inlined,
-    jit,
-    made_with,
-    uncached,
-    why_not,
-)
-from mccfr_spiel.kernels.regret_rules import AHEAD, Rates
+from mccfr_spiel.kernels import discounts, entropy_rules, regret_rules
+from mccfr_spiel.kernels.discounts import AHEAD, Rates
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, uncached, why_not
+from mccfr_spiel.kernels.sources import made_with
 from mccfr_spiel.kernels.tables import SEED
 
 _Others = ParamSpec("_Others")
@@ -54,24 +45,24 @@ _Others = ParamSpec("_Others")
 
 @inlined
 def start_uniform(tables, infoset, start, stop, parameters, place, seed):
-    """Leaves the policy uniform and all else at 0."""
+    """Keeps the uniform policy and zeros."""
 
 
 class Rule(NamedTuple):
-    """The functions of a rule, with the arguments described above.
+    """The functions of a rule, with the arguments listed above.
 
     Attributes:
-        update: moves the policy at an infoset; returns what goes up to its parent.
-        start: starts the tables at an infoset.
-        rates: `rates(parameters, iteration)` gives the `Rates` of an iteration.
-        discounts: whether `rates` are factors by which memories shrink, also those of
+        update: moves the policy of an infoset; returns the value for its parent.
+        start: initializes the tables of an infoset.
+        rates: `rates(parameters, iteration)` returns the `Rates` of an iteration.
+        discounts: whether the rates are discounts of memories, including memories of
             infosets that a walk does not meet.
         looks_ahead: whether the rule uses `Tables.ahead`.
     """
 
     update: Callable[..., float]
     start: Callable[..., None] = start_uniform
-    rates: Callable[..., Rates] = regret_rules.constant
+    rates: Callable[..., Rates] = discounts.constant
     discounts: bool = False
     looks_ahead: bool = False
 
@@ -82,10 +73,10 @@ RULES = {
         regret_rules.match_regrets_plus, regret_rules.start_regrets
     ),
     "discounted_regret_matching": Rule(
-        regret_rules.discount_regrets, rates=regret_rules.of_two_powers, discounts=True
+        regret_rules.discount_regrets, rates=discounts.of_two_powers, discounts=True
     ),
     "predictive_regret_matching_plus": Rule(
-        regret_rules.predict_regrets, rates=regret_rules.of_one_power, discounts=True
+        regret_rules.predict_regrets, rates=discounts.of_one_power, discounts=True
     ),
     "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
     "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),
@@ -101,16 +92,15 @@ RULES = {
         entropy_rules.of_descent,
     ),
 }
-"""The rules by the names that their values in algorithms/ have."""
+"""The rules by the names of their values in algorithms/."""
 
 
 @functools.cache
 def make_start(rule: Rule) -> Any:
-    """Makes `start_tables(task, infosets, tables, known)`, which starts the tables of
-    the infosets that were added since the last call.
+    """Makes `start_tables(task, infosets, tables, known)` for new infosets.
 
-    Policies start uniform unless the rule defines another start. All other entries
-    start at 0. `known` `[1]` is the number of infosets whose tables have been started.
+    Policies start uniform and all other entries at 0, unless the rule has another
+    `start`. `known` `[1]` is the number of infosets that are initialized.
     """
     start_infoset = rule.start
 
@@ -121,6 +111,7 @@ def make_start(rule: Rule) -> Any:
             record = infosets[infoset]
             start = record["first_sequence"]
             stop = start + record["num_actions"]
+            # All other tables are zero at new infosets.
             for s in range(start, stop):
                 tables.policy[s] = 1.0 / (stop - start)
             place = record["place"]
@@ -130,32 +121,31 @@ def make_start(rule: Rule) -> Any:
     return start_tables
 
 
-# --- rules that users write as functions of one infoset; see `algorithms.own_rule` ----
-
-
 FAULT = 0
-"""The entry of `Tables.memory` that says where a user's function has failed. (It is of
-an empty sequence, which no infoset uses.) It is 0 if none has failed; i + 1 if one did
-at infoset i, whose entries of `memory` then hold the policy that it wrote; and below 0
-if an exception stopped it. Kernels never raise, so they go on without further
-updates."""
+"""Index of the error flag of a user's function in `Tables.memory`.
+
+It belongs to an empty sequence, which no infoset uses. The flag is 0 without an error.
+It is i + 1 if the function wrote an invalid policy at infoset i, which is then stored
+in the memory of i. It is negative if the function raised an exception. Kernels never
+raise: they continue without updates, and Python raises later.
+"""
 
 _TOLERANCE = 1e-6
-"""How far the sum of a policy may be from 1."""
+"""Maximum distance of the sum of a policy from 1."""
 
 _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
-"""The rules of users by the names that kernels know them by, and their functions."""
+"""Rules and functions of users, by the names that `name_of_own` gave."""
 
 
 @inlined
 def counting(parameters: np.ndarray, iteration: int) -> Rates:
-    """Lets a walk's clock count iterations; a pass is told the iteration itself."""
+    """Returns rates from which an update can compute the iteration."""
     return 1.0, math.exp(-1.0), float(iteration)
 
 
 @functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
-    """The name by which kernels know a user's function."""
+    """Returns the name by which kernels know a user's function."""
     if compiled:
         compiled_alone(function)
     called: Any = inlined(function) if compiled else _calling(function)
@@ -165,10 +155,10 @@ def name_of_own(function: Callable[..., float], compiled: bool) -> str:
 
 
 def compiled_alone(function: Callable[..., float]) -> Any:
-    """A user's function, compiled without a loop around it.
+    """Compiles a user's function by itself.
 
     Raises:
-        ValueError: numba cannot compile it, or it returns no number.
+        ValueError: numba cannot compile it, or it does not return a number.
     """
     made = jit(function)
     if IS_COMPILED:
@@ -178,14 +168,14 @@ def compiled_alone(function: Callable[..., float]) -> Any:
         except NumbaError as error:
             raise ValueError(
                 f"numba cannot compile {function.__module__}:{function.__qualname__}: "
-                f"{why_not(error, function)}. Use only what numba.njit takes, or "
-                "own_rule(..., compiled=False), which is far slower."
+                f"{why_not(error, function)}. Use only features that numba.njit "
+                "supports, or pass compiled=False to own_rule, which is far slower."
             ) from error
-        found = made.nopython_signatures[-1].return_type
-        if not isinstance(found, types.Number | types.Boolean | types.Optional):
+        returned = made.nopython_signatures[-1].return_type
+        if not isinstance(returned, types.Number | types.Boolean | types.Optional):
             raise ValueError(
-                f"{function.__module__}:{function.__qualname__} returns {found}, which "
-                "is no number. Is a return statement missing?"
+                f"{function.__module__}:{function.__qualname__} must return a number, "
+                f"not {returned}. Is a return statement missing?"
             )
     return made
 
@@ -193,11 +183,10 @@ def compiled_alone(function: Callable[..., float]) -> Any:
 def for_rule(
     make: Callable[Concatenate[Rule, _Others], Any],
 ) -> Callable[Concatenate[str, _Others], Any]:
-    """A factory of code for a rule, which is then told the rule's name and keeps what
-    it has made.
+    """Decorates a factory of kernels: callers pass a rule's name, results are cached.
 
-    The name is one in RULES, or what `name_of_own` gave. Code for a user's function is
-    made as `made_with` says.
+    The name is a key of RULES, or comes from `name_of_own`. Code that calls a user's
+    function is compiled under `made_with`.
     """
 
     @functools.wraps(make)
@@ -214,7 +203,7 @@ def for_rule(
 
 @for_rule
 def make_start_tables(rule: Rule) -> Any:
-    """Makes the `start_tables` of one rule, to be called from Python."""
+    """Makes the `start_tables` of a rule for calls from Python."""
     start_tables = make_start(rule)
 
     @jit
@@ -225,13 +214,14 @@ def make_start_tables(rule: Rule) -> Any:
 
 
 def _update_of(called: Any) -> Any:
-    """A rule's `update` that calls a function with an infoset's slices."""
+    """Makes the `update` of a rule that passes slices of an infoset to a function."""
 
     @inlined
     def update(tables, infoset, parent, start, stop, parameters, rates):
         if tables.memory[FAULT] != 0.0:
             return 0.0
-        # In a walk the clock tells the iteration, in a pass the rates do.
+        # `counting` gives the iteration to passes as rates[AHEAD]. In walks that rate
+        # is 1, and the clock has minus the iteration; in passes the clock is 0.
         t = max(rates[AHEAD], -tables.log_negative[infoset])
         gradient = tables.gradient[start:stop]
         policy, memory = tables.policy[start:stop], tables.memory[start:stop]
@@ -239,10 +229,12 @@ def _update_of(called: Any) -> Any:
         total = 0.0
         for k in range(stop - start):
             tables.gradient[start + k] = 0.0
+            # NaN makes the test below fail.
             total += policy[k] if policy[k] >= 0.0 else np.nan
         if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
             tables.memory[FAULT] = infoset + 1.0
-            for k in range(stop - start):  # walks that go on draw from the policy
+            # Walks may still draw from this policy, so it must be valid.
+            for k in range(stop - start):
                 memory[k], policy[k] = policy[k], 1.0 / (stop - start)
             return 0.0
         return value
@@ -251,13 +243,13 @@ def _update_of(called: Any) -> Any:
 
 
 def _calling(function: Callable[..., float]) -> Any:
-    """A compiled function that calls one of plain Python."""
+    """Makes a compiled function that calls a Python function."""
     if not IS_COMPILED:
         return function
 
     def call(policy, memory, gradient, parameters, t):
         with objmode(value="float64"):
             value = float(function(policy, memory, gradient, parameters, t))
-        return value  # noqa: RET504  objmode has no other way out
+        return value  # noqa: RET504  objmode only returns named variables
 
     return uncached(call)

@@ -33,7 +33,8 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import RULES
-from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
+from mccfr_spiel.kernels.passes import UPWARD, WAY, make_loop
+from mccfr_spiel.kernels.plans import add_rows, move_plans
 from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 

@@ -27,18 +27,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numba.core import types
 
-from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
+from mccfr_spiel.kernels.atomics import load
+from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.logs import FORK, LEAF, Log
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in
-from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
+from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 from mccfr_spiel.kernels.walk import (
     LARGE,
     Progress,
@@ -211,7 +213,7 @@ def make_part_of_batch(walk_on: Any) -> Any:
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
         given = np.int64(task.job[layout.BATCH])
-        before, _ = apply.walks_at(given, apply.present_iteration(walk))
+        before, _ = batches.walks_at(given, batches.present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], nodes.utilities.shape[1]
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
@@ -286,7 +288,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     def do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece):
         if desk[STAGE] == IN_TOP:
             first = walk.marks[layout.WALK] + piece * plan[WALKS_OF_SLICE]
-            stop = min(first + plan[WALKS_OF_SLICE], apply.present_batch(task, walk))
+            stop = min(first + plan[WALKS_OF_SLICE], batches.present_batch(task, walk))
             walk_slice(task, tree, tables, walk, cut, slots, piece, first, stop)
         elif desk[STAGE] == IN_BLOCKS:
             slices = desk[NUM_SLICES_NOW]
@@ -368,7 +370,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     def walk_stretch(task, tree, tables, walk, cut, slots, what, desk):
         """Makes the next walks of the batch; returns as `apply.after_stretch`."""
         marks, plan = walk.marks, what[1]
-        left = apply.present_batch(task, walk) - marks[layout.WALK]
+        left = batches.present_batch(task, walk) - marks[layout.WALK]
         slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
         desk[STAGE], desk[NUM_SLICES_NOW] = IN_TOP, slices
         share(do_piece, what, desk, 0, slices)
@@ -394,7 +396,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         apply.begin_update(task, tables, walk, rates, discounts)
         for visit in range(marks[layout.NUM_MET]):  # the debts of the top
             if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
-                apply.pay_met(infosets, tables, cut.top, visit, visit + 1)
+                lazy_average.pay_met(infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[layout.PLAYER]]
         end = cut.player_ends[marks[layout.WALKER] + 1]
         desk[STAGE] = APPLYING

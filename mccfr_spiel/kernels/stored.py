@@ -9,10 +9,10 @@ import numpy as np
 
 from mccfr_spiel.common.arrays import NODE, UNEXPANDED
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.iterations import make_loop
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.stack import Moves
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in, views

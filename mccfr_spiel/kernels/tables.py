@@ -1,11 +1,21 @@
-"""What compiled code reads and changes: every array, said once.
+"""The arrays that compiled code reads and writes.
 
-Each record below is a NamedTuple of arrays, and the annotation of a field gives the
-array's type and shape, which nothing else repeats: `frame_of` checks the arrays
-that it is given by these annotations, `views` makes the same record of them in compiled
-code, and `Solver` takes the sizes of its tables from here. Letters in shapes: `N`
-nodes, `I` infosets, `S` sequences, `L` leaves, `P` players, `H` the height of the
-stack.
+Each record is a NamedTuple of arrays. The annotation of a field is the only place that
+states the type and shape of its array. Three functions rely on it: `frame_of` checks
+arrays, `views` rebuilds the record in compiled code, and `new_record` allocates it.
+
+| record | content | written by |
+|---|---|---|
+| Task | job, settings and rule parameters | the solver, before a call |
+| TreeArrays | nodes, infosets, chance, utilities | expansion of the tree |
+| Tables | policy, memory, gradient, average, ... | updates; walks add to the gradient |
+| Walk | stack and scratch of a walk, cursor, clock | walks; updates |
+| Passes | leaves of a complete tree, by sequence | the solver, once |
+| Blocks | blocks of infosets, by which threads share work | the solver, once |
+
+Letters in shapes: `N` nodes, `I` infosets, `S` sequences of all players, `L` leaves,
+`P` players, `C` chance outcomes, `H` height of the stack, `B` blocks, `T` infosets and
+roots in the top, `V` slots of visits, `K` a length of the array's own.
 """
 
 from collections.abc import Collection
@@ -24,13 +34,18 @@ FLOAT = np.dtype(np.float64)
 NOTE = np.dtype(
     [("start", "<i8"), ("count", "<i4"), ("chosen", "<i4"), ("number", "<f8")]
 )
-"""What a walk with baselines notes of a node; see baselines.py."""
+"""A note for baselines; baselines.py lists the fields."""
 
 VISIT = np.dtype(
     [("weight", "<f8"), ("end", "<i8"), ("infoset", "<i4"), ("above", "<i4")]
 )
-"""A decision that a walk of players who forget has visited: the factor of all payoffs
-below it, the end of its slots, its infoset, and the slot above; see apply.py."""
+"""A decision visited by a walk of players who forget; see visits.py.
+
+weight: importance weight, the factor of all payoffs below.
+end: end of the slots of the visit.
+infoset: index of the infoset.
+above: slot through which the updated player came.
+"""
 
 (
     DONE,
@@ -42,16 +57,16 @@ below it, the end of its slots, its infoset, and the slot above; see apply.py.""
     NEEDS_ONE_THREAD,
     NEEDS_GROUPS,
 ) = range(8)
-"""What a kernel returns.
+"""The statuses that a kernel returns.
 
-DONE: the work is done. GROW: the upper `marks[TO_GROW]` nodes on the stack must be
-expanded first. STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk
-has sampled a history so unlikely that its payoff, times its weight, exceeds
-`walk.MAX_WEIGHT`. PAUSED: the walks for an update take long, so that signals should be
-heard meanwhile. LOG_FULL: what threads that share a batch write must be made larger
-first.
-NEEDS_ONE_THREAD: the loop of one thread must go on. NEEDS_GROUPS: the walks of the next
-batch should be made in groups.
+DONE: the work is complete.
+GROW: the top `marks[TO_GROW]` nodes of the stack must be expanded first.
+STACK_FULL: the stack is too small.
+TOO_UNLIKELY: a payoff times its weight exceeds `walk.MAX_WEIGHT`.
+PAUSED: the walks for one update take long, so Python should handle signals.
+LOG_FULL: the logs of threads that share a batch are too small.
+NEEDS_ONE_THREAD: the loop for a single thread must continue.
+NEEDS_GROUPS: the next batch should be walked in groups.
 """
 
 (
@@ -66,12 +81,19 @@ batch should be made in groups.
     HAS_GROUPS,
     JOB_SIZE,
 ) = range(10)
-"""The entries of a job: the seed; the last iteration to run; the number of nodes
-touched after which no iteration begins; whether players are updated in turns; the
-present size of the tree, whose arrays may have room to spare; the walks for a player in
-one iteration, or GROWING (see apply.py); the number of nodes touched after which the
-walks for an update pause; and whether batches over rules that are large enough are left
-to groups (see rules/grouped.py)."""
+"""The entries of `Task.job`.
+
+SEED: seed of all draws.
+LAST_ITERATION: last iteration to run.
+NODE_LIMIT: number of touched nodes from which on no iteration begins.
+ALTERNATING: 1 if players are updated in turns, 0 if all at once.
+NUM_NODES: number of nodes of the tree, whose arrays may be longer.
+NUM_INFOSETS: number of infosets, likewise.
+BATCH: walks per player and iteration, or `batches.GROWING`.
+PAUSE_LIMIT: number of touched nodes from which on walks pause.
+HAS_GROUPS: 1 if large batches over rules are left to groups (rules/grouped.py).
+JOB_SIZE: number of entries.
+"""
 
 (
     EPSILON,
@@ -85,24 +107,43 @@ to groups (see rules/grouped.py)."""
     WEIGHTS_FROM,
     NUM_SETTINGS,
 ) = range(10)
-"""The entries of the settings: the exploration of outcome sampling or the least chance
-of an action in average-strategy sampling; the exponent of the average's weights, how
-much it changes until the horizon, and the horizon (0 for none); the other two numbers
-of average-strategy sampling; the regret below which an action is pruned; the share of
-the way to what a walk found that a baseline moves; and the first iteration whose weight
-in the average stands behind the settings, with those of the next; 0 for none."""
+"""The entries of `Task.settings`.
+
+EPSILON: exploration of outcome sampling, or least probability of an action in
+    average-strategy sampling.
+GAMMA: exponent of the average's weights.
+GAMMA_CHANGE: total change of that exponent until the horizon.
+HORIZON: number of iterations in which it changes, 0 for none.
+THRESHOLD: threshold of average-strategy sampling.
+BONUS: bonus of average-strategy sampling.
+PRUNE_BELOW: regret below which walks skip an action.
+BASELINE_RATE: step size of baselines.
+WEIGHTS_FROM: first iteration whose weight is stored behind these entries, 0 for none.
+NUM_SETTINGS: number of entries, without the stored weights.
+"""
 
 WEIGHTS_AHEAD = 1024
-"""The weights that stand behind the settings, if the average is a user's own."""
+"""Number of weights stored behind the settings if a user's function weights the
+average.
+"""
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
-"""The entries of a clock: the weight of this iteration in the average, and the sums of
-the logarithms of all discounts of positive and negative memories (regret_rules.py)."""
+"""The entries of `Walk.clock`.
+
+AVERAGE_WEIGHT: weight of the current iteration in the average.
+LOG_POSITIVE: sum of the logarithms of all discounts of positive memories.
+LOG_NEGATIVE: the same for other memories; see discounts.py.
+CLOCK_SIZE: number of entries.
+"""
 
 ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
-"""The entries of a cursor, which only an update moves on: the iterations begun, the
-player whose update is next, and the nodes touched by walks whose updates are done. With
-simultaneous updates the player is always 0."""
+"""The entries of `Walk.cursor`, which only updates change.
+
+ITERATION: number of iterations begun.
+PLAYER: player who is updated next; always 0 with simultaneous updates.
+NODES_TOUCHED: number of nodes touched by walks whose update is done.
+CURSOR_SIZE: number of entries.
+"""
 
 (
     TOP,
@@ -118,26 +159,39 @@ simultaneous updates the player is always 0."""
     TO_GROW,
     MARKS_SIZE,
 ) = range(12)
-"""The entries of a walk's marks, which say how far the walks for the next update are:
-the height of the stack (0 between walks), the infosets met, the nodes touched, the
-player for whom the present walk is, its number in its batch, from 0 on, and what is
-noted for baselines; NUM_MET, TOUCHED and NOTED as they were before the present walk;
-the value of TOUCHED up to which the gradient has what the walk adds, since the walk was
-begun again; and how many nodes GROW means."""
+"""The entries of `Walk.marks`, the progress of the walks for the next update.
+
+TOP: height of the stack, 0 between walks.
+NUM_MET: number of infosets met.
+TOUCHED: number of nodes touched.
+WALKER: player whose gradient the current walk estimates.
+WALK: index of the walk in its batch.
+NOTED: number of notes for baselines.
+NUM_MET_BEFORE: NUM_MET when the current walk began.
+TOUCHED_BEFORE: TOUCHED when the current walk began.
+NOTED_BEFORE: NOTED when the current walk began.
+PASSED: value of TOUCHED up to which a repeated walk skips its contributions.
+TO_GROW: number of nodes to expand when the status is GROW.
+MARKS_SIZE: number of entries.
+"""
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)
-"""The parts of a walk, for each of which its body and the update are compiled apart;
-groups of walks over rules are walked as blocks are."""
+"""The parts of a walk, each compiled separately.
+
+ALONE: a whole walk by one thread.
+TOP_PART: a walk that stops where blocks of infosets begin.
+BLOCK_PART: its continuation inside a block, or a walk in a group of walks over rules.
+"""
 
 
 class Task(NamedTuple):
-    """What is to be done, in numbers.
+    """The numbers that define the work of a call.
 
     Attributes:
-        job: see JOB_SIZE.
-        settings: see NUM_SETTINGS.
-        parameters: the rule's own numbers, see minimizers.py.
+        job: entries listed at SEED.
+        settings: entries listed at EPSILON.
+        parameters: parameters of the local rule, see minimizers.py.
     """
 
     job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]")]
@@ -149,11 +203,11 @@ class TreeArrays(NamedTuple):
     """The arrays of a GameTree that kernels read.
 
     Attributes:
-        nodes: see NODE.
-        infosets: see INFOSET.
-        chance_probs: all distributions of chance, one after another.
-        chance_cdf: their cumulative sums.
-        utilities: the returns at leaves.
+        nodes: nodes, see `arrays.NODE`.
+        infosets: infosets, see `arrays.INFOSET`.
+        chance_probs: concatenated chance distributions.
+        chance_cdf: cumulative sums of each distribution.
+        utilities: returns of all players at the leaves.
     """
 
     nodes: Annotated[np.ndarray, Entry(NODE, "[N]")]
@@ -164,32 +218,32 @@ class TreeArrays(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a solver has learned. See apply.py for `average` and `paid`.
+    """The learned state of a solver, and the gradient of the next update.
 
     Attributes:
-        plan: the plans that `policy` stands for, which passes keep between two updates.
-        policy: the current policy, 1 at empty sequences.
-        memory: what the rule remembers, see minimizers.py.
-        gradient: the estimate being made, 0 between updates.
-        average: the weighted sum of plans.
-        paid: the average at the parent when its share was last added.
-        weight: of the infoset in the dilated entropy.
-        balance: the balanced strategy.
-        ahead: see entropy_rules.py, 0 between updates.
-        log_positive: of the clock when last met, see regret_rules.py.
-        log_negative: as log_positive.
-        baseline: what a player expects below a sequence of anyone, see baselines.py.
-        seen: the sum of all plans that the other player's updates have met, see
+        plan: realization plans of `policy`, kept by passes from one update to the next.
+        policy: current policy; 1 at empty sequences.
+        memory: memory of the local rule, see minimizers.py.
+        gradient: gradient being estimated; zero between updates.
+        average: lazily updated sum of weighted plans, see lazy_average.py.
+        paid: average at the parent sequence when its share was last added.
+        weight: weight of the infoset in the dilated entropy.
+        balance: the balanced strategy, from which balanced outcome sampling draws.
+        ahead: predicted gradient, see entropy_rules.py; zero between updates.
+        log_positive: clock entry LOG_POSITIVE when the infoset was last met.
+        log_negative: clock entry LOG_NEGATIVE when the infoset was last met.
+        baseline: estimated payoff of each player below a sequence, see baselines.py.
+        seen: sum of the plans that updates of the other player used, see
             regret_pruning.py.
-        known: the sum of all that leaves after a sequence had paid when it was last
-            followed.
-        best: what the best response would have got after a sequence, or more.
-        below: of `best`, what comes from the infosets below, 0 between updates.
-        got: what the player has got at an infoset.
-        skips: what the next pass does with a sequence, see regret_pruning.FOLLOWED.
-        locked: 1 where the policy stays what it is, in passes that prune nothing.
-        is_met: 1 if the walks since the last update met the infoset; in passes that
-            prune, as `skips`.
+        known: total payoff of the leaves right after a sequence, up to its last visit.
+        best: upper bound on the total value of a best response after the sequence.
+        below: contribution of child infosets to `best`; zero between updates.
+        got: total value that the player received at the infoset.
+        skips: decision of the next pruned pass about a sequence, see
+            `regret_pruning.FOLLOWED`.
+        locked: 1 where the policy must not change. Passes without pruning support this.
+        is_met: 1 if walks met the infoset since the last update. In pruned passes it
+            has the meaning of `skips`.
     """
 
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
@@ -215,26 +269,26 @@ class Tables(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The scratch of a walk, and how far the solver is.
+    """The scratch of a walk, and the progress of the solver.
 
-    A walk writes all of it but the cursor and the clock, and `Tables.gradient` and
-    `Tables.is_met`; what a solver has learned it only reads. See walk.py.
+    A walk writes all of it except `cursor` and `clock`. In `Tables` it writes only
+    `gradient` and `is_met`; see walk.py.
 
     Attributes:
-        node: a stacked node.
-        sequence: the updated player's last sequence before it.
-        weight: the factor of all payoffs below it.
-        place: its history's place, see randomness.py.
-        debt: what the infoset of `sequence` owes, see apply.py.
-        note: what baselines learn from.
-        visit: decisions of players who forget.
-        gain: their gradient, see apply.py.
-        met: the infosets met since the last update, ancestors first.
-        settled: what the average has before each of these infosets.
-        known: how many infosets' tables have been started.
-        marks: see MARKS_SIZE.
-        cursor: see CURSOR_SIZE.
-        clock: see CLOCK_SIZE.
+        node: nodes on the stack.
+        sequence: last sequence of the updated player before the node.
+        weight: importance weight, the factor of all payoffs below the node.
+        place: place of the history, see randomness.py.
+        debt: debt to the average of the infoset of `sequence`, see lazy_average.py.
+        note: notes for baselines.
+        visit: visited decisions of players who forget.
+        gain: gradient over the slots of these visits, see visits.py.
+        met: infosets met since the last update, ancestors first.
+        settled: average at the parent sequence of each of these infosets.
+        known: number of infosets whose tables are initialized.
+        marks: entries listed at TOP.
+        cursor: entries listed at ITERATION.
+        clock: entries listed at AVERAGE_WEIGHT.
     """
 
     node: Annotated[np.ndarray, Entry(INT, "[H]")]
@@ -254,21 +308,21 @@ class Walk(NamedTuple):
 
 
 WORK_OF_SEQUENCE = 8
-"""The rows of leaves that cost a pass about as much as one sequence."""
+"""The cost of one sequence in a pass, in rows of leaves."""
 
 
 class Passes(NamedTuple):
-    """What a pass over a complete tree reads, of all players together.
+    """The leaves of a complete tree, and each player's infosets.
 
-    Every leaf is a row for every player, and rows are grouped by that player's last
-    sequence before the leaf.
+    Every leaf has one row per player. Rows are grouped by that player's last sequence
+    before the leaf.
 
     Attributes:
-        ends: sequence s has the rows `ends[s] .. ends[s + 1] - 1`.
-        others: the other players' last sequences.
-        payoffs: the player's return times chance's probability.
-        members: the infosets, player by player, ancestors first.
-        member_ends: player p's infosets are
+        ends: rows of sequence s are `ends[s] .. ends[s + 1] - 1`.
+        others: last sequences of the other players.
+        payoffs: return of the player times the probability of chance.
+        members: infosets grouped by player, ancestors first.
+        member_ends: infosets of player p are
             `members[member_ends[p] : member_ends[p + 1]]`.
     """
 
@@ -280,21 +334,20 @@ class Passes(NamedTuple):
 
     @property
     def work(self) -> int:
-        """The work of a pass for all players, in rows of leaves."""
+        """Cost of a pass for all players, in rows of leaves."""
         return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
 
 
 class Blocks(NamedTuple):
-    """How the infosets of a complete tree are cut for threads; see passes.py.
+    """The blocks of infosets by which threads share a pass; see blocks.py.
 
     Attributes:
-        ends: block b has the infosets `ends[b] .. ends[b + 1] - 1`.
-        starts: of these, player p's are `members[starts[k] : starts[k + 1]]` for the
-            piece k = p B + b.
-        kinds: see passes.INNER; empty if there is one block.
-        top: the infosets in the top, and the roots as `~i`, player by player, ancestors
-            first.
-        top_ends: player p has `top[top_ends[p] : top_ends[p + 1]]`.
+        ends: infosets of block b are `ends[b] .. ends[b + 1] - 1`.
+        starts: infosets of player p in block b are
+            `members[starts[k] : starts[k + 1]]`, with the piece k = p B + b.
+        kinds: INNER, ROOT or IN_TOP; empty if there is one block.
+        top: infosets in the top, and each root i as `~i`, by player, ancestors first.
+        top_ends: entries of player p are `top[top_ends[p] : top_ends[p + 1]]`.
     """
 
     ends: Annotated[np.ndarray, Entry(LONG, "[B + 1]")]
@@ -307,37 +360,42 @@ class Blocks(NamedTuple):
 PER_INFOSET = tuple(
     name for name, entry in entries_of(Tables).items() if entry.shape == "[I]"
 )
-"""The fields of Tables over infosets; the others are over sequences."""
+"""Names of the fields of `Tables` over infosets. All other fields are over sequences.
+"""
 
 OPTIONAL = tuple(
     name for name, entry in entries_of(Tables).items() if entry.is_optional
 )
-"""The fields of Tables that only some algorithms need; the others' have length 0."""
+"""Names of the fields of `Tables` that are empty unless the algorithm needs them."""
 
 
 BYTES_OF_TABLES = 36, 64
-"""What the tables that all algorithms need take for each infoset and each sequence: the
-arrays, one of them old and new while it grows, and the copies with which a policy is
-handed out."""
+"""Bytes per infoset and per sequence of the tables that every algorithm needs.
+
+They include a second copy of one array while it grows, and copies of a policy.
+"""
 
 SCRATCH = "gradient", "ahead", "below", "is_met"
-"""The fields of Tables that say nothing between two updates, when all are 0."""
+"""Names of the fields of `Tables` that are zero between updates.
+
+`is_met` is an exception in pruned passes, where it keeps decisions for the next pass.
+"""
 
 
 def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> Walk:
-    """A walk that has not begun, and tables of which none has been started.
+    """Allocates the scratch of a walk that has not begun.
 
     Args:
-        height: the nodes that there is room for on the stack, and among notes.
-        num_infosets: the infosets that there is room for in the list of those met.
-        needed: `note` if it takes notes for baselines, `visit` and `gain` if it is of
+        height: capacity of the stack, and of the notes and visits.
+        num_infosets: capacity of the list of infosets met.
+        needed: names of optional arrays: `note` for baselines, `visit` and `gain` for
             players who forget.
     """
     return new_record(Walk, needed, H=height, K=height, V=height, I=num_infosets)
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Blocks)
-"""What a frame holds. Kernels that walk do not look at the last two."""
+"""The records in a frame. Kernels that walk do not read the last two."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()
@@ -345,7 +403,7 @@ views = LAYOUT.viewer()
 
 @inlined
 def tree_in(frame, job):
-    """The tree in a frame, without the room that its arrays have to spare."""
+    """Returns the tree in a frame, without unused capacity at the end of its arrays."""
     tree = views(frame, TreeArrays)
     return TreeArrays(
         nodes=tree.nodes[: np.int64(job[NUM_NODES])],

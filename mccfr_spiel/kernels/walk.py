@@ -42,10 +42,10 @@ import numpy as np
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.baselines import control, note, note_payoff
-from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.logs import log_infoset, log_leaf
 from mccfr_spiel.kernels.minimizers import Rule, make_start
+from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, uniform
 from mccfr_spiel.kernels.regret_rules import SKIPPED
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored

@@ -1,13 +1,6 @@
-from .first_order import (
-    ExcessiveGap,
-    MirrorProx,
-)
-from .linear_program import (
-    LinearProgramError,
-    LPSolution,
-    solve_lp,
-    write_mps,
-)
+from .excessive_gap import ExcessiveGap
+from .game_solvers import GameSolver, LinearProgramRun
+from .linear_program import LinearProgramError, LPSolution, solve_lp, write_mps
 from .methods import (
     EGT,
     LP,
@@ -16,15 +9,14 @@ from .methods import (
     PRACTICAL_EGT,
     SPARSIFIED_LP,
     ExcessiveGapMethod,
-    GameSolver,
     LinearProgramMethod,
-    LinearProgramRun,
     MirrorProxMethod,
     OfflineMethod,
     PracticalExcessiveGapMethod,
     SparsifiedProgramMethod,
     check_players,
 )
+from .mirror_prox import MirrorProx
 from .sequence_forms import (
     NotZeroSumError,
     SequenceForm,

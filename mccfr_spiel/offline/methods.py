@@ -1,174 +1,31 @@
-"""Offline methods as values, and the protocol of solvers that experiments run."""
+"""Offline methods as values, the counterparts of `algorithms.Algorithm`.
+
+Each value holds the parameters of a method, validates them, and starts a `GameSolver`
+on a tree.
+"""
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.common import refusals
-from mccfr_spiel.common.display import line, never_raises, title
-from mccfr_spiel.offline.first_order import ExcessiveGap, MirrorProx, checked_step
-from mccfr_spiel.offline.linear_program import (
-    LPSolution,
-    check_options,
-    solve_lp,
-)
-from mccfr_spiel.offline.sequence_forms import (
-    SequenceForm,
-    sequence_form,
-    sum_of_payoffs,
-)
-from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.vectors import uniform_vector
-
-# --- the methods as values, which start solvers that experiments can run --------------
-#
-# An online algorithm is a value of `algorithms.Algorithm`, which `Solver` runs. The
-# values here are its counterparts for methods that need the whole game. Each holds only
-# its own parameters, checks them when it is made, and starts a `GameSolver` on a tree.
-
-
-class GameSolver(Protocol):
-    """A computation that runs in steps and has a policy after each of them.
-
-    The loop that measures convergence (experiments/runs.py) and the code that writes
-    results use solvers only through this, so a new method needs no change there.
-
-    `Solver`, the first-order methods and `LinearProgramRun` are game solvers.
-
-    Attributes:
-        tree: the game's tree. It grows while an algorithm that samples is running.
-    """
-
-    tree: GameTree
-
-    @property
-    def seconds(self) -> float:
-        """Time spent in `iterate` and `iterate_until` so far."""
-        ...
-
-    @property
-    def num_iterations(self) -> int:
-        """Iterations done so far."""
-        ...
-
-    @property
-    def nodes_touched(self) -> int:
-        """Nodes of the tree visited so far: a cost that all methods share."""
-        ...
-
-    def iterate(self, num_iterations: int, /) -> None:
-        """Runs some iterations."""
-        ...
-
-    def iterate_until(self, nodes_touched: float, /) -> None:
-        """Runs iterations until at least `nodes_touched` nodes have been touched."""
-        ...
-
-    def average_vector(self) -> np.ndarray:
-        """`[S]` the policy to report, over the tree's sequences."""
-        ...
-
-    def average_policy(self) -> SequencePolicy:
-        """A snapshot of the policy to report."""
-        ...
-
-
-class LinearProgramRun:
-    """A linear program as a solver whose first iteration finds the whole solution.
-
-    Attributes:
-        tree: the game's tree, whole.
-        form: its sequence form.
-        options: the arguments of `solve_lp`.
-        solution: None before the iteration.
-        num_iterations: 0 or 1.
-        seconds: spent in building and solving the program.
-    """
-
-    def __init__(self, tree: GameTree, **options: Any) -> None:
-        """Makes the payoff matrix; `options` are those of `solve_lp`.
-
-        Raises:
-            ValueError: `sequence_form` or `solve_lp` refuses the game or the options.
-        """
-        check_options(**{k: v for k, v in options.items() if k != "sparsify"})
-        self.form: SequenceForm = sequence_form(tree)
-        self.tree = self.form.tree
-        self.options = options
-        self.solution: LPSolution | None = None
-        self.num_iterations = 0
-        self.seconds = 0.0
-
-    @never_raises
-    def __repr__(self) -> str:
-        found = "not solved yet" if self.solution is None else str(self.solution)
-        return line(self, title(self.tree.source), found)
-
-    @property
-    def nodes_touched(self) -> int:
-        """The nodes of the tree, which is read once to make the matrix."""
-        return self.tree.num_nodes
-
-    def iterate(self, num_iterations: int) -> None:
-        """Solves the program if it is not solved yet; raises LinearProgramError."""
-        more = refusals.integer(num_iterations, "num_iterations", 0)
-        if more and self.solution is None:
-            self.solution = solve_lp(self.form, **self.options)
-            self.seconds = self.solution.build_seconds + self.solution.solve_seconds
-            self.num_iterations = 1
-
-    def iterate_until(self, nodes_touched: float) -> None:
-        """Solves the program: it touches all the nodes that it ever will at once."""
-        del nodes_touched
-        self.iterate(1)
-
-    def average_policy(self) -> SequencePolicy:
-        """The equilibrium; the uniform policy before the program is solved."""
-        return SequencePolicy(self.tree, self.average_vector())
-
-    def average_vector(self) -> np.ndarray:
-        """`[S]` the probabilities of `average_policy` over the tree's sequences."""
-        if self.solution is not None:
-            return self.solution.policy.vector
-        return uniform_vector(self.tree)
-
-    def summary(self) -> dict[str, Any]:
-        """The numbers of the solution that are written into a file.
-
-        Raises:
-            ValueError: the program is not solved yet.
-        """
-        solution = self.solution
-        if solution is None:
-            raise ValueError("The program is not solved yet.")
-        return {
-            "value": solution.value,
-            "nash_conv": solution.nash_conv,
-            "payoff_nonzeros": solution.payoff_nonzeros,
-            "factor_nonzeros": solution.factor_nonzeros,
-            "program_nonzeros": solution.program.num_nonzeros,
-            "variables": solution.program.num_variables,
-            "constraints": solution.program.num_constraints,
-            "iterations": solution.iterations,
-            "build_seconds": solution.build_seconds,
-            "solve_seconds": solution.solve_seconds,
-        }
+from mccfr_spiel.offline.excessive_gap import ExcessiveGap
+from mccfr_spiel.offline.game_solvers import GameSolver, LinearProgramRun
+from mccfr_spiel.offline.linear_program import check_options
+from mccfr_spiel.offline.mirror_prox import MirrorProx, checked_step
+from mccfr_spiel.offline.sequence_forms import sum_of_payoffs
 
 
 @dataclass(frozen=True)
 class OfflineMethod:
-    """What the offline methods have in common.
+    """The base class of offline methods, whose fields are parameters.
 
-    Each method is a subclass whose fields are its parameters. A field that is None
-    leaves the parameter to the solver's default.
+    A field that is None leaves the parameter to the solver's default.
 
     Attributes:
-        name: what files, legends and the command line call the method.
-        is_iterative: whether the method approaches the answer step by step. A linear
-            program does not: it is one call that cannot be interrupted and gives one
+        name: name in files, legends and on the command line.
+        is_iterative: whether the method approaches the solution in steps. A linear
+            program does not: it is one call that cannot be interrupted and produces one
             row.
     """
 
@@ -177,15 +34,15 @@ class OfflineMethod:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are not left to the solver's default."""
+        """The parameters that are not None."""
         values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value is not None}
 
     def start(self, tree: GameTree) -> GameSolver:
-        """A solver on a tree, which is expanded whole.
+        """A solver on a tree, which is expanded completely.
 
         Args:
-            tree: the game's.
+            tree: the game's tree.
 
         Raises:
             NotZeroSumError, TooLargeError: see `sequence_form`.
@@ -194,7 +51,7 @@ class OfflineMethod:
         raise NotImplementedError
 
     def _replace(self, **changes: Any) -> Self:
-        """The method with other values of some fields, as for a NamedTuple."""
+        """A copy with other values of some fields, as for a NamedTuple."""
         return dataclasses.replace(self, **changes)
 
 
@@ -212,7 +69,7 @@ class ExcessiveGapMethod(OfflineMethod):
 
 @dataclass(frozen=True)
 class PracticalExcessiveGapMethod(ExcessiveGapMethod):
-    """The variant of the excessive gap technique that shrinks aggressively."""
+    """The practical variant of the excessive gap technique, see `ExcessiveGap`."""
 
     name: ClassVar[str] = "practical_egt"
     aggressive: ClassVar[bool] = True
@@ -223,10 +80,10 @@ class MirrorProxMethod(OfflineMethod):
     """Mirror prox, see `MirrorProx`.
 
     Attributes:
-        step_size: eta; by default 1 over the largest entry of the payoff matrix.
+        step_size: eta; None: 1 over the largest entry of the payoff matrix.
 
     Raises:
-        ValueError: the step size is no number above 0.
+        ValueError: `step_size` is not a positive number.
     """
 
     step_size: float | None = None
@@ -247,8 +104,8 @@ class LinearProgramMethod(OfflineMethod):
     """The linear program of the sequence form, see `solve_lp`.
 
     Attributes:
-        method: of HiGHS, a name in `linear_program.METHODS`; by default simplex.
-        time_limit: the most seconds that HiGHS may take; by default no limit.
+        method: a name in `linear_program.METHODS`; None: simplex.
+        time_limit: time limit of HiGHS in seconds; None: no limit.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -274,8 +131,7 @@ class SparsifiedProgramMethod(LinearProgramMethod):
     """The linear program with a factored payoff matrix, see `solve_lp`.
 
     Attributes:
-        factorization: a name in `linear_program.SPARSIFICATIONS`; by default
-            differences.
+        factorization: a name in `linear_program.SPARSIFICATIONS`; None: differences.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -288,23 +144,27 @@ class SparsifiedProgramMethod(LinearProgramMethod):
 
 
 EGT = ExcessiveGapMethod()
+
 PRACTICAL_EGT = PracticalExcessiveGapMethod()
+
 MIRROR_PROX = MirrorProxMethod()
+
 LP = LinearProgramMethod()
+
 SPARSIFIED_LP = SparsifiedProgramMethod()
 
 OFFLINE_METHODS: dict[str, OfflineMethod] = {
     method.name: method
     for method in (EGT, PRACTICAL_EGT, MIRROR_PROX, LP, SPARSIFIED_LP)
 }
-"""The methods with default parameters, as the command line calls them. They solve
+"""The methods with default parameters, by their names on the command line. They solve
 two-player zero-sum games only."""
 
 
 def check_players(tree: GameTree) -> None:
-    """Raises NotZeroSumError if the number of players rules the offline methods out.
+    """Raises NotZeroSumError unless the game has two players.
 
-    The payoffs are checked later, since that takes the whole tree.
+    The payoffs are validated later, because that needs the whole tree.
     """
     if tree.num_players != 2:
         sum_of_payoffs(tree)

@@ -1,10 +1,14 @@
-"""Heads-up no-limit hold'em, from a flop, a turn or a river on, solved exactly.
+"""Heads-up no-limit hold'em from a flop, turn or river on, solved exactly.
 
-cards.py     cards, hands of two, ranges, and what suits change
-subgames.py  which bets are legal where, and all of it as one game
-study.py     what a policy does and is worth, hand by hand
+    cards.py      cards and hands of two cards
+    ranges.py     ranges in the notation of players
+    suits.py      exchanges of suits, and representatives of equal deals
+    betting.py    legal bets, and the betting tree without cards
+    subgames.py   a subgame as a value, and as an OpenSpiel game
+    endgames.py   reads the endgames of Libratus
+    study.py      frequencies, equities and EVs of a policy, hand by hand
 
-What users need of these files is in the stub `__init__.pyi`.
+The stub `__init__.pyi` lists the public names.
 """
 
 import lazy_loader

@@ -1,6 +1,11 @@
 from .cards import (
-    RangeError,
     hand,
+)
+from .endgames import (
+    load_endgame,
+)
+from .ranges import (
+    RangeError,
 )
 from .study import (
     Decision,
@@ -12,7 +17,6 @@ from .study import (
 from .subgames import (
     Cost,
     cost,
-    load_endgame,
     subgame,
 )
 

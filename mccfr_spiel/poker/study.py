@@ -1,7 +1,8 @@
-"""What a policy does and is worth, hand by hand, at the decisions of a subgame.
+"""Frequencies, equities and EVs of a policy, hand by hand, at the decisions of a
+subgame.
 
-EVs are chips out of the pot: the return of the whole subgame plus half of the pot that
-it began with. So the EVs of both players add up to that pot, less the rake.
+An EV is the return of the whole subgame plus half of the starting pot. The EVs of both
+players therefore add up to that pot, less the rake.
 """
 
 import csv
@@ -16,20 +17,17 @@ import pyspiel
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
 from mccfr_spiel.arenas.hand_arena import HandNames
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, strengths_with
-from mccfr_spiel.common.atomic_files import write_file
-from mccfr_spiel.common.display import line, never_raises, short
-from mccfr_spiel.poker.cards import (
-    DECK,
-    HAND_NAMES,
-    HAND_OF,
-    HANDS,
-    Range,
-    cards_of,
-    kept,
-    stand_for,
+from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
+from mccfr_spiel.common.atomic_files import (
+    write_file,
 )
-from mccfr_spiel.poker.subgames import Node, Subgame, fits, said, subgame
+from mccfr_spiel.common.display import line, never_raises, short
+from mccfr_spiel.poker.betting import Node, append_step
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, cards_of
+from mccfr_spiel.poker.ranges import Range
+from mccfr_spiel.poker.subgames import Subgame, compatible, subgame
+from mccfr_spiel.poker.suits import canonical_deal, representatives
 from mccfr_spiel.policies.policy import SequencePolicy
 
 
@@ -37,18 +35,18 @@ class Decision(NamedTuple):
     """A decision and the n hands that may be held there.
 
     Attributes:
-        words: the actions and cards before it, as the game names them.
-        board: the cards on the table.
-        player: the player who acts.
-        actions: `[A]` the names of the actions.
+        words: actions and cards before the decision, as the game names them.
+        board: public cards.
+        player: the acting player.
+        actions: `[A]` names of the actions.
         hands: `[n]` numbers of hands, see `cards.HANDS`.
-        infosets: `[n]` their numbers in the tree, whose `info_state` names them.
-        weights: `[2, 1326]` how the players reach the decision with each hand: the
-            weight in the range times the probability of the own actions.
+        infosets: `[n]` numbers of the hands' infosets in the tree.
+        weights: `[2, 1326]` reach of both players with each hand: the weight in the
+            range times the probability of the player's own actions.
         frequencies: `[n, A]` the policy.
-        action_evs: `[n, A]` the EV of each action; NaN for a hand that cannot get here,
-            since the other player would not have.
-        evs: `[n]` the EV under the policy.
+        action_evs: `[n, A]` EV of each action; NaN for hands that meet no hand of the
+            other player here.
+        evs: `[n]` EV under the policy.
     """
 
     words: str
@@ -63,62 +61,73 @@ class Decision(NamedTuple):
     evs: np.ndarray
 
     def equities(self) -> np.ndarray:
-        """`[n]` the equity of each hand against the hands that the other player has
-        here; NaN where that has none."""
-        others = self.weights[1 - self.player]
-        against = fits()[self.hands] @ others
-        if not against.any():
+        """`[n]` equity of each hand against the other player's hands at this decision;
+        NaN for hands that meet none of them.
+        """
+        opponent = self.weights[1 - self.player]
+        total = compatible()[self.hands] @ opponent
+        if not total.any():
             return np.full(len(self.hands), np.nan)
         if len(self.board) == 5:
-            return self._on_river(others, against)
-        own = np.zeros(len(HANDS))
-        own[self.hands] = 1.0  # whether or not the player would be here with the hand
+            return self._on_river(opponent, total)
+        every_hand = np.zeros(len(HANDS))
+        # Equity does not depend on the player's own reach.
+        every_hand[self.hands] = (
+            1.0  # whether or not the player would be here with the hand
+        )
         board = "".join(DECK[card] for card in self.board)
-        found = equities(board, (own, others))[0, self.hands]
-        return np.where(against > 0, found, np.nan)
+        all_equities = equities(board, (every_hand, opponent))[0, self.hands]
+        return np.where(total > 0, all_equities, np.nan)
 
-    def _on_river(self, others: np.ndarray, against: np.ndarray) -> np.ndarray:
+    def _on_river(self, opponent: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """The equities on the river, where strengths decide."""
         strength = strengths_with(HANDS, self.board)
-        theirs = np.flatnonzero(others)
+        theirs = np.flatnonzero(opponent)
         wins = np.sign(strength[self.hands, None] - strength[theirs])
-        wins = np.where(fits()[np.ix_(self.hands, theirs)], wins, 0) @ others[theirs]
-        found = np.full(len(self.hands), np.nan)
-        return np.divide(wins + against, 2 * against, out=found, where=against > 0)
+        wins = (
+            np.where(compatible()[np.ix_(self.hands, theirs)], wins, 0)
+            @ opponent[theirs]
+        )
+        result = np.full(len(self.hands), np.nan)
+        return np.divide(wins + total, 2 * total, out=result, where=total > 0)
 
 
 class Study:
-    """A policy of a subgame, looked at.
+    """A policy of a subgame with the values of all hands.
 
     Attributes:
-        game, subgame: the game, and what its parameters mean.
-        tree: its tree of hands.
+        game: the game.
+        subgame: decoded parameters of the game.
+        tree: arena of the game, with all hands.
         policy: `[S]` the policy.
-        values: `[2, 1326]` the EV of each hand; 0 for hands that are never dealt.
-        evs, best_evs: `[2]` the players' EVs, and those of best responses.
+        values: `[2, 1326]` EV of each hand; 0 for hands with probability 0.
+        evs: `[2]` EVs of the players.
+        best_evs: `[2]` EVs of best responses.
     """
 
     def __init__(self, game: pyspiel.Game | str, policy: Any) -> None:
-        """Computes the values of all hands everywhere.
+        """Computes the values of all hands at all decisions.
 
         Args:
-            game: made by `subgame`, or its load string.
-            policy: see `nash_conv`.
+            game: a game from `subgame`, or its load string.
+            policy: a policy, see `nash_conv`.
 
         Raises:
-            ValueError: the game is no subgame of hold'em, or the policy not for it.
+            ValueError: the game is not a subgame of hold'em, or the policy is not for
+                this game.
         """
         self.game = load_game(game)
-        found = getattr(self.game, "subgame", None)
-        if not isinstance(found, Subgame):
-            raise ValueError(f"{self.game} is no game of ms.poker.subgame.")
-        self.subgame = found
+        decoded = getattr(self.game, "subgame", None)
+        if not isinstance(decoded, Subgame):
+            raise ValueError(f"{self.game} must be a game made by ms.poker.subgame.")
+        self.subgame = decoded
         self.tree, self.policy = read_policy(self.game, policy, None, store="worlds")
-        self._got, best = full_pass(self.tree).after_sequences(self.policy)
-        half = found.betting.pot / 2
-        self.evs, self.best_evs = self._got[:2] + half, best[:2] + half
+        self._sequence_values, best = full_pass(self.tree).after_sequences(self.policy)
+        half = decoded.betting.pot / 2
+        self.evs, self.best_evs = self._sequence_values[:2] + half, best[:2] + half
         names = self.tree.infoset_names
         assert isinstance(names, HandNames)
-        self._public, self._listed = names.public, names.found
+        self._public, self._hand_infosets = names.public, names.found
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
 
@@ -128,36 +137,52 @@ class Study:
         return line(self, self.subgame.board_text, f"EVs {first} and {second}")
 
     def _values(self) -> np.ndarray:
-        """A hand's value is that of its first infosets, of which it meets one."""
+        """`[2, 1326]` EV of each hand, summed over the player's first infosets.
+
+        Every deal meets exactly one of these.
+        """
         values = np.zeros((2, len(HANDS)))
         nodes = np.flatnonzero(self._public.kind == DECISION)
-        firsts = np.minimum(self._listed.first[nodes], self.tree.num_infosets - 1)
+        firsts = np.minimum(
+            self._hand_infosets.first[nodes], self.tree.num_infosets - 1
+        )
         is_first = self.tree.infosets["parent"][firsts] == self._public.player[nodes]
         for node in nodes[is_first].tolist():
             infosets, hands, shares = self._infosets(node, ())
-            got = self._rows_of(infosets, self.policy)
-            got *= self._rows_of(infosets, self._got)
-            values[int(self._public.player[node]), hands] += got.sum(axis=1) / shares
+            products = self._rows_of(infosets, self.policy)
+            products *= self._rows_of(infosets, self._sequence_values)
+            values[int(self._public.player[node]), hands] += (
+                products.sum(axis=1) / shares
+            )
         dealt = np.array(self.subgame.deals)
-        given = np.divide(values, dealt, out=np.zeros_like(values), where=dealt > 0)
-        return np.where(dealt > 0, given + self.subgame.betting.pot / 2, 0.0)
+        conditional = np.divide(
+            values, dealt, out=np.zeros_like(values), where=dealt > 0
+        )
+        return np.where(dealt > 0, conditional + self.subgame.betting.pot / 2, 0.0)
 
     def _infosets(
         self, node: int, dealt: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The infosets of a public decision, for each hand that may be held there; the
-        hands; and how many hands share each one's infoset, since suits exchange
-        them. The cards that were dealt may be others than the node's, for which these
-        stand."""
+        """The infosets of a public decision.
+
+        Args:
+            node: node of the public tree.
+            dealt: cards dealt since the start; the node may belong to their
+                representative.
+
+        Returns:
+            The infoset of each possible hand, the hands, and the number of hands that
+            share each infoset because suits can be exchanged.
+        """
         held = np.flatnonzero(self.subgame.ranges.any(axis=0))
-        way, left = kept(self.subgame.exchanges, dealt)
-        members = self._listed.members[self._listed.rows[node]]
-        places = np.full(len(HANDS), -1)
-        places[self._hand_of[members]] = np.arange(len(members))
-        places = places[stand_for(held, way, left)]
-        held, places = held[places >= 0], places[places >= 0]
-        shares = np.bincount(places)[places]
-        return self._listed.first[node] + places, held, shares
+        exchange, stabilizer = canonical_deal(self.subgame.exchanges, dealt)
+        members = self._hand_infosets.members[self._hand_infosets.rows[node]]
+        offsets = np.full(len(HANDS), -1)
+        offsets[self._hand_of[members]] = np.arange(len(members))
+        offsets = offsets[representatives(held, exchange, stabilizer)]
+        held, offsets = held[offsets >= 0], offsets[offsets >= 0]
+        shares = np.bincount(offsets)[offsets]
+        return self._hand_infosets.first[node] + offsets, held, shares
 
     def _rows_of(self, infosets: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """`[n, A]` the part of a vector over sequences at infosets of one decision."""
@@ -166,49 +191,56 @@ class Study:
         return vector[records["first_sequence"][:, None] + actions]
 
     def decision(self, history: Sequence[int | str] = ()) -> Decision:
-        """A decision.
+        """The decision at the end of a history.
 
         Args:
-            history: the actions and cards that lead there from the moment when the
-                hands have been dealt: OpenSpiel's numbers, or names ("Bet 250", "Qd").
+            history: actions and cards since the hands were dealt, as OpenSpiel's
+                numbers or as names ("Bet 250", "Qd").
 
         Raises:
-            ValueError: nobody acts there, or an action is not possible.
+            ValueError: nobody acts there, or an action or card is impossible.
         """
-        at = node = 0
-        words, dealt, odds = "", (), 1.0 / self.subgame.total
+        position = node = 0
+        words, dealt, chance = "", (), 1.0 / self.subgame.total
         weights = self.subgame.ranges.copy()
+        # An iteration follows one step in the betting tree (`position`) and in the
+        # public tree (`node`), and updates the players' reaches and the probability of
+        # chance. It ends after the last step.
         for step in history:
-            here = self.subgame.nodes[at]
+            here = self.subgame.nodes[position]
             if here.kind == DEAL:
                 cards = cards_of(step, "card") if isinstance(step, str) else [step]
                 if len(cards) != 1 or cards[0] not in range(len(DECK)):
-                    raise ValueError(f"{step!r} is not one card, such as Qd.")
+                    raise ValueError(f"{step!r} must be a single card, e.g. Qd.")
                 card, chosen = int(cards[0]), 0
                 dealt = *dealt, card
                 node = self._dealt(node, dealt)
-                words = said(words, here, card)
-                odds *= self._public.chance[node]
+                words = append_step(words, here, card)
+                chance *= self._public.chance[node]
                 weights[:, np.isin(HANDS, card).any(axis=1)] = 0.0
             else:
-                chosen = _place(here, step)
+                chosen = _action_index(here, step)
                 infosets, hands, _ = self._infosets(node, dealt)
                 starts = self.tree.infosets["first_sequence"][infosets]
                 weights[here.player, hands] *= self.policy[starts + chosen]
-                words = said(words, here, here.actions[chosen])
+                words = append_step(words, here, here.actions[chosen])
                 node = int(self._public.first_child[node]) + chosen
-            at = here.children[chosen]
-        here = self.subgame.nodes[at]
+            position = here.children[chosen]
+        here = self.subgame.nodes[position]
         if here.kind != DECISION:
-            raise ValueError(f"Nobody acts after{words}.")
+            raise ValueError(
+                f"Nobody acts after{words}. The history must end at a decision."
+            )
         infosets, hands, shares = self._infosets(node, dealt)
-        others = fits()[hands] @ weights[1 - here.player]
-        norm = self.subgame.ranges[here.player, hands] * others * odds * shares
-        got = self._rows_of(infosets, self._got)
-        found = np.full(got.shape, np.nan)
-        np.divide(got, norm[:, None], out=found, where=norm[:, None] > 0)
-        found += self.subgame.betting.pot / 2
-        rows = self._rows_of(infosets, self.policy)
+        # Sequence values are weighted with the opponent's and chance's reach of the
+        # infoset. Dividing by this reach gives EVs.
+        opponent = compatible()[hands] @ weights[1 - here.player]
+        norm = self.subgame.ranges[here.player, hands] * opponent * chance * shares
+        unscaled = self._rows_of(infosets, self._sequence_values)
+        action_evs = np.full(unscaled.shape, np.nan)
+        np.divide(unscaled, norm[:, None], out=action_evs, where=norm[:, None] > 0)
+        action_evs += self.subgame.betting.pot / 2
+        frequencies = self._rows_of(infosets, self.policy)
         return Decision(
             words.strip(),
             (*self.subgame.board, *dealt),
@@ -217,49 +249,58 @@ class Study:
             hands,
             infosets,
             weights,
-            rows,
-            found,
-            (rows * found).sum(axis=1),
+            frequencies,
+            action_evs,
+            (frequencies * action_evs).sum(axis=1),
         )
 
     def _dealt(self, node: int, dealt: Sequence[int]) -> int:
-        """The node behind the last of some cards.
+        """The node of a sequence of dealt cards.
 
         Raises:
-            ValueError: it cannot be dealt.
+            ValueError: the card cannot be dealt.
         """
-        card = kept(self.subgame.exchanges, dealt)[0][dealt[-1]]
+        card = canonical_deal(self.subgame.exchanges, dealt)[0][dealt[-1]]
         first, count = self._public.first_child[node], self._public.num_children[node]
         new = self._public.board[first : first + count] & ~self._public.board[node]
-        found = np.flatnonzero(new == np.uint64(1 << int(card)))
-        if not len(found):
-            raise ValueError(f"{DECK[dealt[-1]]} cannot be dealt here.")
-        return int(first + found[0])
+        child = np.flatnonzero(new == np.uint64(1 << int(card)))
+        if not len(child):
+            raise ValueError(
+                f"{DECK[dealt[-1]]} cannot be dealt here, because it is on the board."
+            )
+        return int(first + child[0])
 
     def decisions(self, *, all_streets: bool = False) -> Iterator[Decision]:
-        """The decisions of the first street, or of all streets and all cards."""
-        todo: list[tuple[int, tuple[int | str, ...]]] = [(0, ())]
-        while todo:
-            at, history = todo.pop()
-            here = self.subgame.nodes[at]
+        """Iterates over the decisions of the first street, or of all streets and all
+        cards.
+        """
+        stack: list[tuple[int, tuple[int | str, ...]]] = [(0, ())]
+        while stack:
+            position, history = stack.pop()
+            here = self.subgame.nodes[position]
             if here.kind == DECISION:
-                found = self.decision(history)
-                yield found
+                decision = self.decision(history)
+                yield decision
                 steps = zip(here.children, here.words, strict=True)
-                todo += [(child, (*history, word)) for child, word in steps][::-1]
+                stack += [(child, (*history, word)) for child, word in steps][::-1]
             elif here.kind == DEAL and all_streets:
                 known = {*(DECK[card] for card in self.subgame.board), *history}
                 cards = [card for card in reversed(DECK) if card not in known]
-                todo += [(here.children[0], (*history, card)) for card in cards]
+                stack += [(here.children[0], (*history, card)) for card in cards]
 
     def write_csv(
         self, path: str | os.PathLike[str], *, all_streets: bool = False
     ) -> None:
-        """Writes a table with one line for each decision, hand and action.
+        """Writes a table with a line per decision, hand and action.
 
-        Its columns: what happened before, the player, the hand, its weight (the range
-        times the own actions), its equity, its EV, the EV as a share of equity times
-        the pot, the action, how often the policy takes it, and its EV.
+        Columns: history, player, hand, weight (range times own actions), equity, EV, EV
+        as a share of equity times pot, action, frequency of the action, EV of the
+        action.
+
+        Args:
+            path: path of the file.
+            all_streets: whether to write the decisions of all streets, not of the first
+                only.
 
         Raises:
             OSError: the file cannot be written.
@@ -270,85 +311,89 @@ class Study:
             text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
             rows = csv.writer(text, lineterminator="\n")
             rows.writerow(COLUMNS)
-            for one in self.decisions(all_streets=all_streets):
-                rows.writerows(_lines(one, pot))
+            for decision in self.decisions(all_streets=all_streets):
+                rows.writerows(_lines(decision, pot))
             text.detach()
 
         write_file(path, write)
 
 
-def _lines(one: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
+def _lines(decision: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
     """The lines of a decision in the table of `Study.write_csv`."""
-    equities = one.equities()
+    equities = decision.equities()
     shares = np.full(len(equities), np.nan)
-    np.divide(one.evs, equities * pot, out=shares, where=equities > 0)
-    weights = one.weights[one.player, one.hands]
-    hands = np.stack((weights, equities, one.evs, shares), axis=1).tolist()
-    policies, evs = one.frequencies.tolist(), one.action_evs.tolist()
-    for hand, row, policy, ev in zip(one.hands, hands, policies, evs, strict=True):
-        for action in zip(one.actions, policy, ev, strict=True):
-            yield one.words, one.player, HAND_NAMES[hand], *row, *action
+    np.divide(decision.evs, equities * pot, out=shares, where=equities > 0)
+    weights = decision.weights[decision.player, decision.hands]
+    hands = np.stack((weights, equities, decision.evs, shares), axis=1).tolist()
+    policies, evs = decision.frequencies.tolist(), decision.action_evs.tolist()
+    for hand, row, policy, ev in zip(decision.hands, hands, policies, evs, strict=True):
+        for action in zip(decision.actions, policy, ev, strict=True):
+            yield decision.words, decision.player, HAND_NAMES[hand], *row, *action
 
 
 COLUMNS = (
     *("before", "player", "hand", "weight", "equity", "ev", "ev_share"),
     *("action", "frequency", "action_ev"),
 )
-"""Of the table that `Study.write_csv` writes."""
+"""Columns of the table of `Study.write_csv`."""
 
 
-def _place(node: Node, action: int | str) -> int:
-    """Which of a decision's actions one is.
+def _action_index(node: Node, action: int | str) -> int:
+    """Index of an action, given as a number or a name.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the action is unknown, or the game is over.
     """
-    known: list[int | str] = [
+    if not node.words:
+        raise ValueError(
+            f"{action!r} follows the end of the game. Shorten the history."
+        )
+    choices: list[int | str] = [
         *(node.words if isinstance(action, str) else node.actions)
     ]
-    if action not in known:
-        if not known:
-            raise ValueError(f"{action!r} comes when the game is over.")
-        raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
-    return known.index(action)
+    if action not in choices:
+        raise ValueError(
+            f"Unknown action {action!r}, expected one of {', '.join(node.words)}."
+        )
+    return choices.index(action)
 
 
 def values(game: pyspiel.Game | str, policy: Any) -> np.ndarray:
-    """`[2, 1326]` the EV of each player's hands under a policy.
+    """`[2, 1326]` EV of each player's hands under a policy.
 
-    An EV is the return plus half of the pot, so both players' add up to the pot less
-    the rake. It is 0 for hands that are never dealt. Arguments and errors are those of
-    `Study`.
+    An EV is the return plus half of the pot, so the EVs of both players add up to the
+    pot, less the rake. It is 0 for hands with probability 0. See `Study` for arguments
+    and errors.
     """
     return Study(game, policy).values
 
 
 def equities(board: str, ranges: Sequence[Range]) -> np.ndarray:
-    """`[2, 1326]` what share of the pot each hand wins if nobody bets any more.
+    """`[2, 1326]` share of the pot that each hand wins if nobody bets any more.
 
-    It is 0 for hands that are never dealt.
+    It is 0 for hands with probability 0.
 
     Args:
         board: 3 to 5 cards.
-        ranges: a range for each player, as in `subgame`.
+        ranges: a range per player, as for `subgame`.
 
     Raises:
-        ValueError: the board or a range is none, or they block each other.
+        ValueError: the board or a range is invalid, or no two hands are compatible.
     """
     return _checked_down(board, ranges).values
 
 
 def equity(board: str, ranges: Sequence[Range]) -> np.ndarray:
-    """`[2]` what share of the pot each range wins if nobody bets any more.
+    """`[2]` share of the pot that each range wins if nobody bets any more.
 
-    Arguments and errors are those of `equities`.
+    See `equities` for arguments and errors.
     """
     study = _checked_down(board, ranges)
     return (study.subgame.deals * study.values).sum(axis=1)
 
 
 def _checked_down(board: str, ranges: Sequence[Range]) -> Study:
-    """A subgame for one chip in which players can only check."""
+    """A study of the subgame in which both players always check."""
     game = subgame(board=board, pot=1, stacks=1, ranges=ranges, bets="", raises="")
     tree = complete_table(game, store="worlds")
     return Study(game, SequencePolicy(tree, np.ones(tree.num_sequences)))

@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import has_name, load_game, turn_based
+from mccfr_spiel.arenas.infosets.identity import (
+    has_name,
+)
+from mccfr_spiel.arenas.infosets.loading import (
+    load_game,
+    turn_based,
+)
 from mccfr_spiel.common.arrays import INFOSET
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief

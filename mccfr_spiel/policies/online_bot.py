@@ -17,8 +17,14 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import checkpoint, refusals
-from mccfr_spiel.common.budget import MaxMemory, MemoryBudgetError, make_budget
-from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    MemoryBudgetError,
+    make_budget,
+)
+from mccfr_spiel.common.checkpoint import (
+    DamagedError,
+)
 from mccfr_spiel.common.display import counted, line, never_raises
 from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action

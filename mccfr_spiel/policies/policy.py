@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.arenas.infosets.loading import same_name
+from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.names import shared_by
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint, refusals

@@ -3,7 +3,13 @@
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import has_name, load_game, saved_game
+from mccfr_spiel.arenas.infosets.identity import (
+    has_name,
+)
+from mccfr_spiel.arenas.infosets.loading import (
+    load_game,
+    saved_game,
+)
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at

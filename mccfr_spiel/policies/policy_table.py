@@ -8,9 +8,17 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import names_anywhere, said, said_info_state
+from mccfr_spiel.arenas.infosets.action_names import (
+    names_anywhere,
+)
+from mccfr_spiel.arenas.infosets.phrases import (
+    said,
+    said_info_state,
+)
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.rules.description import rules_of
+from mccfr_spiel.arenas.rules.bound_rules import (
+    rules_of,
+)
 from mccfr_spiel.common.display import (
     counted,
     html_table,

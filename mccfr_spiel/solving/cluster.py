@@ -23,7 +23,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
+from mccfr_spiel.arenas.tree.cutting import NUM_BLOCKS_OF_BATCH
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.solving.crews import Crew, LostWorkerError, Parcel

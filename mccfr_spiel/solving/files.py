@@ -19,16 +19,12 @@ from mccfr_spiel.algorithms import (
     Part,
     value_in,
 )
-from mccfr_spiel.arenas.choosing import Game, choose_arena
-from mccfr_spiel.arenas.infosets.loading import (
-    has_name,
-    load_game,
-    saved_game,
-    saved_print,
-    told_by_string,
-)
+from mccfr_spiel.arenas.choosing import choose_arena
+from mccfr_spiel.arenas.infosets.identity import has_name, saved_print, told_by_string
+from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION, WALKS, needs_all_infosets
+from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
@@ -39,8 +35,11 @@ from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
 from mccfr_spiel.common.infoset_arrays import check_infosets, unpack_strings
 from mccfr_spiel.solving.state import SolverState
 
-GAME_WAY_OUT = "Pass the game of the checkpoint (game=...)."
-"""Advice for a checkpoint that belongs to another game."""
+GAME_WAY_OUT = (
+    "Pass the original game (game=...), or start a new run (on the command line, with "
+    "--overwrite or in another --output_dir)."
+)
+"""Advice for a checkpoint of another game."""
 
 Source = Game | None
 """The game, an arena, or None for the game named in the checkpoint."""

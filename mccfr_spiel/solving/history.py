@@ -7,7 +7,9 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.declarations import (
+    pot_of,
+)
 from mccfr_spiel.common.display import html_table, text_table
 
 Metric = Callable[[Any], float]

@@ -15,7 +15,8 @@ import pathlib
 
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import has_name, load_game
+from mccfr_spiel.arenas.infosets.identity import has_name
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint

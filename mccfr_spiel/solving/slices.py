@@ -12,7 +12,12 @@ from mccfr_spiel.algorithms import OwnEstimator, OwnRule, most_iterations
 from mccfr_spiel.arenas.infosets.lock import runs, steps
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
+from mccfr_spiel.kernels.compile_time import (
+    working_clock,
+)
+from mccfr_spiel.kernels.jit import (
+    IS_COMPILED,
+)
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT

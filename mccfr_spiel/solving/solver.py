@@ -19,16 +19,17 @@ from mccfr_spiel.algorithms import (
     algorithm_of,
     own_parts_of,
 )
-from mccfr_spiel.arenas.choosing import Game, Limits, choose_arena
+from mccfr_spiel.arenas.choosing import choose_arena
 from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.request import Game, Limits
+from mccfr_spiel.arenas.tree.cutting import checked_threads
 from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
-from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import normalize, settle_average
+from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, summary
 from mccfr_spiel.solving.history import Given, History

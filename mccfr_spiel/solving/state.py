@@ -22,17 +22,21 @@ from mccfr_spiel.algorithms import (
     OwnRule,
 )
 from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
-from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
+from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
+from mccfr_spiel.arenas.tree_pass import PrunedEngine
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.memory import num_cores
+from mccfr_spiel.common.memory import (
+    num_cores,
+)
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.apply import GROWING, normalize
+from mccfr_spiel.kernels.batches import GROWING
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
+from mccfr_spiel.kernels.lazy_average import normalize
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.solving.estimating import EstimatorEngine

@@ -3,10 +3,11 @@
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.choosing import CANDIDATES, Limits, answers, choose_arena
+from mccfr_spiel.arenas.choosing import CANDIDATES, answers, choose_arena
 from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.needs import EVALUATION, needs_of
+from mccfr_spiel.arenas.request import Limits
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.world_arenas import HistoryArena, RemadeWorldArena, WorldArena
@@ -45,8 +46,8 @@ def test_each_case_gets_the_arena_of_its_row(game, algorithm, store, arena):
 
 
 def test_worlds_whose_lists_do_not_fit_are_made_again(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._SHARE_LISTED", 0.0)
-    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._kept", {})
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._LISTED_SHARE", 0.0)
+    monkeypatch.setattr("mccfr_spiel.arenas.worlds.finding._cache", {})
     arena = choose_arena(WORLDS, EVALUATION, "worlds")
     assert type(arena) is RemadeWorldArena
 

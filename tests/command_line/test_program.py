@@ -11,14 +11,15 @@ from unittest.mock import Mock
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.command_line import commands, running
+from mccfr_spiel.command_line import compare_command, experiment_command
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.command_line.terminal import Signals, whole_number
+from mccfr_spiel.command_line.program_flags import whole_number
+from mccfr_spiel.command_line.terminal import Signals
 
 
 @pytest.fixture
 def program(capsys, monkeypatch, tmp_path):
-    """Runs the program in a folder of its own; returns code, output and messages."""
+    """Runs the program in a temporary folder; returns exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -29,7 +30,7 @@ def program(capsys, monkeypatch, tmp_path):
     return run
 
 
-def test_the_overview_names_all_commands_and_the_version(program):
+def test_overview_names_commands_and_version(program):
     code, out, _ = program("--help")
     assert all(f"mccfr-spiel {name}" in out for name in COMMANDS)
     assert program("--version")[1] == f"mccfr-spiel {ms.__version__}\n"
@@ -37,14 +38,14 @@ def test_the_overview_names_all_commands_and_the_version(program):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
+def test_help_shows_exactly_the_flags_of_the_command(program, name):
     code, out, _ = program(name, "--help")
     assert code == 0
     shown = re.findall(r"^  --(?:\[no\])?(\w+)", out, re.MULTILINE)
     assert {*shown} == {*flags_of_command(COMMANDS[name])}
 
 
-def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
+def test_solve_accepts_game_and_flags_in_any_order(program, tmp_path):
     more = "--output_dir=a", "--figure_format=svg,pdf"
     code, out, _ = program("solve", "--iterations=40", "kuhn_poker", *more)
     assert code == 0
@@ -60,38 +61,44 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     ("arguments", "words"),
     [
         (("slove",), "Did you mean solve?"),
-        (("solve", "--resume=maybe"), "--resume=maybe: neither true nor false."),
+        (("solve", "--resume=maybe"), "--resume=maybe: expected true or false."),
         (("solve", "--iteration=3"), "Did you mean: iterations"),
         (("solve", "--algorithm=cfrplus"), "Did you mean cfr_plus?"),
         (("solve", "--algorithm=MCCFR"), "external_sampling or"),
         (("solve", "--minimizer=nowhere:rule"), "is not MODULE:NAME"),
-        (("play", "nofile.json"), "no such file: nofile.json"),
+        (("play", "nofile.json"), "not found: nofile.json"),
         (("solve", "--figure_format=jpg"), "png, svg, pdf"),
         (("solve", "--evaluate=exat"), "sampled, none. Did you mean exact?\n"),
         (("experiment", "none"), "farina2020_figure3"),
         (("compare", "kuhn_poker", "--algorithms=CFR+"), "mean cfr_plus?"),
-        (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
+        (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "Unknown flag 'speed'"),
         (("compare", "kuhn_poker", "--algorithms=lp"), "such as iterations=1000"),
         (("compare", "kuhn_poker", "--seeds=1.5"), "not a whole number, such as 2000"),
         (("play", "kuhn_poker", "--iterations=1.5"), "not a whole number, such as 20"),
-        (("play", "kuhn_poker", "--deals=9"), "--deals does nothing here"),
-        (("play", ".", "--players=3"), "--players=3 belongs to a --game"),
-        (("play", ".", "--iterations=9"), "--iterations does nothing here"),
-        (("explore", ".", "--players=3"), "--players=3 belongs to a --game"),
-        (("explore", ".", "--tree=t", "--abstraction=a:b"), "has no abstraction"),
+        (
+            ("play", "kuhn_poker", "--deals=9"),
+            "--deals has no effect without --against",
+        ),
+        (("play", ".", "--players=3"), "--players=3 needs --game"),
+        (("play", ".", "--iterations=9"), "--iterations has no effect with --policy"),
+        (("explore", ".", "--players=3"), "--players=3 needs --game"),
+        (
+            ("explore", ".", "--tree=t", "--abstraction=a:b"),
+            "does not support --abstraction",
+        ),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
-        (("compare", "kuhn_poker", "--opponent=a"), "without --metrics=head_to_head"),
+        (("compare", "kuhn_poker", "--opponent=a"), "requires --metrics=head_to_head"),
         (("solve", "--import=games"), r"mccfr_spiel.games"),
     ],
 )
-def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
+def test_mistakes_get_one_message_with_advice(program, arguments, words):
     code, _, message = program(*arguments)
     assert code == 1
     assert words in message
     assert "Traceback" not in message
 
 
-def test_whole_numbers_may_be_written_with_an_exponent_and_others_are_not_whole():
+def test_whole_numbers_can_have_an_exponent():
     assert [repr(whole_number(text)) for text in ("1e6", "7.0")] == ["1000000", "7"]
     assert repr(whole_number("2.5E3")) == "2500"
     for text in ("1.5", "nan", "three", "1e999999999"):
@@ -105,7 +112,7 @@ def test_info_counts_small_games(program):
     assert "9,457 nodes, counted" in out
     assert "936 information sets (468 + 468)" in out
     assert "not " not in out
-    # A solver's tables fill 1.1 MB. Nodes fill 300 kB, and hands take less.
+    # Tables of a solver need 1.1 MB, nodes 300 kB, and hands less.
     out = program("info", "leduc_poker", "--nomeasure", "--max_memory=1.1MB")[1]
     assert "the whole tree does not fit\nevaluation  " in out
     out = program("info", "leduc_poker", "--nomeasure", "--max_memory=300kB")[1]
@@ -120,9 +127,7 @@ FLOP = f"python_holdem_subgame(board=Ks7d4c,pot=100,stacks=300,bets=50%,{RANGES}
 @pytest.mark.parametrize(
     ("game", "arena"), [("phantom_ttt", "worlds"), (FLOP, "hands of cards")]
 )
-def test_info_says_that_large_games_are_solved_without_their_trees(
-    program, game, arena
-):
+def test_info_shows_arenas_of_large_games(program, game, arena):
     code, out, _ = program("info", game, "--nomeasure")
     assert code == 0
     assert "algorithms  cfr, cfr_plus, lcfr, dcfr, pcfr_plus" in out
@@ -130,28 +135,30 @@ def test_info_says_that_large_games_are_solved_without_their_trees(
     assert f"evaluation  exact: {arena}\n" in out
 
 
-def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
+def test_play_shows_and_accepts_names_of_moves(program, monkeypatch):
     answers = Mock(side_effect=["?", "nonsense", "p", "q", BrokenPipeError])
     monkeypatch.setattr("builtins.input", answers)
     more = "--seat=1", "--iterations=2000", "--seed=4"
     code, out, _ = program("play", "kuhn_poker", *more)
-    assert code == program("play", "kuhn_poker")[0] == 0  # and `... | head`
+    assert (
+        code == program("play", "kuhn_poker")[0] == 0
+    )  # the last one like `... | head`
     assert "1  Pass" in out
     assert "2  Bet" in out
-    assert "'nonsense' is none of 1 to 2" in out
-    assert "You got " in out
+    assert "Unknown move 'nonsense'. Enter a number from 1 to 2" in out
+    assert "Your return: " in out
     assert out.count("--- A new game.") == 2
 
 
-def test_play_tells_what_is_seen_without_strings(program, monkeypatch, tmp_path):
+def test_play_shows_information_without_strings(program, monkeypatch, tmp_path):
     (tmp_path / "by.py").write_text("def past(state, _): return state.history_str()")
-    (tmp_path / "pig").mkdir()  # which has no policy: the game is meant
+    (tmp_path / "pig").mkdir()  # a folder without policy, so the word is the game
     monkeypatch.setattr("builtins.input", lambda prompt: "q")
     more = "--abstraction=by:past", "--algorithm=outcome_sampling", "--iterations=9"
     assert "You know: Scores: 0 0, Turn" in program("play", "pig", *more)[1]
 
 
-def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
+def test_commands_tolerate_broken_standard_streams(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("builtins.input", lambda prompt: "q")
     for stream in (None, io.TextIOWrapper(io.BytesIO(), "ascii")):
@@ -161,7 +168,7 @@ def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
         assert main(["solve", "kuhn_poker", "--iterations=2"]) == 0
     with monkeypatch.context() as patch:
         patch.setattr(sys, "__stderr__", None)
-        patch.delattr("os.write")  # into 2, which may be any file's
+        patch.delattr("os.write")  # descriptor 2 can belong to a file
         handlers = Signals()
         handlers.wait = True
         signal.raise_signal(signal.SIGINT)
@@ -170,10 +177,10 @@ def test_commands_end_well_whatever_standard_output_is(monkeypatch, tmp_path):
     full = Mock(**{"write.side_effect": OSError(28, "disk"), "closed": False})
     for stream in (sys.stderr, full):
         monkeypatch.setattr(sys, "stderr", stream)
-        ms.Solver("kuhn_poker").run(1, progress=True)  # whose bar has no place
+        ms.Solver("kuhn_poker").run(1, progress=True)  # a progress bar without a stream
 
 
-def test_compare_leaves_figures_and_the_table(program, tmp_path):
+def test_compare_writes_figures_and_table(program, tmp_path):
     pd = pytest.importorskip("pandas")
     call = (
         *("compare", "kuhn_poker", "--algorithms=cfr,outcome_sampling:epsilon=0.4"),
@@ -187,7 +194,7 @@ def test_compare_leaves_figures_and_the_table(program, tmp_path):
     assert names == {"comparison.csv", "figure.svg", "figure_head_to_head.svg", "runs"}
     table = pd.read_csv(tmp_path / "c" / "comparison.csv")
     assert table.groupby("algorithm").nodes_touched.max().min() >= 2000
-    assert program(*call)[:2] == (code, out)  # which goes on, and finds all done
+    assert program(*call)[:2] == (code, out)  # resumes a complete comparison
     ms.solve_lp("kuhn_poker").policy.save("p.json")
     assert program(*call, "--opponent=p.json")[1] != out
 
@@ -212,7 +219,7 @@ pyspiel.register_game(TYPE, Game)
 
 
 @pytest.mark.parametrize("by_path", [True, False])
-def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path):
+def test_import_accepts_modules_and_paths(program, tmp_path, by_path):
     name = f"own_{'path' if by_path else 'folder'}"
     folder = tmp_path / "below" if by_path else tmp_path
     folder.mkdir(exist_ok=True)
@@ -224,9 +231,9 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
     assert f"python_{name}" in out
 
 
-def test_compare_hands_its_flags_on(program, monkeypatch):
+def test_compare_passes_flags_to_the_library(program, monkeypatch):
     called = Mock(side_effect=ValueError("enough"))
-    monkeypatch.setattr(commands, "compare", called)
+    monkeypatch.setattr(compare_command, "compare", called)
     more = "--notwin", "--threads=3", "--max_memory=1GiB", "--output_dir=~/a"
     program("compare", "kuhn_poker", *more)
     folder = pathlib.Path.home() / "a" / "runs"
@@ -234,9 +241,9 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
     assert called.call_args.kwargs.items() >= told.items()
 
 
-def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
+def test_experiment_passes_threads_and_workers(program, monkeypatch):
     called = Mock(side_effect=ValueError("enough"))
-    monkeypatch.setattr(running.sweeps, "run_sweep", called)
+    monkeypatch.setattr(experiment_command.sweeps, "run_sweep", called)
     words = "experiment", "farina2020_figure3", "--only=goofspiel", "--seeds=1"
     assert program(*words, "--threads=3", "--workers=2")[0] == 1
     table, _, executor, _ = called.call_args.args

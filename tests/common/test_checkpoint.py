@@ -25,10 +25,15 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arenas.needs import needs_all_infosets
-from mccfr_spiel.arenas.tree import whole as whole_trees
-from mccfr_spiel.arenas.tree.game_tree import TreeFullError
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.common.budget import (
+    TreeFullError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+    DamagedError,
+)
 from tests.arenas.tree.test_abstraction import without_first_round
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
@@ -193,8 +198,8 @@ KINDS_OF_SOLVERS: dict[str, tuple[Callable[[], Solver], dict[str, Any]]] = {
 def test_saved_copied_and_pickled_solvers_continue_identically(
     kind, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(whole_trees, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK", 1)
     make, given = KINDS_OF_SOLVERS[kind]
     solver, uncut = make(), make()
     for more in (1, 5, 20):

@@ -1,15 +1,15 @@
-"""The code blocks of README and of the documentation run, and print what pages show.
+"""The code blocks of README and of the documentation run and print the shown output.
 
-The blocks of a page run in order, with the names that those before have made:
+The blocks of a page run in order and share their names:
 
-    ```python            runs; if a ```text block follows, that is what it prints, or
-                         the error with which it ends
+    ```python            runs; a following ```text block is its output, or the error
+                         that ends it
     ```pycon             runs as a doctest
-    ```py title="x.py"   is that file, which later blocks can import
-    ```py title="not run by the tests: ..."   is checked to be Python, and says why
+    ```py title="x.py"   is the content of a file that later blocks can import
+    ```py title="not run by the tests: ..."   is only parsed; the title gives the reason
 
-`python tests/docs/test_pages.py gallery looking` runs pages and writes what they print,
-and the pictures that they draw, into the documentation.
+`python tests/docs/test_pages.py gallery looking` runs pages and updates their outputs
+and pictures.
 """
 
 import contextlib
@@ -38,11 +38,11 @@ ERROR = re.compile(r"^\w+Error: ", re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 RUN_ELSEWHERE = {"README.md", "comparing.md", "reproduction.md"}  # test_readme.py
 REGISTERED = {"python_cups": "python_cups_of_the_page"}
-"""Names of games that other tests in the same process may have registered."""
+"""Names of games that other tests in the process can have registered."""
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its title, its text, and where the text begins."""
+    """A fenced block: language, title, text, and position of the text."""
 
     language: str
     title: str
@@ -63,7 +63,7 @@ def blocks(page: pathlib.Path) -> list[Block]:
 
 
 def expected_after(found: list[Block], number: int, text: str) -> str | None:
-    """What the page says that a block prints, None if it does not say."""
+    """The output that the page shows for a block, or None."""
     after = found[number + 1 : number + 2]
     if not after or after[0].language != "text":
         return None
@@ -73,8 +73,8 @@ def expected_after(found: list[Block], number: int, text: str) -> str | None:
 
 
 def printed(code: str, names: dict[str, Any], file: pathlib.Path, fails: bool) -> str:
-    """What code prints; the error that ends it is its last line, if it may fail."""
-    file.write_text(code, encoding="utf-8")  # so that sources of functions are found
+    """Returns the output of code; if the code can fail, the last line is the error."""
+    file.write_text(code, encoding="utf-8")  # for `inspect.getsource`
     linecache.checkcache(str(file))
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -88,9 +88,9 @@ def printed(code: str, names: dict[str, Any], file: pathlib.Path, fails: bool) -
 
 
 def comparable(text: str) -> str:
-    """Without what differs between releases of Python, and with lines joined.
+    """Removes differences between Python releases, and joins lines.
 
-    A page may break the long line of an error.
+    Pages break long error messages into lines.
     """
     text = re.sub(r"(?m)^memory .*$", "memory", text)
     if ERROR.search(text):
@@ -101,7 +101,7 @@ def comparable(text: str) -> str:
 def run_page(
     name: str, folder: pathlib.Path
 ) -> Iterator[tuple[Block, str, str | None]]:
-    """Runs a page in a folder; gives each block, what it prints and what it should."""
+    """Runs a page in a folder; yields blocks with actual and expected output."""
     page = PAGES[name]
     text, found = page.read_text(encoding="utf-8"), blocks(page)
     module = page.stem
@@ -126,7 +126,7 @@ def run_page(
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_every_block_of_code_is_run_or_says_why_not(name):
+def test_code_blocks_run_or_give_a_reason(name):
     for block in blocks(PAGES[name]):
         assert block.language in {"python", "pycon", "py", "text"}, block
         if block.language == "py":
@@ -144,7 +144,7 @@ def test_pages_are_few_and_short():
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_links_say_titles_and_pages_name_no_program_of_a_checkout(name):
+def test_links_are_titles_and_pages_use_the_installed_program(name):
     text = PAGES[name].read_text(encoding="utf-8")
     assert not re.findall(r"\[[^\]\n]*\.md\]\(", text)
     assert "run_experiments.py" not in text or name == "README.md"
@@ -158,7 +158,7 @@ WITH_CODE = [
 
 
 @pytest.mark.parametrize("name", WITH_CODE)
-def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch):
+def test_page_prints_its_shown_output(name, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -173,7 +173,7 @@ def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch):
         assert drawn.read_text(encoding="utf-8") == shown.read_text(encoding="utf-8")
 
 
-def test_pictures_of_pages_exist_and_those_of_the_gallery_are_drawn_there():
+def test_pictures_exist_and_gallery_draws_them():
     for page in PAGES.values():
         for picture in PICTURE.findall(page.read_text(encoding="utf-8")):
             assert (page.parent / picture).is_file(), (page, picture)
@@ -185,7 +185,7 @@ def test_pictures_of_pages_exist_and_those_of_the_gallery_are_drawn_there():
 
 
 def write(name: str) -> None:
-    """Writes into a page what its blocks print, and keeps its pictures."""
+    """Updates the outputs and pictures of a page."""
     page = PAGES[name]
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as made, contextlib.chdir(made):

@@ -1,4 +1,4 @@
-"""The site as a reader meets it, built and opened in a browser, where there is one."""
+"""The built site, opened in a browser if one is installed."""
 
 import functools
 import http.server
@@ -21,7 +21,7 @@ from tests.exploring.test_browser import browser  # noqa: F401
 ROOT = pathlib.Path(__file__).parents[2]
 BUILDERS = "mkdocs", "material", "mkdocstrings", "nbconvert"
 TALLEST = 9_000
-"""Pixels of the highest page, on a screen 1,280 wide."""
+"""Maximum height of a page in pixels, on a screen 1,280 wide."""
 CLICKS = 3
 ANSWERS = {
     "which algorithm for my game": "choosing/",
@@ -32,7 +32,7 @@ ANSWERS = {
     "how do I cite it": "#how-do-i-cite-it",
 }
 FOUND = {"how do I solve a river": "tutorials/6_river/"}
-"""What the search finds, where that is another page that answers."""
+"""Question -> page that the search may find instead."""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -42,9 +42,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the built site, and its address.
+    """Folder and address of the built site.
 
-    `.ci/run` has built it and says where it is; else it is built here.
+    `.ci/run` builds the site and passes the folder; otherwise it is built here.
     """
     folder = pathlib.Path(os.environ.get("BUILT_SITE") or built(tmp_path_factory))
     handler = functools.partial(Quiet, directory=str(folder))
@@ -55,7 +55,7 @@ def site(tmp_path_factory):
 
 
 def built(tmp_path_factory):
-    """The folder of a site built anew."""
+    """Builds the site; returns the folder."""
     if missing := [name for name in BUILDERS if not importlib.util.find_spec(name)]:
         pytest.skip(f"The site is built by {', '.join(missing)}.")
     folder = tmp_path_factory.mktemp("site")
@@ -77,7 +77,7 @@ def pages_of(folder: pathlib.Path) -> list[str]:
     return sorted("" if str(path) == "." else f"{path}/" for path in found)
 
 
-def test_no_page_is_too_high_or_has_an_error(site, browser):  # noqa: F811
+def test_pages_are_short_and_free_of_errors(site, browser):  # noqa: F811
     folder, address = site
     browser.set_window_size(1280, 900)
     browser.get_log("browser")
@@ -92,7 +92,7 @@ def test_no_page_is_too_high_or_has_an_error(site, browser):  # noqa: F811
 
 
 def links_of(folder: pathlib.Path, page: str) -> set[str]:
-    """Where the text of a page links to, its menus left out."""
+    """Targets of the links in the text of a page, without menus."""
     text = (folder / page / "index.html").read_text(encoding="utf-8")
     article = text[text.index("<article") : text.index("</article>")]
     return {
@@ -100,7 +100,7 @@ def links_of(folder: pathlib.Path, page: str) -> set[str]:
     }
 
 
-def test_every_answer_is_at_most_three_clicks_away(site):
+def test_answers_are_at_most_three_clicks_away(site):
     folder, _ = site
     known, near, seen = set(pages_of(folder)), {""}, set()
     for _ in range(CLICKS):
@@ -112,7 +112,7 @@ def test_every_answer_is_at_most_three_clicks_away(site):
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_the_search_finds_an_answer_by_the_words_of_the_question(
+def test_search_finds_answers(
     site,
     browser,  # noqa: F811
     question,

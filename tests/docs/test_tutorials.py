@@ -1,6 +1,6 @@
-"""The notebooks of the documentation run, and show what their pages show.
+"""The notebooks of the documentation run and reproduce their outputs.
 
-To write their outputs anew: `python tests/docs/test_tutorials.py 1_by_hand`.
+`python tests/docs/test_tutorials.py 1_by_hand` updates the outputs of a notebook.
 """
 
 import os
@@ -19,7 +19,7 @@ ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def run(name: str, folder: str) -> tuple[Any, Any]:
-    """The notebook as it is kept, and as it comes out of a fresh kernel."""
+    """Returns the stored notebook and the notebook after running it in a new kernel."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("pandas")
@@ -37,9 +37,9 @@ def run(name: str, folder: str) -> tuple[Any, Any]:
 
 
 def shown(cell: Any) -> list[str]:
-    """What the outputs of a cell show: their text, and the kinds of their pictures.
+    """The texts of a cell's outputs, and the types of pictures.
 
-    Pictures of matplotlib differ between its releases.
+    Pictures themselves differ between releases of matplotlib.
     """
     lines = []
     for output in cell.get("outputs", []):
@@ -51,7 +51,7 @@ def shown(cell: Any) -> list[str]:
     return lines
 
 
-def test_there_are_six_tutorials_and_all_of_their_cells_were_run():
+def test_six_tutorials_have_executed_cells():
     nbformat = pytest.importorskip("nbformat")
     assert len(NAMES) == 6
     for name in NAMES:
@@ -62,7 +62,7 @@ def test_there_are_six_tutorials_and_all_of_their_cells_were_run():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tutorial_shows_what_its_page_shows(name, tmp_path):
+def test_tutorial_reproduces_its_page(name, tmp_path):
     kept, fresh = run(name, str(tmp_path))
     for before, after in zip(kept.cells, fresh.cells, strict=True):
         assert shown(after) == shown(before), before.source

@@ -112,10 +112,10 @@ def test_the_program_plays_a_local_best_response(capsys):
     solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(10)
     policy = solver.average_policy()
-    found = local_best_response("kuhn_poker", policy, deals=20, seed=3)
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert told.startswith("A local best response, no more than a best response, gets ")
-    assert f" {found} a play" in told
+    estimate = local_best_response("kuhn_poker", policy, deals=20, seed=3)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("Local best response (a lower bound on the best response): ")
+    assert f" {estimate} per play" in line
 
 
 class Silent(pyspiel.Bot):

@@ -9,8 +9,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.tree import twin_choice
-from mccfr_spiel.evaluation import plays, responses
-from mccfr_spiel.evaluation.plays import returns_by_rules
+from mccfr_spiel.evaluation import learning, plays, responses
+from mccfr_spiel.evaluation.rule_plays import returns_by_rules
 from tests.arenas.rules.twins.broken import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
@@ -65,7 +65,7 @@ def learned(monkeypatch, *arguments, **options):
         return solvers[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(responses, "Solver", noted)
+        patch.setattr(learning, "Solver", noted)
         found = ms.learned_response(*arguments, plays=PLAYS, **options)
     solver = solvers[-1]
     average = solver.average_vector()
@@ -89,7 +89,7 @@ RESPONSES = [
 def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     text, sampling, monkeypatch
 ):
-    monkeypatch.setattr(responses, "EXTERNAL", getattr(ms, sampling))
+    monkeypatch.setattr(learning, "EXTERNAL", getattr(ms, sampling))
     take_places_from_keys(monkeypatch)
     game = turn_based(pyspiel.load_game(text))
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, twin=False)

@@ -9,7 +9,7 @@ from open_spiel.python.algorithms.expected_game_score import policy_value
 from open_spiel.python.policy import Policy, TabularPolicy, UniformRandomPolicy
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import learned_response, responses, sampled_returns
+from mccfr_spiel.evaluation import learned_response, learning, sampled_returns
 from mccfr_spiel.evaluation.plays import ChanceMoves
 from tests.small_games import chance, leaf, move, small_game
 
@@ -137,9 +137,9 @@ def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
 
 
 def test_a_wrong_confidence_is_refused_before_a_response_is_learned(monkeypatch):
-    monkeypatch.setattr(responses, "Solver", None)
+    monkeypatch.setattr(learning, "Solver", None)
     policy = UniformRandomPolicy(KUHN_3)
-    with pytest.raises(ValueError, match="confidence=1 is not between"):
+    with pytest.raises(ValueError, match="confidence=1 must be below 1"):
         learned_response(KUHN_3, policy, 0, plays=2, confidence=1)
 
 

@@ -11,8 +11,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.evaluation import game_value, recommend
-from mccfr_spiel.evaluation.choosing import ENTRANTS, league
 from mccfr_spiel.evaluation.metrics import known_value
+from mccfr_spiel.evaluation.recommending import ENTRANTS, league
 from mccfr_spiel.evaluation.theory import (
     cfr_regret_bound,
     estimate_range,

@@ -1,4 +1,4 @@
-"""`ms.compare`, its table and its figure."""
+"""`ms.compare`: tables, figures, resuming and refusals."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ def table():
     return compare(["kuhn_poker", "leduc_poker"], algorithms, seeds=3, iterations=20)
 
 
-def test_the_table_is_tidy_and_its_numbers_are_openspiels(table):
+def test_table_is_tidy_and_matches_openspiel(table):
     assert list(table.columns) == [
         "game", "algorithm", "seed", "due", "iteration", "nodes_touched", "seconds",
         "nash_conv",
@@ -45,8 +45,8 @@ def test_the_table_is_tidy_and_its_numbers_are_openspiels(table):
         assert row.nash_conv == pytest.approx(gap, abs=1e-12)
 
 
-def test_the_figure_has_means_and_bands_over_seeds(table):
-    other = table.sort_values("nash_conv")  # in which no curve goes from left to right
+def test_figure_shows_means_and_bands_over_seeds(table):
+    other = table.sort_values("nash_conv")  # rows are not in order along a curve
     assert other.final().equals(table.final())
     figure = other.plot(style="paper")
     kuhn, leduc = figure.axes
@@ -64,13 +64,23 @@ def test_the_figure_has_means_and_bands_over_seeds(table):
     assert [text.get_text() for text in figure.legends[0].texts] == ["CFR", "sampled"]
 
 
-def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
+def test_seeds_are_aligned_at_due_numbers():
     part = {"game": "g", "algorithm": "a", "iteration": 1, "seconds": 0.0}
     rows = [
         {"seed": 0, "due": 10, "nodes_touched": 12, "gap": 4.0},
         {"seed": 0, "due": 100, "nodes_touched": 101, "gap": 2.0},
-        {"seed": 0, "due": 1000, "nodes_touched": 1001, "gap": 1.0},  # as 1 does not
-        {"seed": 1, "due": 100, "nodes_touched": 120, "gap": 6.0},  # it passed 10, too
+        {
+            "seed": 0,
+            "due": 1000,
+            "nodes_touched": 1001,
+            "gap": 1.0,
+        },  # seed 1 ends before
+        {
+            "seed": 1,
+            "due": 100,
+            "nodes_touched": 120,
+            "gap": 6.0,
+        },  # passed 10 and 100 at once
     ]
     kind = type(compare("kuhn_poker", "cfr", 1, iterations=1))
     table = kind([part | row for row in rows])
@@ -82,7 +92,7 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
     assert (edges.min(), edges.max()) == (2, 6)
 
 
-def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
+def test_repeated_call_resumes_the_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path.parent))
     settings = {"folder": f"~/{tmp_path.name}", "iterations": 5}
     first = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 2, **settings)
@@ -91,18 +101,18 @@ def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in files} == files
     assert more[more.seed < 2].equals(first)
     assert list(more.seed.unique()) == [0, 1, 2]
-    with pytest.raises(ValueError, match="without the metric 'last_iterate'"):
+    with pytest.raises(ValueError, match="lacks the metric 'last_iterate'"):
         compare("kuhn_poker", "external_sampling", metrics="last_iterate", **settings)
 
 
-def test_metrics_may_be_called_as_columns_of_runs_but_not_as_those_of_the_table():
-    found = compare("kuhn_poker", "CFR", iterations=1, metrics={"bound": lambda _: 3})
-    assert [*found.bound] == [3]
-    with pytest.raises(ValueError, match="a column 'seconds' already"):
+def test_metric_labels_must_differ_from_table_columns():
+    table = compare("kuhn_poker", "CFR", iterations=1, metrics={"bound": lambda _: 3})
+    assert [*table.bound] == [3]
+    with pytest.raises(ValueError, match="already has a column 'seconds'"):
         compare("kuhn_poker", "cfr", metrics={"seconds": lambda _: 3})
 
 
-def test_games_and_algorithms_that_cannot_be_compared_are_refused():
+def test_wrong_arguments_are_refused():
     for game, algorithm in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls"),
                             (None, "cfr"), ("kuhn_poker", None)):  # fmt: skip
         with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls|^None is n"):
@@ -113,7 +123,7 @@ def test_games_and_algorithms_that_cannot_be_compared_are_refused():
             compare(game, "cfr")
     with pytest.raises(ValueError, match="such as iterations=1000"):
         compare("kuhn_poker", "lp")
-    wrong = [("nodes", one) for one in (0, float("nan"), None, "1e3", 3j, 2**70)]
+    wrong = [("nodes", value) for value in (0, float("nan"), None, "1e3", 3j, 2**70)]
     for name, value in [*wrong, ("executor", 3), ("imports", 3)]:
         with pytest.raises(ValueError, match=f"{name}={value!r} is no"):
             compare("kuhn_poker", "cfr", **{name: value})  # pyright: ignore
@@ -129,7 +139,7 @@ print(repr(list(table.double)))
 """
 
 
-def test_a_script_without_a_guard_runs_in_processes_with_the_same_numbers(tmp_path):
+def test_script_without_guard_gives_the_same_numbers(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     result = subprocess.run(
         [sys.executable, "script.py"],

@@ -1,4 +1,4 @@
-"""The papers' experiments: their sizes, their summaries and their panels."""
+"""Experiments of the papers: sizes, summaries, figures and Table 1."""
 
 import csv
 import functools
@@ -6,8 +6,17 @@ import functools
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, panels, sweeps
-from mccfr_spiel.experiments.sweeps import run_task
+from mccfr_spiel.experiments import (
+    Curve,
+    Experiment,
+    Panel,
+    Settings,
+    lanctot_table,
+    panels,
+    papers,
+    sweeps,
+)
+from mccfr_spiel.experiments.tasks import run_task
 from tests.vectors import LEDUC
 
 
@@ -16,7 +25,7 @@ def trees(tmp_path_factory):
     return tmp_path_factory.mktemp("trees")
 
 
-def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees):
+def test_summary_has_means_and_figures_show_best_curves(tmp_path, trees):
     pytest.importorskip("matplotlib")
     base = Settings(game="kuhn_poker", iterations=100, print_freq=50)
     curves = [Curve("plain", base)]
@@ -48,7 +57,7 @@ def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees
 
 
 def written(folder, curve, seed, nodes, header="nodes_touched"):
-    """A seed's finished rows, with a NashConv of 1000 / nodes."""
+    """Writes the finished rows of a seed, with NashConv 1000 / nodes."""
     lines = [f"iteration,{header},seconds,nash_conv,exploitability,bound"]
     lines += [f"{k},{n},0.5,{1000 / n!r},," for k, n in enumerate(nodes, 1)]
     path = folder / f"{sweeps.key(PANEL.title, curve.label, seed)}.csv"
@@ -64,9 +73,8 @@ def summarized(folder, panel=PANEL):
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def test_means_are_over_rows_of_the_same_budget(tmp_path):
-    """The first seed's second iteration passes 200 and 300 at once: one row for both.
-    Files without the column `due`, as older versions wrote them, are read, too."""
+def test_means_combine_rows_at_equal_due_numbers(tmp_path):
+    """The second iteration of seed 0 passes the due numbers 200 and 300 in one row."""
     written(tmp_path, BY_NODES, 0, [110, 310, 420, 505])
     written(tmp_path, BY_NODES, 1, [120, 210, 330, 410, 530])
     rows = summarized(tmp_path)
@@ -77,31 +85,36 @@ def test_means_are_over_rows_of_the_same_budget(tmp_path):
         assert float(row["nodes_touched"]) == (first + second) / 2
         gaps = 1000 / first, 1000 / second
         assert float(row["nash_conv"]) == pytest.approx(sum(gaps) / 2, abs=1e-12)
-        spread = abs(gaps[0] - gaps[1]) / 2**0.5  # of two numbers, with n - 1
+        spread = abs(gaps[0] - gaps[1]) / 2**0.5  # sample deviation of two numbers
         assert float(row["nash_conv_std"]) == pytest.approx(spread, abs=1e-12)
 
 
-def test_curves_whose_files_would_be_the_same_are_refused():
+def test_curves_with_equal_file_names_are_refused():
     curves = (Curve("step 1", BY_NODES.settings), Curve("step: 1", BY_NODES.settings))
     with pytest.raises(ValueError, match="Two curves would share the files"):
         panels.sweep(Experiment((Panel("Game", curves, 50),)))
 
 
-def test_the_papers_experiments_have_their_published_sizes():
+def test_experiments_have_published_sizes():
     sizes = {
         name: len(panels.sweep(experiment))
-        for name, experiment in panels.EXPERIMENTS.items()
+        for name, experiment in papers.EXPERIMENTS.items()
     }
     assert sizes["lanctot2009_figure1"] == 16
     assert sizes["farina2020_figure3"] == sizes["farina2020_figure4"] == 5 * 9 * 50
-    with pytest.raises(ValueError, match="only='chess' is part of none of goofspiel"):
-        panels.sweep(panels.EXPERIMENTS["lanctot2009_figure1"], only="chess")
+    with pytest.raises(
+        ValueError,
+        match=r"only='chess' matches no setting\. Expected a part of goofspiel",
+    ):
+        panels.sweep(papers.EXPERIMENTS["lanctot2009_figure1"], only="chess")
 
 
-def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(panels, "_TIMED_SECONDS", 0.01)
-    (tmp_path / "own_of_table.py").write_text("")  # --import takes paths, too
-    row = panels.measure_game(LEDUC, (str(tmp_path / "own_of_table.py"),), tmp_path)
+def test_table_1_measures_sizes_and_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(lanctot_table, "_TIMED_SECONDS", 0.01)
+    (tmp_path / "own_of_table.py").write_text("")  # --import accepts paths
+    row = lanctot_table.measure_game(
+        LEDUC, (str(tmp_path / "own_of_table.py"),), tmp_path
+    )
     tree = ms.GameTree(LEDUC).expand_all()
     assert row["histories"] == tree.num_nodes
     assert row["infosets_0"] + row["infosets_1"] == tree.num_infosets
@@ -109,8 +122,10 @@ def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
         state.move_number() for state in leaves(tree.new_state())
     )
     assert row["outcome_seconds"] < row["external_seconds"] < row["cfr_seconds"]
-    with pytest.raises(ValueError, match="only='chess' is part of none of Goofspiel"):
-        panels.make_table(tmp_path, only="chess")
+    with pytest.raises(
+        ValueError, match=r"only='chess' matches no game\. Expected a part of Goofspiel"
+    ):
+        lanctot_table.make_table(tmp_path, only="chess")
 
 
 def leaves(state):

@@ -1,5 +1,4 @@
-"""The files of a run: rows, checkpoints, policies, and what ends a run in order;
-runs of games whose strings forget."""
+"""Files of runs: rows, checkpoints and policies; errors, resuming, imperfect recall."""
 
 import contextlib
 import json
@@ -15,22 +14,22 @@ import pytest
 from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
-from mccfr_spiel.command_line import running
+from mccfr_spiel.command_line import run_course
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.folder_lock import locked_folder
-from mccfr_spiel.experiments import Settings, run_files, runs, sweeps
+from mccfr_spiel.experiments import Settings, recording, run_files, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.runs import COLUMNS, Recording
-from mccfr_spiel.solving import reading
+from mccfr_spiel.experiments.recording import Recording
+from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.solving.reading import kept_policies
 from tests.common.test_atomic import files_in
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 
 def fragile(monkeypatch, error: str) -> None:
-    """Lets Kuhn poker in Python raise in one of its histories, until that is undone."""
+    """Makes a history of Python Kuhn poker raise an error until `monkeypatch.undo`."""
     legal_actions = kuhn_poker.KuhnPokerState._legal_actions
 
     def failing(state, player):
@@ -43,7 +42,7 @@ def fragile(monkeypatch, error: str) -> None:
 
 @contextlib.contextmanager
 def no_file_larger_than(size: int):
-    """Writing more raises OSError, as it does on a full disk."""
+    """Makes larger writes raise OSError, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -64,7 +63,7 @@ def no_file_larger_than(size: int):
         ('a,b\n1,2\n"3,\n5,6\n', None),
     ],
 )
-def test_a_table_with_a_damaged_line_is_refused(text, numbers, tmp_path):
+def test_table_with_damaged_line_is_refused(text, numbers, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode("latin-1"))
     if numbers is None:
@@ -74,7 +73,7 @@ def test_a_table_with_a_damaged_line_is_refused(text, numbers, tmp_path):
         assert [row["a"] for row in read_table(path).rows] == numbers
 
 
-def test_a_row_has_the_bound_and_the_last_policys_nash_conv_if_asked_for():
+def test_row_has_bound_and_last_nash_conv():
     method = ms.CFR._replace(alternating=False)
     asked = Settings("kuhn_poker", method, iterations=20, bounds=True)
     solver, rows = run_settings(asked._replace(evaluate_last=True))
@@ -92,9 +91,7 @@ def solve(folder, *flags):
     return main(["solve", f"--output_dir={folder}", *flags])
 
 
-def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
-    tmp_path, capsys
-):
+def test_full_disk_leaves_an_intact_checkpoint(tmp_path, capsys):
     words = ["solve", "leduc_poker", "--iterations=2000", "--print_freq=100"]
     words += ["--checkpoint_every=0", "--evaluate=none"]
     whole, full = tmp_path / "whole", tmp_path / "full"
@@ -105,18 +102,18 @@ def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
         assert main([*words, f"--output_dir={full}"]) == 1
     error = capsys.readouterr().err
     assert error.count("Error: ") == 1
-    assert "free some space or use another folder" in error
-    assert "--resume goes on from it" in error
+    assert "make room or choose another place" in error
+    assert "Use --resume to continue from it" in error
     assert not [*full.glob("*.part*")]
-    found = ms.Solver.load(full / "solver.checkpoint").num_iterations
-    assert 0 <= found < 2000
+    done = ms.Solver.load(full / "solver.checkpoint").num_iterations
+    assert 0 <= done < 2000
     assert main([*words, f"--output_dir={full}", "--resume"]) == 0
     assert untimed(full) == untimed(whole)
     policies = [ms.load_policy(path).to_dict() for path in (full, whole)]
     assert policies[0] == policies[1]
 
 
-def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, capsys):
+def test_deleted_folder_ends_run_with_one_message(tmp_path, monkeypatch, capsys):
     real = Recording.add
 
     def add(recording, row):
@@ -133,24 +130,22 @@ def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, cap
     assert not (tmp_path / "out").exists()
 
 
-def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
-    tmp_path, monkeypatch
-):
-    """A row brings one unless the last one is less than a second old."""
+def test_checkpoints_follow_rows_and_the_interval(tmp_path, monkeypatch):
+    """A row brings a checkpoint forward if the last one is at least a second old."""
     now, saved = [0.0], []
     clock = types.SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(runs, "time", clock)
+    monkeypatch.setattr(recording, "time", clock)
     monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
     paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
     settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")
-    recording = Recording(*paths, settings, solver, checkpoint_every=10)
+    files = Recording(*paths, settings, solver, checkpoint_every=10)
     for half_seconds in range(1, 60):
         now[0] = half_seconds / 2
-        solver.iterate(1)  # one that stands still is not saved again
+        solver.iterate(1)  # an unchanged solver would not be saved
         if now[0] in (3.0, 3.5, 7.0):
-            recording.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
-        recording.save_if_due()
-    recording.close()
+            files.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
+        files.save_if_due()
+    files.close()
     assert saved == [3.0, 4.0, 7.0, 17.0, 27.0]
     for seconds, least, most in (("0", 10, 99), ("60", 1, 2)):
         saved.clear()
@@ -160,20 +155,20 @@ def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
         assert least <= len(saved) <= most
 
 
-def test_a_checkpoint_is_not_written_again_where_it_was_just_saved(tmp_path):
-    """So the one before it stays an older one, and Ctrl-C does not wait twice."""
+def test_unchanged_solver_is_not_saved_again(tmp_path):
+    """Saving again would replace the previous checkpoint, and would delay Ctrl-C."""
     settings, path = Settings("kuhn_poker", iterations=300), tmp_path / "checkpoint"
     solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.save(path)
-    recording = Recording(tmp_path / "rows.csv", path, settings, solver)
+    files = Recording(tmp_path / "rows.csv", path, settings, solver)
     for _ in range(2):
         solver.iterate(10)
-        recording.save()
-        recording.save()  # as Ctrl-C has it saved right after a row
-    found = [ms.Solver.load(f"{path}{end}").num_iterations for end in ("", ".previous")]
-    assert found == [20, 10]
-    path.unlink()  # nothing is there to be the same
-    recording.close()
+        files.save()
+        files.save()  # for example by Ctrl-C after a row
+    done = [ms.Solver.load(f"{path}{end}").num_iterations for end in ("", ".previous")]
+    assert done == [20, 10]
+    path.unlink()  # without a file, saving is necessary
+    files.close()
     with contextlib.closing(
         Recording(tmp_path / "rows.csv", path, settings, solver)
     ) as again:
@@ -184,10 +179,10 @@ def test_a_checkpoint_is_not_written_again_where_it_was_just_saved(tmp_path):
 # --- errors in the middle --------------------------------------------------------
 
 
-def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
+def test_failed_run_keeps_results_and_refuses_changed_game(
     tmp_path, monkeypatch, capsys
 ):
-    """Its rows, its policy and its checkpoint are those of the walk before."""
+    """Rows, policy and checkpoint are those before the failed walk."""
     fragile(monkeypatch, "broken")
     folder = tmp_path / "out"
     words = ["solve", "python_kuhn_poker", "--evaluate=none", "--print_freq=1"]
@@ -199,11 +194,11 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     assert re.search(rf"Error after {done} iterations: broken.* led there in", error)
     assert "Traceback" not in error
     assert 0 < ms.load_policy(folder).num_infosets <= 12
-    assert main([*words, "--resume"]) == 1  # into the same error, with the same files
+    assert main([*words, "--resume"]) == 1  # the same error and files
     assert len(read_rows(folder)) == done
     monkeypatch.undo()
     assert main([*words, "--resume"]) == 1
-    assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
+    assert "start a new run (on the command line, with" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
     assert len(read_rows(folder)) == 1000
 
@@ -219,7 +214,7 @@ def finished(tmp_path):
 
 
 @pytest.mark.parametrize("lost", ["results.csv", "settings.json"])
-def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
+def test_run_with_a_lost_file_is_resumed(lost, finished, capsys):
     (finished / lost).unlink()
     more = "kuhn_poker", "--iterations=700"
     assert solve(finished, *more, "--resume") == 0
@@ -229,35 +224,35 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     first = 300 if lost == "results.csv" else 0
     iterations = [row["iteration"] for row in expected if row["iteration"] > first]
     found = read_rows(finished)
-    # The row of 300 is not due in the longer run.
+    # Row 300 is not due in the longer run.
     assert [int(row["iteration"]) for row in found] == iterations
     assert float(found[-1]["nash_conv"]) == expected[-1]["nash_conv"]
     assert ("lacks rows" in printed.err) == (lost == "results.csv")
 
 
-def test_a_killed_resumed_run_has_its_checkpoints_policy(finished, monkeypatch):
-    monkeypatch.delattr(running, "write_policy")
+def test_killed_resumed_run_has_policy_of_checkpoint(finished, monkeypatch):
+    monkeypatch.delattr(run_course, "write_policy")
     with pytest.raises(NameError):
         solve(finished, "--resume", "--iterations=700")
     newest = ms.load_policy(finished / "solver.checkpoint").to_dict()
     assert ms.load_policy(finished).to_dict() == newest
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
+def test_damaged_checkpoint_falls_back_to_previous(finished, tmp_path):
     newest = finished / "solver.checkpoint"
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)
     before = untimed(finished)
     with (finished / "results.csv").open("a") as file:
-        file.write("123,45")  # a row cut short
+        file.write("123,45")  # an incomplete row
     policy = (finished / "policy.json").read_bytes()
     assert solve(finished, "--resume") == 0
     assert untimed(finished) == before
     assert (finished / "policy.json").read_bytes() == policy
 
 
-def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
+def test_refused_run_overwrites_nothing(finished):
     before = files_in(finished)
     for game in ("liars_dice_ir", "kuhn_poker(players=99)"):
         assert solve(finished, game, "--overwrite") == 1
@@ -267,7 +262,7 @@ def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
     assert [row["iteration"] for row in read_rows(finished)] == ["200", "300"]
 
 
-def test_a_folder_has_one_run_at_a_time(finished, capsys):
+def test_folder_has_one_run_at_a_time(finished, capsys):
     before = files_in(finished)
     with locked_folder(finished):
         for how in ("--resume", "--overwrite"):
@@ -276,7 +271,7 @@ def test_a_folder_has_one_run_at_a_time(finished, capsys):
     assert files_in(finished) == before
     assert solve(finished, "--resume") == 0
     assert solve(finished, "--resume", "--overwrite") == 1
-    assert "--resume keeps results and --overwrite" in capsys.readouterr().err
+    assert "--resume and --overwrite exclude each other" in capsys.readouterr().err
 
 
 # --- policies that a run keeps -----------------------------------------------
@@ -287,7 +282,7 @@ RUN = ["solve", "kuhn_poker", "--figure_format=svg", "--seed=3"]
 
 
 class KilledError(BaseException):
-    """What nothing catches, as a signal that kills."""
+    """An exception that no handler catches, like SIGKILL."""
 
 
 def keep(folder, *more):
@@ -302,25 +297,25 @@ def vectors(folder):
 
 
 def by_hand(*iterations):
-    """The average policies of the same run without files."""
-    tree = ms.GameTree("kuhn_poker").expand_all()  # whose sequences files have, too
-    solver, found = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=3), {}
+    """The average policies of the same run, computed without files."""
+    tree = ms.GameTree(
+        "kuhn_poker"
+    ).expand_all()  # files number sequences in the same way
+    solver, policies = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=3), {}
     for iteration in iterations:
         solver.iterate(iteration - solver.num_iterations)
-        found[iteration] = solver.average_vector().tolist()
-    return found
+        policies[iteration] = solver.average_vector().tolist()
+    return policies
 
 
-def test_the_policies_of_powers_of_ten_and_of_the_end_are_kept(tmp_path):
+def test_policies_after_powers_of_ten_are_kept(tmp_path):
     assert keep(tmp_path / "out", "--iterations=300", "--keep_policies=1") == 0
     assert vectors(tmp_path / "out") == by_hand(1, 10, 100, 300)
     assert keep(tmp_path / "none", "--iterations=300") == 0
     assert kept_policies(tmp_path / "none") == {}
 
 
-def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
-    tmp_path, monkeypatch
-):
+def test_resumed_run_has_all_kept_policies(tmp_path, monkeypatch):
     save = ms.SequencePolicy.save
 
     def killed(policy, path):
@@ -341,13 +336,13 @@ def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
     assert not list(tmp_path.glob("*.part*"))
 
 
-def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
+def test_sweep_refuses_keep_policies(tmp_path):
     settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
-    with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
+    with pytest.raises(ValueError, match=r"one: Runs of a sweep.*keep_policies=1"):
         sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
 
 
-# --- games whose strings forget ----------------------------------------------
+# --- imperfect recall ----------------------------------------------
 
 GAME = "liars_dice_ir(dice_sides=3)"
 STRINGS = pyspiel.State.information_state_string
@@ -359,10 +354,10 @@ def forget(folder, iterations, *flags):
     return main([*words, f"--output_dir={folder}", *flags])
 
 
-def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
+def test_imperfect_recall_needs_the_flag(tmp_path, capsys):
     refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
     assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
-    assert "give solve --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert "or --allow_imperfect_recall on the command line" in capsys.readouterr().err
     assert forget(tmp_path / "run", 2000) == 0
     assert "No response was learned" in capsys.readouterr().out
     solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
@@ -384,9 +379,7 @@ def bucket(state, player):
 '''
 
 
-def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
-    tmp_path, capsys, monkeypatch
-):
+def test_named_abstraction_is_resumed_and_played(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "kuhn_buckets.py"
     source.write_text(BUCKETS)
@@ -399,12 +392,14 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert "Against uniform:" in capsys.readouterr().out
     assert main([*play[:3], "--against=run", "--deals=2"]) == 0
     assert main([*play[:-1], "--deals=1"]) == 1
-    assert main([play[0], "kuhn_poker", *play[2:], "--iterations=9"]) == 0  # solved so
+    assert (
+        main([play[0], "kuhn_poker", *play[2:], "--iterations=9"]) == 0
+    )  # solved with the abstraction
     capsys.readouterr()
     assert main([play[0], "kuhn_poker", f"{flag}s", *play[3:]]) == 1
     assert "is not MODULE:NAME" in capsys.readouterr().err
     assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
-    assert "abstraction='kuhn_buckets.py:bucket', which names code" in (
+    assert "abstraction='kuhn_buckets.py:bucket', which refers to code" in (
         capsys.readouterr().err
     )
     source.write_text(BUCKETS.replace("look alike", "are one"))
@@ -413,7 +408,7 @@ def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
     assert main([*command, flag, "--resume", "--iterations=95"]) == 1
     assert "source has changed" in capsys.readouterr().err
     assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
-    assert "no MODULE:FUNCTION" in capsys.readouterr().err
+    assert "not of the form MODULE:FUNCTION" in capsys.readouterr().err
 
 
 EVIL = """
@@ -428,9 +423,7 @@ def rule(*arguments):
 @pytest.mark.parametrize(
     "setting", ["minimizer", "sampling", "averaging", "algorithm", "abstraction"]
 )
-def test_resuming_never_runs_code_that_the_folder_names(
-    setting, tmp_path, capsys, monkeypatch
-):
+def test_resuming_never_runs_code_of_the_folder(setting, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
     assert main([*run, "--iterations=50"]) == 0
@@ -456,8 +449,8 @@ def test_resuming_never_runs_code_that_the_folder_names(
     assert not (tmp_path / "ran").exists()
 
 
-def test_swapped_and_lost_rows_are_noticed_on_resume(finished, capsys):
-    path = finished / reading.RESULTS
+def test_resuming_detects_swapped_and_lost_rows(finished, capsys):
+    path = finished / run_files.RESULTS
     header, *lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([header, lines[1], lines[0], *lines[2:]]))
     assert solve(finished, "--resume", "--iterations=700") == 1

@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it."""
+"""Runs and experiments by the command line, in this process and as programs."""
 
 import contextlib
 import csv
@@ -27,11 +27,11 @@ QUICK = ["--game=kuhn_poker", "--iterations=300"]
 
 
 Ended = subprocess.CompletedProcess[str]
-"""How a program ended: its exit code and what it printed."""
+"""Exit code and output of a program."""
 
 
 def run(*args: str) -> Ended:
-    """What run_experiments.py does with these flags, in this process."""
+    """Runs `mccfr-spiel solve` with these flags in this process."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = main(["solve", *args])
@@ -44,7 +44,7 @@ def run_script(*args: str, **environment: str) -> Ended:
 
 
 def refused(*args: str, by: Callable[..., Ended] = run) -> str:
-    """The message of a run that must be refused, in one piece and before any work."""
+    """Checks that a run is refused before any work; returns the message."""
     result = by(*args)
     assert result.returncode == 1, result.stdout
     assert result.stdout == ""
@@ -58,14 +58,14 @@ def read_rows(folder: pathlib.Path) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run of Kuhn poker: its folder and what it printed."""
+    """A run of Kuhn poker: folder and output."""
     folder = tmp_path_factory.mktemp("run") / "kuhn"
     result = run(*QUICK, "--seed=3", f"--output_dir={folder}")
     assert result.returncode == 0, result.stderr
     return folder, result.stdout
 
 
-def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
+def test_rows_are_log_spaced_and_match_the_library(finished):
     folder, _ = finished
     table = read_rows(folder)
     assert [int(row["iteration"]) for row in table] == [
@@ -80,13 +80,13 @@ def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
         assert float(row["exploitability"]) == same["nash_conv"] / 2
 
 
-def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
-    # Of processor time, since other tests run on the same cores.
+def test_interrupted_run_ends_within_two_seconds(tmp_path):
+    # CPU time, because other tests use the same cores.
     assert any(interrupt_a_run(tmp_path / f"out{k}") < 2 for k in range(3))
 
 
 def interrupt_a_run(folder: pathlib.Path) -> float:
-    """The processor seconds of a run after Ctrl-C, whose results are checked."""
+    """Interrupts a run and checks the results; returns CPU seconds after Ctrl-C."""
     earlier = psutil.Process().cpu_times()
     process = subprocess.Popen(
         [*COMMAND, "--iterations=1000000000000", f"--output_dir={folder}"],
@@ -108,7 +108,7 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     seconds -= before.user + before.system
     assert process.returncode == 130
     first, *_ = errors.split("\n", 1)[1].splitlines()
-    assert first == "Ending in order. A second signal ends at once."
+    assert first == "Stopping after this iteration. Repeat to stop at once."
     assert "Traceback" not in errors
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()
@@ -116,7 +116,7 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of POSIX")
-def test_sigterm_ends_a_walk_of_days_while_its_memory_grows(tmp_path):
+def test_sigterm_ends_a_very_long_walk(tmp_path):
     folder = tmp_path / "out"
     process = subprocess.Popen(
         [
@@ -139,7 +139,7 @@ def test_sigterm_ends_a_walk_of_days_while_its_memory_grows(tmp_path):
     output, errors = process.communicate(timeout=60)
     assert time.monotonic() - began < 10  # 5 on an idle machine
     assert process.returncode == 128 + signal.SIGTERM
-    assert "Interrupted after 0 iterations, in the middle of a long one" in errors
+    assert "Interrupted after 0 iterations, within a long iteration" in errors
     assert "Results are in" not in output
     assert "No iteration was completed" in output
     assert "Traceback" not in errors
@@ -160,7 +160,7 @@ def assert_same_results(folder: pathlib.Path, other: pathlib.Path) -> None:
     assert policies[0].read_bytes() == policies[1].read_bytes()
 
 
-def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path):
+def test_resumed_run_equals_longer_run(tmp_path):
     short, long = tmp_path / "short", tmp_path / "long"
     common = ["--game=leduc_poker", "--sampling=outcome", "--seed=5"]
     assert run(*common, "--iterations=700", f"--output_dir={long}").returncode == 0
@@ -177,7 +177,7 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
 # --- nodes touched ---------------------------------------------------------------
 
 
-def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
+def test_run_by_nodes_touched_ends_and_resumes_exactly(tmp_path):
     short, long = tmp_path / "short", tmp_path / "long"
     common = ["--game=leduc_poker", "--rows_per_decade=4", "--rows_from=100"]
     for folder, chosen in ((short, ("20000", "50000")), (long, ("50000",))):
@@ -191,7 +191,7 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
     assert_same_results(short, long)
     nodes = [int(row["nodes_touched"]) for row in read_rows(long)]
     dues = [100, 178, 316, 562, 1000, 1778, 3162, 5623, 10_000, 17_783, 31_623, 50_000]
-    # A row is due at the first iteration that passes the number; one may pass several.
+    # A row is due at the first iteration that passes a due number or several.
     expected, solver = [], Solver("leduc_poker")
     for due in dues:
         if expected and expected[-1] >= due:
@@ -200,13 +200,13 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
             solver.iteration()
         expected.append(solver.nodes_touched)
     assert nodes == expected
-    assert "goes by it" in refused("--algorithm=egt", "--until_nodes_touched=5")
+    assert "counts iterations" in refused("--algorithm=egt", "--until_nodes_touched=5")
 
 
 # --- experiments -----------------------------------------------------------------
 
 
-def test_an_experiment_leaves_its_summary_and_figures(tmp_path, capsys):
+def test_experiment_writes_summary_and_figures(tmp_path, capsys):
     args = ["experiment", "offline", "--only=search_4_turns_cfr", "--workers=2"]
     args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]
     for left in (2, 0):
@@ -216,10 +216,10 @@ def test_an_experiment_leaves_its_summary_and_figures(tmp_path, capsys):
     assert {"summary.csv", "figure.png", "figure.svg"} <= names
 
 
-def test_flags_of_runs_and_of_experiments_do_not_mix():
+def test_flags_of_runs_and_experiments_do_not_mix():
     message = refused("--experiment=bounds", "--game=a", by=run_script)
     assert "--game is fixed by --experiment=bounds" in message
-    assert "--workers of a single run takes --executor=ray" in refused("--workers=3")
+    assert "--workers needs --executor=ray" in refused("--workers=3")
     assert "makes one walk at a time. Give it a batch" in refused("--executor=ray")
 
 
@@ -228,7 +228,7 @@ def test_flags_of_runs_and_of_experiments_do_not_mix():
 VALUE = -1 / 18
 
 
-def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
+def test_first_order_methods_stay_below_their_bounds(tmp_path):
     for algorithm in ("egt", "mirror_prox"):
         folder = tmp_path / algorithm
         flags = ["--game=kuhn_poker", f"--algorithm={algorithm}", "--iterations=100"]
@@ -244,7 +244,7 @@ def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tm
 
 
 @pytest.mark.parametrize("algorithm", ["lp", "sparsified_lp"])
-def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algorithm):
+def test_linear_program_writes_row_value_and_policy(tmp_path, algorithm):
     folder = tmp_path / "out"
     flags = ["--factorization=rank_one"] if algorithm == "sparsified_lp" else []
     flags += ["--game=kuhn_poker", "--method=interior_point", "--time_limit=60"]
@@ -259,9 +259,9 @@ def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algo
     assert [len(player) for player in players] == [6, 6]
 
 
-def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
+def test_errors_during_a_run_have_messages(tmp_path):
     message = refused("--algorithm=lp", "--resume", f"--output_dir={tmp_path / 'a'}")
-    assert "lp makes no checkpoints" in message
+    assert "lp writes no checkpoints" in message
     for words, flags in {
         "neither zero-sum nor constant-sum": ["--game=matrix_pd", "--algorithm=egt"],
         "max_nodes=1000": ["--algorithm=lp", "--max_nodes=1000"],

@@ -1,4 +1,4 @@
-"""Settings: what names mean, what is refused, and what is written down."""
+"""Settings: names, equality, refusals and files."""
 
 import itertools
 import json
@@ -10,22 +10,22 @@ import mccfr_spiel as ms
 from mccfr_spiel import algorithms, offline
 from mccfr_spiel.experiments import Settings, named_settings
 from mccfr_spiel.experiments.algorithm_names import (
-    AVERAGINGS,
     METHODS,
-    MINIMIZERS,
-    SAMPLINGS,
     name_of,
     read_method,
     written,
 )
-from mccfr_spiel.experiments.runs import default_folder
-from mccfr_spiel.experiments.settings import check, description, flags_of, read_settings
+from mccfr_spiel.experiments.algorithm_parts import AVERAGINGS, MINIMIZERS, SAMPLINGS
+from mccfr_spiel.experiments.run_folders import default_folder
+from mccfr_spiel.experiments.run_solvers import check
+from mccfr_spiel.experiments.setting_names import flags_of
+from mccfr_spiel.experiments.settings_files import description, read_settings
 
 # --- names -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_named_algorithm_keeps_its_name(name):
+def test_named_algorithm_keeps_its_name(name):
     assert name_of(named_settings(algorithm=name).algorithm) == name
     assert Settings(algorithm=name) == named_settings(algorithm=name)
 
@@ -74,9 +74,7 @@ def test_a_named_algorithm_keeps_its_name(name):
     ],
     ids=str,
 )
-def test_names_make_an_algorithm_which_has_a_name_and_a_file(
-    flags, name, algorithm, tmp_path
-):
+def test_settings_survive_names_and_files(flags, name, algorithm, tmp_path):
     settings = named_settings(game="kuhn_poker", **flags)
     assert algorithm in (None, settings.algorithm)
     assert name in (None, name_of(settings.algorithm))
@@ -91,7 +89,7 @@ def test_names_make_an_algorithm_which_has_a_name_and_a_file(
         assert read_settings(path) == settings
 
 
-def test_two_algorithms_never_have_one_name_nor_one_text():
+def test_algorithms_have_unique_names_and_texts():
     names, texts = {}, {}
     for sampling, minimizer, averaging, alternating in itertools.product(
         SAMPLINGS.values(), MINIMIZERS.values(), AVERAGINGS.values(), (True, False)
@@ -117,7 +115,7 @@ def test_two_algorithms_never_have_one_name_nor_one_text():
         "polynomial(2)",
     ],
 )
-def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
+def test_text_without_algorithm_is_refused_unevaluated(text):
     with pytest.raises(ValueError, match=r"\w"):
         read_method(text)
 
@@ -125,7 +123,7 @@ def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
 # --- the table -------------------------------------------------------------------
 
 
-def test_settings_that_change_no_row_are_equal_and_others_are_not():
+def test_equality_ignores_settings_without_effect_on_rows():
     one = Settings("kuhn_poker", ms.CFR)
     more = {"threads": 5, "twin": False, "max_memory": "1GiB", "keep_policies": 2}
     assert one == one._replace(**more)
@@ -143,29 +141,38 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling explores"),
-        ({"step_size": 1.0, "algorithm": "egt"}, "egt has none"),
+        ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling"),
+        ({"step_size": 1.0, "algorithm": "egt"}, "egt does not support step_size"),
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
         ({"algorithm": "hs_dcfr", "until_nodes_touched": 9}, "dcfr with.*=9 needs a"),
-        ({"sampling": "none"}, "sampling='none' must be one of full, chance"),
-        ({"itertions": 3}, "itertions= is none of the settings game, players"),
-        ({"iterations": 0}, "iterations=0 must be an integer >= 1"),
+        ({"sampling": "none"}, "sampling='none' is none of full, chance"),
+        (
+            {"itertions": 3},
+            r"itertions=3\. Did you mean iterations\? Expected game",
+        ),
+        ({"iterations": 0}, "iterations=0 is not an integer >= 1"),
         ({"game": 3}, "game=3 is not a string"),
-        ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
-        ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
+        ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt counts iterations"),
+        (
+            {"until_nash_conv": 1.0, "evaluate": "none"},
+            "evaluate=none does not compute NashConv",
+        ),
         ({"until_pot_percent": 1.0}, "kuhn_poker has no pot at the start"),
-        ({"evaluate": "exactly"}, "evaluate='exactly' must be one of exact, sampled"),
-        ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
-        ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),
-        ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True cannot.*Theorems 3"),
+        ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
+        (
+            {"evaluate": "sampled", "bounds": True},
+            "bounds needs the.*=sampled.*Use evaluate=exact",
+        ),
+        ({"evaluate_last": True, "algorithm": "egt"}, "egt has only one policy"),
+        ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True is not.*Theorems 3"),
         ({"bounds": True, "sampling": "chance"}, "bounds=True.*Proposition 2"),
         ({"game": "kuhn_poker(players=2)", "players": 3}, r"s=3.*r\(players=2\);"),
         ({"game": "nosuch"}, "import the module that registers it first"),
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_before_the_work(flags, words):
+def test_impossible_settings_are_refused_early(flags, words):
     with pytest.raises(ValueError, match=words):
         check(named_settings(**({"game": "kuhn_poker"} | flags)))
 
@@ -173,15 +180,15 @@ def test_what_cannot_be_is_refused_before_the_work(flags, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "no JSON"),
-        ("[1]", "lacks the settings"),
-        ('{"settings": {"itertions": 3}}', "itertions= is none of"),
+        ("{", "is not JSON"),
+        ("[1]", 'lacks the "settings"'),
+        ('{"settings": {"itertions": 3}}', "Unknown setting itertions=3"),
         ('{"settings": {"iterations": "3"}}', "iterations='3' must be an int"),
         ('{"settings": {"iterations": true}}', "iterations=True is not a number"),
         ('{"settings": {"batch": 0.5}}', "batch=0.5 must be an integer"),
     ],
 )
-def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+def test_damaged_settings_file_is_refused(text, words, tmp_path):
     path = tmp_path / "settings.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=words) as caught:

@@ -1,4 +1,4 @@
-"""Sweeps give the same rows whoever runs them, and whatever interrupts them."""
+"""Sweeps: equal rows for all executors and after interruptions."""
 
 import csv
 import functools
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, sweeps
-from mccfr_spiel.experiments.sweeps import Task, run_task
+from mccfr_spiel.experiments import Settings, executors, sweeps
+from mccfr_spiel.experiments.tasks import SweepTask, run_task
 from mccfr_spiel.offline import EGT
 from tests.vectors import LEDUC
 
@@ -32,7 +32,7 @@ IN_LINE = functools.partial(map, run_task)
 
 
 def table(folder, names=SWEEP):
-    """All rows but for their seconds."""
+    """All rows, without seconds."""
     rows = {}
     for name in names:
         lines = (folder / f"{name}.csv").read_text().splitlines()
@@ -47,13 +47,13 @@ def trees(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(trees, tmp_path_factory):
-    """The rows of the sweep, run setting by setting in this process."""
+    """The rows of the sweep, run in this process."""
     folder = tmp_path_factory.mktemp("expected")
     assert sweeps.run_sweep(SWEEP, folder, IN_LINE, trees=trees) == []
     return table(folder)
 
 
-def test_rows_are_those_of_the_solver(expected):
+def test_rows_match_the_solver(expected):
     rows = expected["external_sampling_s1"]
     solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
     for row, due in zip(rows, range(10_000, 60_000, 10_000), strict=True):
@@ -67,31 +67,31 @@ def test_rows_are_those_of_the_solver(expected):
     assert [row["iteration"] for row in expected["iterations"]][-1] == "50"
 
 
-def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
-    executor = functools.partial(sweeps.local, workers=2)
+def test_processes_give_the_same_rows(expected, trees, tmp_path):
+    executor = functools.partial(executors.local, workers=2)
     shares = []
     sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
     assert table(tmp_path) == expected
     assert (shares, shares[-1]) == (sorted(shares), 1)
-    # Nothing is run again: this would fail of any task.
+    # No task is left; `iter` would return tasks as outcomes.
     assert sweeps.run_sweep(SWEEP, tmp_path, iter, trees=trees) == []  # pyright: ignore
 
 
-@pytest.mark.filterwarnings("ignore")  # Ray's own
+@pytest.mark.filterwarnings("ignore")  # warnings of Ray
 def test_ray_gives_the_same_rows(expected, tmp_path):
     ray = pytest.importorskip("ray")
-    executor = functools.partial(sweeps.on_ray, workers=2, address=None)
+    executor = functools.partial(executors.on_ray, workers=2, address=None)
     sweep = {key: SWEEP[key] for key in ("external_sampling_s1", "iterations", "egt")}
     assert sweeps.run_sweep({"egt": sweep["egt"]}, tmp_path, executor) == []
     assert not ray.is_initialized()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     assert sweeps.run_sweep(sweep, tmp_path, executor) == []
-    assert ray.is_initialized()  # whoever has started it may need it
+    assert ray.is_initialized()  # an existing connection stays open
     ray.shutdown()
     assert table(tmp_path, sweep) == {key: expected[key] for key in sweep}
 
 
-def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
+def test_failed_setting_is_reported_and_others_run(tmp_path, trees):
     sweep = {
         "imperfect": Settings(game="liars_dice_ir", iterations=99, evaluate="none"),
         "good": Settings(game="kuhn_poker", iterations=np.arange(6)[5]),
@@ -101,7 +101,9 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
     assert "imperfect recall" in str(failure.error)
     assert len(table(tmp_path, ["good"])["good"]) > 1
     for wrong in ({3: sweep["good"]}, {"a": "kuhn_poker"}, [sweep["good"]]):
-        with pytest.raises(ValueError, match=r"^3 names|^a: 'kuhn_poker' is|no dict"):
+        with pytest.raises(
+            ValueError, match=r"^The key 3 cannot|^a: expected Settings|not a dict"
+        ):
             sweeps.run_sweep(wrong, tmp_path, IN_LINE)  # pyright: ignore
 
 
@@ -111,11 +113,11 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
 @pytest.mark.parametrize(
     "run", [{"until_nodes_touched": 2_000}, {"iterations": 60, "print_freq": 7}]
 )
-def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkeypatch):
+def test_task_killed_after_any_checkpoint_resumes(run, trees, tmp_path, monkeypatch):
     settings = Settings(game="kuhn_poker", **{"print_freq": 500} | run)
     whole = tmp_path / "whole"
     whole.mkdir()
-    task = Task("one", settings, whole, trees=trees, checkpoint_every=0)
+    task = SweepTask("one", settings, whole, trees=trees, checkpoint_every=0)
     copies = []
 
     def save_and_copy(solver, path, save=ms.Solver.save):
@@ -142,17 +144,15 @@ if len([*marks.iterdir()]) < DEATHS:
 
 
 @pytest.mark.parametrize(("deaths", "attempts"), [(1, 1), (9, 0)])
-def test_a_worker_that_dies_is_replaced_but_not_for_ever(
-    deaths, attempts, tmp_path, monkeypatch
-):
+def test_dead_worker_is_replaced_a_few_times(deaths, attempts, tmp_path, monkeypatch):
     (tmp_path / "deadly.py").write_text(DEADLY.replace("DEATHS", str(deaths)))
-    monkeypatch.setattr(sweeps, "_ATTEMPTS", attempts)
+    monkeypatch.setattr(executors, "_ATTEMPTS", attempts)
     sweep = {"one": Settings("kuhn_poker", iterations=5, evaluate="none")}
-    executor = functools.partial(sweeps.local, workers=1, run_main=False)
+    executor = functools.partial(executors.local, workers=1, run_main=False)
     imports = str(tmp_path / "deadly.py")
     failures = sweeps.run_sweep(sweep, tmp_path, executor, imports=imports)
-    words = [str(error).partition(";")[0] for _, error in failures]
-    assert words == ["Workers ended again and again"] * (deaths > 1)
+    messages = [str(error).partition(".")[0] for _, error in failures]
+    assert messages == ["The worker processes were killed repeatedly"] * (deaths > 1)
     assert (tmp_path / "one.csv").exists() == (deaths == 1)
 
 
@@ -167,13 +167,13 @@ def test_a_worker_that_dies_is_replaced_but_not_for_ever(
         (2, 16, [None] * 50, [1] * 50),
     ],
 )
-def test_workers_and_their_threads_are_not_more_than_cores(
-    monkeypatch, cores, workers, given, threads
-):
-    monkeypatch.setattr(sweeps, "num_cores", lambda: cores)
+def test_workers_share_the_cores(monkeypatch, cores, workers, given, threads):
+    monkeypatch.setattr(executors, "num_cores", lambda: cores)
     tasks = [
-        Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
+        SweepTask(
+            "key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere")
+        )
         for k in given
     ]
-    found = sweeps.with_threads(tasks, workers)
+    found = executors.with_threads(tasks, workers)
     assert [task.settings.threads for task in found] == threads

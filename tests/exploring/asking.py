@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.page_api import PageApi
+from mccfr_spiel.exploring.policy_numbers import Numbers
 from mccfr_spiel.exploring.server import application
-from mccfr_spiel.exploring.subjects import Numbers, Subject
+from mccfr_spiel.exploring.subjects import Subject
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 importlib.import_module("mccfr_spiel.games")  # registers them
@@ -70,7 +71,7 @@ class Page:
     """A page that asks until it is answered."""
 
     def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
-        self.answers = Answers(Subject(what, game))
+        self.answers = PageApi(Subject(what, game))
         self.visit = visit
         self._app = application(self.answers, TOKEN)
 

@@ -18,13 +18,15 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import subjects
-from mccfr_spiel.exploring.answers import restricted_solver, with_row
-from mccfr_spiel.exploring.opening import export
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.positions import seen_moves
+from mccfr_spiel.exploring.restricted_games import restricted_solver, with_row
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.views import seen_moves
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL
@@ -150,7 +152,7 @@ def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
     may_go_on, page = asking.held_tree(monkeypatch), Page(policy, "kuhn_poker")
     assert page.reply("list", kind="gain").json() == {"working": True}
     told = page.do("fix", number=0, row=[0, 1]).json()["error"]
-    assert told == page.ask("about")["why"] == "The game's tree is being made."
+    assert told == page.ask("about")["why"] == "The game's tree is being expanded."
     may_go_on.set()
     assert page.ask("list", kind="gain")["rows"]
     assert page.do("fix", number=0, row=[0, 1]).json()["changes"] == ["Fixed J"]
@@ -217,9 +219,9 @@ def test_what_is_sent_is_checked():
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
     told = page.do("solve", iterations=float("inf")).json()["error"]
-    assert told == "iterations=inf is no whole number."
+    assert told == "iterations=inf is not an integer."
     told = page.do("undo").json()["error"]
-    assert told == "There is nothing to undo, or it is forgotten."
+    assert told == "There is nothing to undo."
     assert page.do("nothing").status == 404
 
 
@@ -227,7 +229,9 @@ def test_policies_of_another_game_are_refused():
     leduc = solved("leduc_poker", 10).average_policy()
     with pytest.raises(ValueError, match=r"leduc_poker.*not for kuhn_poker"):
         Subject({"a": solved("kuhn_poker"), "b": leduc})
-    with pytest.raises(ValueError, match=r"^This dict does not name its game"):
+    with pytest.raises(
+        ValueError, match=r"^This dict does not name its game; pass game"
+    ):
         Subject({"0": {0: 0.5, 1: 0.5}})
     with pytest.raises(ValueError, match="Solver is a class"):
         Subject(ms.Solver)
@@ -457,8 +461,8 @@ def data_of(path):
 def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
     solved("leduc_poker", 10).average_policy().save(tmp_path / "leduc.bin")
     for words, told in (
-        ([], "What is to be explored"),
-        (["nowhere"], "nowhere is no folder of results"),
+        ([], "the file of a policy is required"),
+        (["nowhere"], "not found: nowhere"),
         ([str(tmp_path)], "contains no policy"),
         ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
         ([str(results), "--game=leduc_poker"], "not for leduc_poker"),

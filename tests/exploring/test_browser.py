@@ -19,9 +19,9 @@ from selenium.webdriver.support.ui import Select
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.exploring import subjects
-from mccfr_spiel.exploring.answers import WORKING, Answers
-from mccfr_spiel.exploring.opening import export
+from mccfr_spiel.exploring import policy_numbers
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.page_api import WORKING, PageApi
 from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, hostile_policy, numbers_of_first, solved
@@ -176,7 +176,7 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
 
 def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     _, page = leduc
-    answer, asked = Answers.answer, set()
+    answer, asked = PageApi.answer, set()
     before = {"belief": "list", "grid": "grid", "search": "search"}
 
     def slow(answers, name, query):
@@ -184,7 +184,7 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
         asked.add(name)
         return WORKING if is_early else answer(answers, name, query)
 
-    monkeypatch.setattr(Answers, "answer", slow)
+    monkeypatch.setattr(PageApi, "answer", slow)
     tab = Tab(browser, page.url, 0, 2)
     tab.one("#results li")  # a list, which the search clears
     tab.one("#search").send_keys("[private: 3]", Keys.ENTER)
@@ -207,7 +207,7 @@ def test_what_a_policy_lacks_is_said_and_not_computed_for_ever(browser):
 
 def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
     policy = solved("kuhn_poker").average_policy().to_dict()
-    answer, was_shown = Answers.answer, asking.held_tree(monkeypatch)
+    answer, was_shown = PageApi.answer, asking.held_tree(monkeypatch)
 
     def answer_first(answers, name, query):
         found = answer(answers, name, query)
@@ -215,7 +215,7 @@ def test_beliefs_come_once_the_tree_is_there(browser, monkeypatch):
             was_shown.set()
         return found
 
-    monkeypatch.setattr(Answers, "answer", answer_first)
+    monkeypatch.setattr(PageApi, "answer", answer_first)
     with ms.explore(policy, "kuhn_poker") as page:
         tab = Tab(browser, page.url, 0, 1)
         tab.until(lambda: len(tab.all("#belief button.history")) == 2)
@@ -271,9 +271,11 @@ def test_a_solve_is_stopped_by_its_button(browser):
 
 
 def test_the_drawing_follows_the_walk_while_values_are_computed(browser, monkeypatch):
-    numbers_of, may_go_on = subjects.numbers_of, threading.Event()
+    numbers_of, may_go_on = policy_numbers.numbers_of, threading.Event()
     monkeypatch.setattr(
-        subjects, "numbers_of", lambda *args: may_go_on.wait(60) and numbers_of(*args)
+        policy_numbers,
+        "numbers_of",
+        lambda *args: may_go_on.wait(60) and numbers_of(*args),
     )
     with ms.explore(solved("leduc_poker")) as page:
         page.subject.tree(60)

@@ -9,8 +9,10 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.infosets.loading import said_at, said_info_state
-from mccfr_spiel.exploring.drawing import printed
+from mccfr_spiel.arenas.infosets.phrases import said_at, said_info_state
+from mccfr_spiel.exploring.drawing.printing import (
+    printed,
+)
 from tests.arenas.tree.test_game_tree import histories
 from tests.small_games import chance, leaf, move, small_game
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.exploring import answers
+from mccfr_spiel.exploring import page_api, visits
 from tests.exploring.asking import Page, solved
 
 
@@ -25,7 +25,7 @@ def num_solving(page):
 def test_one_solve_runs_per_server_and_stops_when_told():
     page = Page(solved("leduc_poker"))
     page.ask("overview")
-    most = answers.MOST_ITERATIONS
+    most = visits.MOST_ITERATIONS
     # As many pages as an attacker likes: the first one solves, the others are refused.
     replies = [page.do("solve", iterations=most, visit=f"v{k}") for k in range(8)]
     assert [reply.status for reply in replies] == [200, *[400] * 7]
@@ -53,7 +53,7 @@ def test_one_solve_runs_per_server_and_stops_when_told():
 def test_solves_have_limits_of_iterations_and_seconds(monkeypatch):
     page = Page(solved("kuhn_poker"))
     page.ask("overview")
-    most = answers.MOST_ITERATIONS
+    most = visits.MOST_ITERATIONS
     for wrong in (0, most + 1):
         assert page.do("solve", iterations=wrong).status == 400
     page.do("solve", iterations=10)
@@ -61,7 +61,7 @@ def test_solves_have_limits_of_iterations_and_seconds(monkeypatch):
     reply = page.do("solve", iterations=most)  # begins anew, with 10 more
     assert reply.status == 400
     assert "after the 10 before" in reply.text
-    monkeypatch.setattr(answers, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(visits, "MOST_SECONDS", 0.2)
     page.do("solve", iterations=most - 10)
     words = until_idle(page)["changes"][-1]
     assert re.fullmatch(r"Solved for [\d,]+ iterations of 100,000", words)
@@ -71,13 +71,13 @@ def test_solves_have_limits_of_iterations_and_seconds(monkeypatch):
 def test_a_solve_ends_when_its_page_is_forgotten_or_the_server_stops(how):
     page = Page(solved("leduc_poker"))
     page.ask("overview")
-    assert page.do("solve", iterations=answers.MOST_ITERATIONS).status == 200
+    assert page.do("solve", iterations=visits.MOST_ITERATIONS).status == 200
     visit = page.answers.visits[page.visit]
     assert visit.is_solving
     if how == "closed":
         page.answers.stop()
     else:
-        for k in range(answers.MOST_VISITS):
+        for k in range(page_api.MOST_VISITS):
             assert visit.is_solving
             page.ask("visit", visit=f"later{k}")
         assert page.visit not in page.answers.visits

@@ -1,4 +1,4 @@
-"""Cached code is what was written, or is compiled again, also after any edit."""
+"""The disk cache returns valid code, and compiles again after edits or damage."""
 
 import concurrent.futures
 import os
@@ -13,31 +13,28 @@ import numpy as np
 import pytest
 
 import mccfr_spiel
-from mccfr_spiel.common.cache_folder import CompileCacheWarning
-from mccfr_spiel.kernels import jit as made
-from mccfr_spiel.kernels.jit import (
-    config,
-    jit,
-    seconds_compiled,
-    uncached,
-    working_clock,
+from mccfr_spiel.common.cache_folder import (
+    CompileCacheWarning,
 )
+from mccfr_spiel.kernels import code_cache
+from mccfr_spiel.kernels.compile_time import seconds_compiled, working_clock
+from mccfr_spiel.kernels.jit import config, jit, uncached
 
 OLD = time.time() - 40 * 24 * 3600
 
 pytestmark = pytest.mark.compiled
-needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="requires the JIT")
 needs_modes = pytest.mark.skipif(
-    not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
+    not hasattr(os, "geteuid"), reason="requires POSIX owners and modes"
 )
 
 
 @pytest.fixture
 def base(tmp_path, monkeypatch):
-    """A folder where code is kept that is made during a test."""
+    """An empty cache folder."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(made, "_given_up", set())
-    made._is_made.cache_clear()
+    monkeypatch.setattr(code_cache, "_given_up", set())
+    code_cache._is_made.cache_clear()
     return tmp_path
 
 
@@ -54,7 +51,7 @@ def files(base):
 
 
 @needs_jit
-def test_every_signature_has_a_file_of_its_own(base):
+def test_each_signature_has_its_own_file(base):
     values = [3, 1.5, np.arange(3), np.zeros(2, "f4")]
     first, second = jit(double), jit(double)
     for value in values:
@@ -66,7 +63,7 @@ def test_every_signature_has_a_file_of_its_own(base):
 
 
 @needs_jit
-def test_a_file_with_any_changed_byte_is_compiled_again_and_replaced(base):
+def test_damaged_file_is_compiled_again_and_replaced(base):
     jit(double)(3)
     (path,) = files(base)
     sound = path.read_bytes()
@@ -84,17 +81,17 @@ def test_a_file_with_any_changed_byte_is_compiled_again_and_replaced(base):
 
 
 @needs_jit
-def test_loops_that_differ_in_a_compiled_function_or_a_value_share_no_file(base):
-    def made(step, factor):
+def test_loops_with_different_closures_share_no_file(base):
+    def make_loop(step, factor):
         @jit
         def loop(x):
             return factor * step(x)
 
         return loop
 
-    loops = [made(jit(step), f) for step in (double, triple) for f in (1, 10)]
+    loops = [make_loop(jit(step), f) for step in (double, triple) for f in (1, 10)]
     assert [loop(1) for loop in loops] == [2, 20, 3, 30]
-    again = [made(jit(step), f) for step in (double, triple) for f in (1, 10)]
+    again = [make_loop(jit(step), f) for step in (double, triple) for f in (1, 10)]
     assert [loop(1) for loop in again] == [2, 20, 3, 30]
     assert [hits(loop) for loop in again] == [1] * 4
 
@@ -106,28 +103,26 @@ def triple(x):
 @needs_jit
 @needs_modes
 @pytest.mark.parametrize("shared", [".", "..", "../.."])
-def test_code_below_a_folder_that_others_may_write_to_is_not_run(
-    monkeypatch, base, shared
-):
+def test_code_in_folders_writable_by_others_is_not_run(monkeypatch, base, shared):
     inner = base / "one" / "two"
     monkeypatch.setattr(config, "CACHE_DIR", str(inner))
     assert jit(double)(3) == 6
     (folder,) = inner.iterdir()
     (folder / shared).resolve().chmod(0o777)
-    made._is_made.cache_clear()
+    code_cache._is_made.cache_clear()
     with pytest.warns(CompileCacheWarning, match="others may write to"):
         assert jit(double)(3) == 6
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again = jit(double)
-        assert again(3) == 6  # one warning is enough
+        assert again(3) == 6  # without a second warning
     assert hits(again) == 0
 
 
 @needs_jit
-def test_code_that_nobody_used_for_a_month_goes_and_nothing_else(base):
+def test_only_code_unused_for_a_month_is_removed(base):
     used, unused, foreign, new = (base / f"code-{digit * 24}" for digit in "1234")
-    new.mkdir()  # by a process that is compiling its first function
+    new.mkdir()  # as by a process that compiles its first function
     for folder in (used, unused, foreign):
         folder.mkdir()
         (folder / "f-1.code").write_bytes(b"machine code")
@@ -142,9 +137,7 @@ def test_code_that_nobody_used_for_a_month_goes_and_nothing_else(base):
 
 
 @needs_jit
-def test_a_disk_that_fails_costs_one_warning_and_what_is_kept_is_used(
-    base, monkeypatch
-):
+def test_full_disk_warns_once_and_cached_code_is_used(base, monkeypatch):
     def full(*arguments, **keywords):
         raise OSError(28, "No space left on device")
 
@@ -178,7 +171,11 @@ print(sum(uniform.stats.cache_hits.values()), sum(uniform.stats.cache_misses.val
 
 
 def elsewhere(base, before="", **variables):
-    """In a new process: a compiled result, the warnings' names, hits and misses."""
+    """Runs PROGRAM in a new process.
+
+    Returns:
+        The names of the warnings, and the numbers of cache hits and misses.
+    """
     environment = os.environ | {"NUMBA_DISABLE_JIT": "0"} | variables
     for name in {"NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MCCFR_SPIEL_CACHE"}:
         if name not in variables:
@@ -194,13 +191,13 @@ def elsewhere(base, before="", **variables):
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    said, counts = result.stdout.splitlines()
-    is_right, *warned = said.split()
+    status, counts = result.stdout.splitlines()
+    is_right, *warned = status.split()
     assert is_right == "True"
     return warned, tuple(int(count) for count in counts.split())
 
 
-def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
+def test_concurrent_processes_leave_valid_files(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         first = list(pool.map(elsewhere, [tmp_path] * 2))
     assert {tuple(warned) for warned, _ in first} == {()}
@@ -222,20 +219,20 @@ FOLDERS = sorted(
 )
 
 
-def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
+def test_edit_in_any_folder_changes_the_digest(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     copy = tmp_path / "mccfr_spiel"
     shutil.copytree(PACKAGE, copy, ignore=ignored)
-    # Its process imports the copy once, and forgets the digest after each edit.
+    # The process imports the copy once, and clears the cached digest after each edit.
     program = (
         "import pathlib, sys\n"
-        "from mccfr_spiel.kernels import jit\n"
-        "print(jit.package_digest())\n"
+        "from mccfr_spiel.kernels.sources import package_digest\n"
+        "print(package_digest())\n"
         "for folder in sys.argv[1:]:\n"
         "    module = max(pathlib.Path('mccfr_spiel', folder).glob('*.py'))\n"
         "    module.write_text(module.read_text() + '# edited\\n')\n"
-        "    jit.package_digest.cache_clear()\n"
-        "    print(jit.package_digest())\n"
+        "    package_digest.cache_clear()\n"
+        "    print(package_digest())\n"
     )
     printed = subprocess.check_output(
         [sys.executable, "-c", program, *FOLDERS],
@@ -247,7 +244,7 @@ def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
 
 
 @needs_jit
-def test_the_clock_of_solvers_stands_still_while_a_thread_compiles():
+def test_working_clock_excludes_compilation():
     def doubled(x):
         return x + x
 

@@ -27,9 +27,12 @@ from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,
+    batches,
     iterations,
+    lazy_average,
     minimizers,
     passes,
+    plans,
     sampling,
     selection,
     stack,
@@ -62,8 +65,8 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    *(apply, baselines, iterations, minimizers, passes, sampling),
-    *(selection, stack, stored, tables, visits, walk),
+    *(apply, baselines, batches, iterations, lazy_average, minimizers, passes, plans),
+    *(sampling, selection, stack, stored, tables, visits, walk),
 )
 
 

@@ -1,5 +1,4 @@
-"""An evaluation has the same bits however its work is shared, and evaluations at once
-do not write to the same memory."""
+"""Evaluations have the same bits with any number of threads, also concurrently."""
 
 import threading
 
@@ -9,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from tests.small_games import named
 from tests.vectors import GOOFSPIEL, KUHN_3
@@ -21,15 +20,14 @@ GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 
 @pytest.fixture(autouse=True)
 def share_small_trees(monkeypatch):
-    """Lets trees of every size be cut, into blocks of a few infosets, and no stack be
-    high enough at first."""
-    monkeypatch.setattr("mccfr_spiel.kernels.passes.HEIGHT", 2)
-    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
+    """Cuts small trees into blocks of a few infosets; stacks are too small at first."""
+    monkeypatch.setattr("mccfr_spiel.kernels.traversal.HEIGHT", 2)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK_AT_ONCE", 1)
 
 
 def policy_of(tree, seed=2) -> np.ndarray:
-    """A policy that is 0 at some sequences and takes all digits elsewhere."""
+    """Returns a random policy that is 0 at some sequences."""
     generator = np.random.default_rng(seed)
     vector = generator.random(tree.num_sequences)
     vector[generator.random(tree.num_sequences) < 0.2] = 0
@@ -41,7 +39,7 @@ def policy_of(tree, seed=2) -> np.ndarray:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_any_number_of_threads_has_the_bits_of_one(game):
+def test_values_do_not_depend_on_threads(game):
     tree = GameTree(named(game)).expand_all()
     vector, players = policy_of(tree), range(tree.num_players)
     alone = full_pass(tree)
@@ -56,34 +54,33 @@ def test_any_number_of_threads_has_the_bits_of_one(game):
         assert on_policy.tolist() == returns.tolist()
         assert best.tolist() == bests.tolist()
         for p in players:
-            found, expected = passes.respond(vector, p), alone.respond(vector, p)
-            assert found.value == bests[p]
-            assert found.choice.tobytes() == expected.choice.tobytes()
+            response, expected = passes.respond(vector, p), alone.respond(vector, p)
+            assert response.value == bests[p]
+            assert response.choice.tobytes() == expected.choice.tobytes()
 
 
-def test_evaluations_at_once_have_vectors_of_their_own():
+def test_concurrent_evaluations_do_not_interfere():
     tree = GameTree(LIARS_DICE).expand_all()
     policies = [policy_of(tree, seed) for seed in range(3)]
     alone = [ms.nash_conv(tree, policy) for policy in policies]
     assert len(set(alone)) == 3
     rounds = 100 if IS_COMPILED else 2
-    found: dict[int, set[float]] = {number: set() for number in range(3)}
+    gaps: list[set[float]] = [set() for _ in policies]
 
-    def evaluate(number):
+    def evaluate(index):
         for turn in range(rounds):
-            threads = 1 + (number + turn) % 3
-            gap = ms.nash_conv(tree, policies[number], threads=threads)
-            found[number].add(gap)
+            threads = 1 + (index + turn) % 3
+            gaps[index].add(ms.nash_conv(tree, policies[index], threads=threads))
 
-    users = [threading.Thread(target=evaluate, args=(number,)) for number in range(3)]
+    users = [threading.Thread(target=evaluate, args=(index,)) for index in range(3)]
     for user in users:
         user.start()
     for user in users:
         user.join()
-    assert found == {number: {gap} for number, gap in enumerate(alone)}
+    assert gaps == [{gap} for gap in alone]
 
 
-def test_what_is_no_policy_is_found():
+def test_invalid_policies_are_refused():
     tree = GameTree(KUHN_3).expand_all()
     vector = policy_of(tree)
     for infoset in (0, tree.num_infosets // 2, tree.num_infosets - 1):

@@ -10,8 +10,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas import sharing, tree_arenas
-from mccfr_spiel.arenas.tree import whole as cutting
-from mccfr_spiel.kernels import apply, shared_walks, teams
+from mccfr_spiel.arenas.tree import cutting
+from mccfr_spiel.kernels import batches, shared_walks, teams, tickets
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
 from tests.small_games import named
@@ -93,7 +93,7 @@ def test_slices_stretches_and_room_of_any_size_change_no_bit(
     nodes, room, batch, helped, monkeypatch
 ):
     monkeypatch.setattr(sharing, "_NODES_OF_SLICE", nodes)
-    monkeypatch.setattr(sharing, "_HEIGHT", room[0])
+    monkeypatch.setattr(sharing, "STACK_HEIGHT", room[0])
     monkeypatch.setattr(sharing, "_ROOM", room[1])
     for sampling in (ms.EXTERNAL, ms.OUTCOME):
         assert_equal_for_all(whole(KUHN_3), batched(sampling, batch), (1, 3), helped)
@@ -156,7 +156,7 @@ def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
     for solver in (alone, cut):
         solver.iterate(1)
     mean = alone.nodes_touched // (2 * 70)
-    monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
+    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
     pauses, run = [], teams.run
 
     def interrupted(*arguments, **more):
@@ -229,7 +229,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         reading.clear()
         writing.clear()
 
-    next_ticket, views = teams.next_ticket, shared_walks.shared_views
+    next_ticket, views = tickets.next_ticket, shared_walks.shared_views
 
     def next_and_noted(desk, leads):
         now[0] = next_ticket(desk, leads)
@@ -242,7 +242,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         return kind(*(array.view(Watched) for array in views(frame, kind)))
 
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
-    monkeypatch.setattr(teams, "next_ticket", next_and_noted)
+    monkeypatch.setattr(tickets, "next_ticket", next_and_noted)
     monkeypatch.setattr(shared_walks, "shared_views", watched)
     # One thread does all tickets: what counts is what each touches.
     run = teams.run

@@ -1,4 +1,4 @@
-"""Threads share work by tickets: each is done once, and no error or absence hangs."""
+"""Threads process each ticket once; neither errors nor missing threads block them."""
 
 import threading
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.atomics import load
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.kernels.teams import (
+from mccfr_spiel.kernels.tickets import (
     CLAIMED,
     FAILED,
     FINISHED,
     add_one,
-    load,
     next_ticket,
     open_tickets,
 )
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.both
 
 @jit(nogil=True)
 def count_tickets(done, rounds, desk, leads):
-    """Opens as many tickets as `done` has entries, in rounds one after the other."""
+    """Opens one ticket per entry of `done`, in several rounds."""
     opened = 0
     while True:
         ticket = next_ticket(desk, leads)
@@ -38,19 +38,19 @@ def count_tickets(done, rounds, desk, leads):
 
 @jit(nogil=True)
 def wait_for_ticket(desk, leads):
-    """`next_ticket` for Python; without nogil it would keep out the other threads."""
+    """Calls `next_ticket` from Python, with the lock released for other threads."""
     return next_ticket(desk, leads)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_every_ticket_is_done_once_in_every_round(threads):
+def test_each_ticket_is_processed_once_per_round(threads):
     for _ in range(20):
         done = np.zeros(50, np.int64)
         assert teams.run(count_tickets, threads, done, 30) == 30
         assert done.tolist() == [30] * 50
 
 
-def test_the_leader_does_all_where_no_thread_can_be_started(monkeypatch):
+def test_leader_works_alone_if_no_thread_starts(monkeypatch):
     def refuse(*_):
         raise RuntimeError("can't start new thread")
 
@@ -67,13 +67,13 @@ class OddError(Exception):
     pass
 
 
-def test_an_error_in_another_thread_is_raised_and_nothing_hangs():
+def test_error_of_a_helper_is_raised():
     def work(desk, leads):
         if not leads:
             assert wait_for_ticket(desk, leads) == 0
             raise OddError
         open_tickets(desk, 0, 1)
-        while load(desk, CLAIMED) == 0:  # let the other thread have the ticket
+        while load(desk, CLAIMED) == 0:  # wait until the helper has it
             pass
         assert wait_for_ticket(desk, leads) == -1
         return 0
@@ -83,7 +83,7 @@ def test_an_error_in_another_thread_is_raised_and_nothing_hangs():
             teams.run(work, 2)
 
 
-def test_an_error_of_the_leader_ends_the_others():
+def test_error_of_the_leader_ends_helpers():
     begun, ended = threading.Event(), threading.Event()
 
     def work(desk, leads):

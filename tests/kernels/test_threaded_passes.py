@@ -1,4 +1,4 @@
-"""Passes shared by threads have the bits of one thread, and no two write one place."""
+"""Passes have the same bits with any number of threads."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arenas.tree import whole
+from mccfr_spiel.arenas.tree import cutting
 from tests.small_games import named
 from tests.test_solver import RULES, modern
 from tests.vectors import GOOFSPIEL, KUHN_3, bits
@@ -26,20 +26,17 @@ FULL_ALGORITHMS = {
 
 @pytest.fixture(autouse=True)
 def cut_small_trees(monkeypatch):
-    """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
-    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
-
-
-# --- the bits ----------------------------------------------------------------------
+    """Cuts small trees into blocks of a few infosets."""
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(cutting, "MOST_BLOCKS", 12)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.cutting.LEAST_WORK_AT_ONCE", 1)
 
 
 @pytest.mark.parametrize(
     ("name", "game"), [*zip(FULL_ALGORITHMS, itertools.cycle(GAMES), strict=False)]
 )
-def test_any_number_of_threads_has_the_bits_of_one(name, game):
+def test_solvers_do_not_depend_on_threads(name, game):
     tree = GameTree(named(game)).expand_all()
     for alternating in (True, False):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
@@ -54,7 +51,7 @@ def test_any_number_of_threads_has_the_bits_of_one(name, game):
 
 
 @pytest.mark.compiled
-def test_a_thousand_runs_have_the_same_bits():
+def test_a_thousand_runs_have_equal_bits():
     tree = GameTree(LIARS_DICE).expand_all()
     alone = Solver(tree, ms.CFR_PLUS)
     alone.iterate(3)
@@ -65,25 +62,13 @@ def test_a_thousand_runs_have_the_same_bits():
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
-def test_a_wrong_number_of_threads_is_refused_by_name(threads):
+def test_invalid_number_of_threads_is_refused(threads):
     with pytest.raises(ValueError, match="threads"):
         Solver("kuhn_poker", threads=threads)
     with pytest.raises(ValueError, match="threads"):
         ms.nash_conv(
             "kuhn_poker", ms.Solver("kuhn_poker").average_policy(), threads=threads
         )
-
-
-# --- the cut -------------------------------------------------------------------------
-
-
-def sequences(tree: GameTree, infoset: int) -> range:
-    record = tree.infosets[infoset]
-    first = int(record["first_sequence"])
-    return range(first, first + int(record["num_actions"]))
-
-
-# --- interruptions and errors --------------------------------------------------------
 
 
 def raising(policy, memory, gradient, parameters, t):
@@ -95,13 +80,13 @@ def raising(policy, memory, gradient, parameters, t):
     return value
 
 
-def test_an_error_in_a_rule_is_raised_whatever_thread_met_it():
+def test_error_in_a_rule_is_raised_from_any_thread():
     threads = 3
     rule = algorithms.own_rule(raising)
     solver = Solver(KUHN_3, ms.Algorithm(ms.FULL, rule), threads=threads)
     solver.iterate(2)
     with pytest.raises(ValueError, match="the third iteration"):
         solver.iterate(5)
-    another = Solver(KUHN_3, ms.CFR, threads=threads)  # the threads are there still
+    another = Solver(KUHN_3, ms.CFR, threads=threads)  # the same threads
     another.iterate(3)
     assert another.num_iterations == 3

@@ -16,7 +16,7 @@ from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
 from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
+from mccfr_spiel.kernels.batches import GROWING, plain_walks_at
 from mccfr_spiel.kernels.regret_rules import SKIPPED
 from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.solving import state
@@ -202,28 +202,28 @@ OUTSIDE = [
     (lambda: ms.average_strategy(0.0), "epsilon=0.0"),
     (lambda: ms.average_strategy(0.05, -1.0), "threshold=-1.0"),
     (lambda: ms.average_strategy(0.05, 1.0, NAN), "bonus=nan"),
-    (lambda: ms.EXTERNAL._replace(bonus=1.0), "only average-strategy sampling"),
-    (lambda: ms.EXTERNAL._replace(prune_below=0), "prune_below=0 is not below 0"),
+    (lambda: ms.EXTERNAL._replace(bonus=1.0), "requires average-strategy sampling"),
+    (lambda: ms.EXTERNAL._replace(prune_below=0), "prune_below=0 must be negative"),
     (lambda: ms.EXTERNAL._replace(prune_below=NAN), "prune_below=nan"),
-    (lambda: ms.OUTCOME._replace(prune_below=-1), "only external sampling"),
-    (lambda: ms.outcome(0.6, baseline="other"), "baseline='other' is none of"),
-    (lambda: ms.CHANCE._replace(baseline="learned"), "only outcome and external"),
-    (lambda: GIBSON._replace(baseline="learned"), "only outcome and external"),
-    (lambda: LEARNED_ALL._replace(prune_below=-9.0), "leave out actions"),
-    (lambda: ms.OUTCOME._replace(baseline_rate=0.2), "but no baseline"),
+    (lambda: ms.OUTCOME._replace(prune_below=-1), "requires external sampling"),
+    (lambda: ms.outcome(0.6, baseline="other"), "baseline='other' must be"),
+    (lambda: ms.CHANCE._replace(baseline="learned"), "requires outcome, balanced"),
+    (lambda: GIBSON._replace(baseline="learned"), "requires outcome, balanced"),
+    (lambda: LEARNED_ALL._replace(prune_below=-9.0), "walks that skip actions"),
+    (lambda: ms.OUTCOME._replace(baseline_rate=0.2), "requires a baseline"),
     (lambda: ms.OUTCOME._replace(baseline_rate=0.0), "baseline_rate=0.0"),
 ]
 TOGETHER = [
-    (walks(SOON, rule=PLUS), "choose regret_matching"),
-    (walks(SOON, rule=ms.ftrl(1.0)), "choose regret_matching"),
+    (walks(SOON, rule=PLUS), "requires regret_matching"),
+    (walks(SOON, rule=ms.ftrl(1.0)), "requires regret_matching"),
     (walks(SOON, 2), "walks of a batch"),
-    (walks(PREDICTED, 2), 'choose baseline="learned"'),
-    (walks(PREDICTED, alternating=False), 'choose baseline="learned"'),
-    (walks(ms.EXTERNAL, 0), "batch=0 must be an integer >= 1"),
-    (walks(ms.EXTERNAL, 2**40), "batch=1099511627776 is above"),
-    (walks(ms.EXTERNAL, "big"), "batch='big' is neither"),
-    (ms.CFR._replace(batch=2), "batch=2 is given, but nothing is sampled"),
-    (ms.CFR._replace(batch="auto"), "batch=auto is given, but nothing is sampled"),
+    (walks(PREDICTED, 2), 'Set baseline="learned"'),
+    (walks(PREDICTED, alternating=False), 'Set baseline="learned"'),
+    (walks(ms.EXTERNAL, 0), "batch=0 is not an integer >= 1"),
+    (walks(ms.EXTERNAL, 2**40), "batch=1099511627776 must be"),
+    (walks(ms.EXTERNAL, "big"), "batch='big' must be"),
+    (ms.CFR._replace(batch=2), "batch=2 requires a sampling"),
+    (ms.CFR._replace(batch="auto"), "batch=auto requires a sampling"),
 ]
 
 
@@ -375,7 +375,7 @@ def test_what_cannot_work_is_refused_in_words():
         (lambda: full(prune="regrets"), "prune='regrets' must be True or False, or \""),
         (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),
         (lambda: ms.OUTCOME._replace(prune="regret"), "sample nothing"),
-        (lambda: full(prune="regret")._replace(prune_below=-1.0), "only external"),
+        (lambda: full(prune="regret")._replace(prune_below=-1.0), "requires external"),
     ):
         with pytest.raises(ValueError, match=words):
             make()
@@ -385,7 +385,7 @@ def test_what_cannot_work_is_refused_in_words():
         predictive_regret_matching_plus(),
         ms.ftrl(1.0),
     ):
-        words = r'prune="regret" is given, but|moves the policy everywhere'
+        words = r'prune="regret" requires|moves the policy everywhere'
         with pytest.raises(ValueError, match=words):
             Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
     with pytest.raises(ValueError, match="batch=2"):

@@ -11,7 +11,7 @@ import pyspiel
 import pytest
 
 from mccfr_spiel.offline import ExcessiveGap, MirrorProx
-from mccfr_spiel.offline.first_order import make_sides, prox
+from mccfr_spiel.offline.prox_maps import make_sides, prox
 from mccfr_spiel.offline.sequence_forms import (
     NotZeroSumError,
     constraints,

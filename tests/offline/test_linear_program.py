@@ -15,16 +15,16 @@ from hypothesis.extra import numpy as arrays
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
+from mccfr_spiel.offline.difference_factors import difference_factors
 from mccfr_spiel.offline.linear_program import LinearProgramError, solve_lp, write_mps
+from mccfr_spiel.offline.rank_one_factors import rank_one_factors
 from mccfr_spiel.offline.sequence_forms import (
     NotZeroSumError,
     TooLargeError,
     constraints,
-    difference_factors,
     joint_vector,
     plan_to_policy,
     policy_to_plan,
-    rank_one_factors,
     saddle_point_gap,
     sequence_form,
 )

@@ -1,14 +1,11 @@
-"""Which bets are legal, by hand."""
+"""Legal bets. Oracle: cases computed by hand."""
 
 from collections import Counter
 
 import pytest
 
-from mccfr_spiel.poker.subgames import (
-    DEAL,
-    DECISION,
-    FOLD,
-    SHOWDOWN,
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
+from mccfr_spiel.poker.betting import (
     Betting,
     betting_tree,
     read_sizes,
@@ -28,7 +25,7 @@ def tree_of(pot, stack, bets, raises, streets=1, donk=None, **more):
 
 
 def walk(nodes, *words):
-    """The node behind some actions; cards are passed over."""
+    """Follows actions through the tree, skipping deals."""
     at = nodes[0]
     for word in words:
         at = nodes[at.children[at.words.index(word)]]
@@ -37,7 +34,7 @@ def walk(nodes, *words):
     return at
 
 
-def test_the_river_of_the_literature_has_its_size():
+def test_river_tree_has_published_size():
     nodes = tree_of(500, 19_750, "50%,100%,a", "100%,a", min_bet=100)
     kinds = Counter(node.kind for node in nodes)
     assert kinds[DECISION] == 32
@@ -70,11 +67,11 @@ def test_the_river_of_the_literature_has_its_size():
         ),
     ],
 )
-def test_actions_have_the_words_and_sizes_of_players(tree, before, words):
+def test_action_names_and_sizes(tree, before, words):
     assert ",".join(walk(tree_of(*tree), *before).words) == words
 
 
-def test_a_bet_into_the_last_bettor_has_sizes_of_its_own():
+def test_donk_bets_have_their_own_sizes():
     nodes = tree_of(100, 900, "50%", "50%", streets=2, donk="20%")
     called = walk(nodes, "Check", "Bet 50", "Call")
     assert called.words == ("Check", "Bet 40")
@@ -87,7 +84,7 @@ def test_a_bet_into_the_last_bettor_has_sizes_of_its_own():
 
 
 @pytest.mark.parametrize(("most", "bets"), [(0, 1), (1, 2), (2, 3)])
-def test_raises_end_where_there_have_been_enough(most, bets):
+def test_max_raises_limits_raises(most, bets):
     at = tree_of(100, 90_000, "50%", "50%", max_raises=most)
     node, seen = at[0], 0
     while len(node.words) > 1 and node.words[-1].startswith(("Bet", "Raise")):
@@ -96,7 +93,7 @@ def test_raises_end_where_there_have_been_enough(most, bets):
     assert seen == bets
 
 
-def test_after_a_called_all_in_the_cards_are_dealt():
+def test_called_all_in_is_followed_by_deals():
     nodes = tree_of(100, 90, "a", "", streets=3)
     at = nodes[nodes[0].children[1]]
     kinds = []
@@ -108,7 +105,7 @@ def test_after_a_called_all_in_the_cards_are_dealt():
     assert at.paid == (90, 90)
 
 
-def test_the_house_takes_its_share_of_matched_bets_up_to_the_most():
+def test_rake_is_a_capped_share_of_matched_bets():
     betting = Betting(100, 900, 1, 0, 1, (), (), rake=(0.05, 30))
     assert betting.payoffs((50, 300)) == (100 - 10, -100, -5)
     assert betting.payoffs((300, 300)) == (350 - 30, -350, -15)
@@ -119,12 +116,12 @@ def test_the_house_takes_its_share_of_matched_bets_up_to_the_most():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("50%,b", "'b' is no size"),
+        ("50%,b", "unknown size 'b'"),
         ("2.5x", "nobody has bet yet"),
-        ("1%/2%", "for 2 streets, and 3 are played"),
-        ("1%|2%|3%", "for 3 players"),
+        ("1%/2%", "for 2 streets, but 3 are played"),
+        ("1%|2%|3%", "for 3 players, expected 1 or 2"),
     ],
 )
-def test_an_unknown_size_is_refused(text, message):
+def test_unknown_size_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         read_sizes(text, 3, "bets")

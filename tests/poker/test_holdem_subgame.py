@@ -1,4 +1,4 @@
-"""python_holdem_subgame as an OpenSpiel game, and what makes it."""
+"""python_holdem_subgame as an OpenSpiel game, and its arguments."""
 
 import copy
 import itertools
@@ -31,9 +31,9 @@ def turn(**more):
 
 
 def at(state, name):
-    """The action that a state calls so."""
+    """The legal action with a name."""
     legal = state.legal_actions()
-    return next(one for one in legal if state.action_to_string(one) == name)
+    return next(a for a in legal if state.action_to_string(a) == name)
 
 
 def played(game, *names):
@@ -43,7 +43,7 @@ def played(game, *names):
     return state
 
 
-def test_deals_are_products_of_weights_over_hands_that_fit():
+def test_deals_are_products_of_weights():
     game = turn(ranges=("AhKh:0.3,AhQh,9hTh", "AhJh:0.5,KhQh:2,7c7d:0.1,2d2h"))
     weights = {}
     first, second = game.subgame.ranges
@@ -60,7 +60,7 @@ def test_deals_are_products_of_weights_over_hands_that_fit():
     assert found == pytest.approx({pair: w / total for pair, w in weights.items()})
 
 
-def test_a_hand_is_told_in_the_words_of_players():
+def test_strings_and_action_names():
     game = turn()
     state = played(game, "AhKh", "JdJh", "Check", "Bet 50", "Call", "As")
     assert state.information_state_string(0) == (
@@ -84,7 +84,7 @@ def test_a_hand_is_told_in_the_words_of_players():
         (("AhKh", "Th9h", "Check", "Check", "Qs", "Check", "Check"), None, (-50, 50)),
     ],
 )
-def test_returns_are_relative_to_half_of_the_pot_less_rake(names, rake, returns):
+def test_returns_subtract_half_of_the_pot_and_rake(names, rake, returns):
     state = played(turn(rake=rake), *names)
     assert state.is_terminal()
     assert state.returns() == pytest.approx(returns)
@@ -105,7 +105,7 @@ def test_a_tie_costs_half_of_the_rake():
     assert game.get_type().utility == pyspiel.GameType.Utility.GENERAL_SUM
 
 
-def test_openspiels_own_checks_of_a_game_pass():
+def test_openspiel_checks_pass():
     game = turn(rake=(0.05, 30))
     pyspiel.random_sim_test(game, num_sims=10, serialize=True, verbose=False)
     assert ms.check_game(game).longest >= 6
@@ -128,7 +128,7 @@ def test_openspiels_own_checks_of_a_game_pass():
         {"ranges": np.random.default_rng(4).random((2, 1326))},
     ],
 )
-def test_the_string_of_a_game_loads_the_same_game(more):
+def test_game_string_loads_the_same_game(more):
     game = turn(**more)
     again = pyspiel.load_game(str(game))
     assert str(again) == str(game)
@@ -141,26 +141,26 @@ def test_the_string_of_a_game_loads_the_same_game(more):
     ("more", "message"),
     [
         ({"board": "9s8h"}, "has 2 cards"),
-        ({"ranges": None}, "ranges= is no pair"),
+        ({"ranges": None}, "ranges must be a pair"),
         ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
-        ({"ranges": ("AhKh", "AhQh,KhQh")}, "ranges block each other"),
-        ({"ranges": ("AA,K", "AA")}, "range0: 'K' is no hand"),
-        ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 are below min_bet=2"),
-        ({"stacks": (1, 2, 3)}, "give one number, or two"),
-        ({"board": ["9s", "8h", "3s"]}, "board=.*is no text of cards"),
-        ({"bets": "50"}, "bets: '50' is no size"),
-        ({"bets": None}, "bets=None is neither a text"),
-        ({"rake": 0.05}, "rake=0.05 is not a share"),
+        ({"ranges": ("AhKh", "AhQh,KhQh")}, "all hands of player 0 share a card"),
+        ({"ranges": ("AA,K", "AA")}, "range0: unknown entry 'K'"),
+        ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 must be at least min_bet=2"),
+        ({"stacks": (1, 2, 3)}, "must be one number or two"),
+        ({"board": ["9s", "8h", "3s"]}, "board=.*must be a text of cards"),
+        ({"bets": "50"}, "bets: unknown size '50'"),
+        ({"bets": None}, "bets=None must be a text"),
+        ({"rake": 0.05}, "rake=0.05 must be a share"),
         ({"rake": (2, 30)}, "rake=2"),
-        ({"rake": (0.05, -1)}, "cannot take less than 0"),
+        ({"rake": (0.05, -1)}, "largest rake must be at least 0"),
     ],
 )
-def test_what_is_no_subgame_is_refused_in_words(more, message):
+def test_invalid_arguments_are_refused(more, message):
     with pytest.raises(ValueError, match=message):
         turn(**more)
 
 
-def test_a_file_of_the_endgames_gives_the_arguments(tmp_path):
+def test_endgame_file_gives_arguments(tmp_path):
     reach = np.zeros(2652)
     kings = HAND_OF[DECK.index("Kh"), DECK.index("Kd")]
     reach[[1325, 1326 + kings]] = 0.5, 3
@@ -173,10 +173,10 @@ def test_a_file_of_the_endgames_gives_the_arguments(tmp_path):
     assert game.subgame.betting.first == 1
     assert game.subgame.ranges[:, [1325, kings]].tolist() == [[1, 0], [0, 1]]
     for bad, message in (
-        ("-round 4", "no line -board"),
+        ("-round 4", "the line -board is missing"),
         (lines.replace("0.5", "0.5 1"), "2653 weights"),
         (lines.replace("0.5", "x"), "damaged"),
-        (lines.replace("-round 4", "-round 5"), "no round of its board"),
+        (lines.replace("-round 4", "-round 5"), "-round 5 must be 3"),
     ):
         path.write_text(bad)
         with pytest.raises(ValueError, match=message):

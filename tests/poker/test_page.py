@@ -1,12 +1,12 @@
-"""What the page and the program say of a subgame."""
+"""Subgames in the explorer and in the command-line program."""
 
 import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.exploring.opening import export
-from mccfr_spiel.exploring.views import grid_of_hands
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.grids import grid_of_hands
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
@@ -24,17 +24,17 @@ def solver():
     return found
 
 
-def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
+def test_subgame_uses_worlds_and_reports_percent_of_pot(solver):
     assert solver.store == "worlds"
     gap = 50 * ms.nash_conv(STRING, solver.average_policy()) / 20
     assert solver.history[-1]["pot_percent"] == pytest.approx(gap)
     assert gap <= 0.1
 
 
-def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
+def test_grid_equals_study(solver):
     study = ms.poker.Study(STRING, solver.average_policy())
     page, root = Page(solver), study.decision()
-    with pytest.raises(ValueError, match=r"needs the game's whole tree\. Hands are"):
+    with pytest.raises(ValueError, match=r"game's whole tree\. A hold'em subgame"):
         export(page.answers.subject, "page.html")
     grid = page.ask("grid", history="")
     assert grid["actions"] == ["Check", "All-in 10"]
@@ -55,8 +55,8 @@ def test_the_grid_has_ranges_frequencies_evs_and_equities(solver):
     assert sum(cell is not None for line in cells for cell in line) == 3
 
 
-def test_a_cell_has_the_means_of_the_hands_that_have_numbers():
-    """Kings never bet, so the other bettor holds the queen of one of the hands."""
+def test_cell_averages_hands_with_values():
+    """Kings never bet, and QsKh is incompatible with QhQs."""
     game = STRING.replace("AsAh;AsKh:0.5;QsQh", "QsQh:0.25;QdQc").replace("22;", "QsKh")
     table = ms.Solver(game, ms.CFR).average_policy().to_dict()
     table["KdKs 2s3h4d6c7c: Check"] = {1: 1.0, 2: 0.0}
@@ -67,7 +67,7 @@ def test_a_cell_has_the_means_of_the_hands_that_have_numbers():
     assert grid["ranks"]["cells"][2][2] == pytest.approx(means)
 
 
-def test_the_page_locks_all_hands_of_a_decision_and_frees_them():
+def test_page_locks_and_frees_all_hands():
     page = Page(ms.Solver(STRING, ms.CFR_PLUS))
     start = page.ask("grid", history="")
     mine, _, bet = start["next"][1]
@@ -91,7 +91,7 @@ def test_the_page_locks_all_hands_of_a_decision_and_frees_them():
     assert view["fixed"] == []
 
 
-def test_the_program_solves_a_subgame_and_says_percent_of_the_pot(tmp_path, capsys):
+def test_program_reports_percent_of_pot(tmp_path, capsys):
     folder = tmp_path / "river"
     flags = [f"--game={STRING}", "--algorithm=cfr_plus", "--until_pot_percent=0.5"]
     assert main(["solve", *flags, f"--output_dir={folder}"]) == 0

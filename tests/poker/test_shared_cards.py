@@ -1,4 +1,4 @@
-"""Random spots whose ranges share cards, against an enumeration and linear programs."""
+"""Random subgames with shared cards. Oracles: enumeration, linear programs."""
 
 import numpy as np
 import pyspiel
@@ -18,7 +18,7 @@ def linear_program_value(game):
     The program is built from OpenSpiel's states alone.
     """
     sequences = [{(): 0}, {(): 0}]
-    parents: list[dict] = [{}, {}]  # infoset -> number of the sequence before it
+    parents: list[dict] = [{}, {}]  # infoset -> number of its parent sequence
     payoffs: dict[tuple[int, int], float] = {}
     stack = [(game.new_initial_state(), [0, 0], 1.0)]
     while stack:
@@ -73,7 +73,7 @@ def flow_constraints(sequences, parents):
 
 
 def uniform_returns(game):
-    """Expected returns of uniform play, summed over all of OpenSpiel's histories."""
+    """Expected returns of uniform play over all of OpenSpiel's histories."""
     total, stack = np.zeros(2), [(game.new_initial_state(), 1.0)]
     while stack:
         state, reach = stack.pop()
@@ -88,11 +88,11 @@ def uniform_returns(game):
 
 
 def random_spot(seed):
-    """A spot in which all hands of one player hold the same card."""
+    """A subgame in which all hands of one player contain the same card."""
     rng = np.random.default_rng(seed)
     board = rng.choice(52, 3 if seed % 25 == 0 else 4, replace=False)
     left = np.setdiff1d(np.arange(52), board)
-    # Often the highest card left: all runouts without it leave the player no hands.
+    # Often the highest card left: after a board with this card the player has no hand.
     shared = left[-1] if seed % 2 else rng.choice(left)
     most = 1 if len(board) == 3 else 3
     fits = ~np.isin(HANDS, board).any(axis=1)
@@ -126,13 +126,13 @@ def has_deals(spot):
 SPOTS = [spot for seed in range(72) if has_deals(spot := random_spot(seed))][:55]
 
 
-def test_enough_random_spots_are_tried():
+def test_number_of_random_subgames():
     assert len(SPOTS) >= 50
     assert sum(len(spot["board"]) == 6 for spot in SPOTS) >= 2
 
 
 @pytest.mark.parametrize("spot", SPOTS, ids=lambda spot: spot["board"])
-def test_uniform_returns_and_values_are_those_of_all_histories(spot):
+def test_returns_and_values_equal_enumeration(spot):
     game = ms.poker.subgame(**spot)
     solver = ms.Solver(game, ms.CFR_PLUS)
     returns = ms.expected_returns(solver.tree, solver.current_vector())
@@ -148,7 +148,7 @@ def test_uniform_returns_and_values_are_those_of_all_histories(spot):
     ("ranges", "value"),
     [(("AhAs", "KdKs"), 24.75)],
 )
-def test_uniform_policy_of_one_shared_card_has_its_nash_conv(ranges, value):
+def test_nash_conv_with_a_shared_card(ranges, value):
     game = ms.poker.subgame(
         board="JsAd6hAc", pot=2, stacks=33, ranges=ranges, bets="a", raises="none"
     )
@@ -156,7 +156,7 @@ def test_uniform_policy_of_one_shared_card_has_its_nash_conv(ranges, value):
     assert ms.nash_conv(game, uniform) == pytest.approx(value, abs=1e-9)
 
 
-def test_evs_of_three_hands_with_one_card_are_those_of_the_linear_program():
+def test_evs_with_a_shared_card_equal_linear_program():
     game = ms.poker.subgame(
         board="Jc7c2d5h",
         pot=20,

@@ -1,4 +1,4 @@
-"""Policies of subgames hand by hand: against the literature, by hand, by histories."""
+"""Studies of subgames. Oracles: published numbers, hand calculation, enumeration."""
 
 import csv
 import os
@@ -13,7 +13,7 @@ from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
-"""The file of subgame 3 of the Libratus endgames (Brown, Sandholm 2017)."""
+"""Path of subgame 3 of the Libratus endgames (Brown, Sandholm 2017)."""
 
 
 def river(**more):
@@ -33,7 +33,7 @@ def in_words(decision):
 
 
 def mixed(game, seed):
-    """A policy of all hands, and the same as a dictionary of strings."""
+    """A random policy as a vector, and the same as a dictionary of strings."""
     tree = complete_table(game, store="worlds")
     generator, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
     table = {}
@@ -47,7 +47,7 @@ def mixed(game, seed):
 
 
 @pytest.mark.compiled
-def test_the_river_of_the_literature_is_solved_as_published():
+def test_libratus_river_has_published_exploitability():
     if ENDGAME is None:
         pytest.skip("LIBRATUS_ENDGAME does not name the file of the endgame.")
     game = ms.poker.subgame(
@@ -56,7 +56,7 @@ def test_the_river_of_the_literature_is_solved_as_published():
         raises="100%,a",
         min_bet=100,
     )
-    total = 0.903092117303302  # of compatible pairs, by which reaches are not divided
+    total = 0.903092117303302  # published numbers are not divided by it
     assert game.subgame.total == pytest.approx(total, rel=1e-12)
     solver = ms.Solver(game, ms.CFR_PLUS)
 
@@ -78,7 +78,7 @@ def test_the_river_of_the_literature_is_solved_as_published():
 
 
 @pytest.mark.compiled
-def test_a_small_flop_has_the_value_of_other_solvers():
+def test_small_flop_has_the_value_of_other_solvers():
     game = ms.poker.subgame(
         board="9s8h3s",
         pot=100,
@@ -98,7 +98,7 @@ def test_a_small_flop_has_the_value_of_other_solvers():
 
 
 @pytest.mark.interpreted
-def test_equities_are_the_share_of_pairs_and_runouts_that_win():
+def test_equities_equal_enumeration():
     board, ranges = "9s8h3s2d", ("AhKh:0.5,QhQd", "JhJd,Th9h:0.25,KhQh")
     game = pyspiel.load_game(str(river(board=board, ranges=ranges, bets="")))
     won = np.zeros(2)
@@ -126,8 +126,8 @@ def test_equities_are_the_share_of_pairs_and_runouts_that_win():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("seed", [0, 1])
-def test_evs_of_hands_and_actions_are_those_of_histories(seed):
-    """By walks over all histories, which know nothing of vectors."""
+def test_evs_equal_enumeration(seed):
+    """Oracle: a recursive walk over all histories."""
     game = river(
         board="9s8h3s2d",
         ranges=("AhKh:0.5,QhQd", "JhJd,Th9h:0.25,KhQh"),
@@ -148,7 +148,7 @@ def test_evs_of_hands_and_actions_are_those_of_histories(seed):
     worth, seen, by_action = np.zeros((2, 1326)), np.zeros((2, 1326)), {}
 
     def walk(state, chance, reach, path):
-        """The returns; notes those behind the decision by hand and action."""
+        """Returns below a state; records them per hand and action."""
         if state.is_terminal():
             return np.array(state.returns())
         if state.is_chance_node():
@@ -195,8 +195,8 @@ def test_evs_of_hands_and_actions_are_those_of_histories(seed):
 
 
 @pytest.mark.compiled
-def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
-    """Aces bet, queens bluff once in three times, kings fold once in three times."""
+def test_river_solved_by_hand():
+    """Aces always bet, queens bluff and kings fold a third of the time."""
     game = river()
     solver = ms.Solver(game, ms.CFR_PLUS, store="worlds")
     rows = solver.run(until_pot_percent=0.02)
@@ -216,7 +216,7 @@ def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
 
 
 @pytest.mark.interpreted
-def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
+def test_table_has_a_line_per_decision_hand_and_action(tmp_path):
     game = river()
     study = ms.poker.Study(game, UniformRandomPolicy(game))
     assert repr(study) == "<Study: 2s3h4d6c7c, EVs 11.2 and 8.75>"
@@ -227,13 +227,13 @@ def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
     assert len(rows) == 4 + 2 + 4 + 2
     row = next(r for r in rows if r["before"] == "All-in 10" and r["action"] == "Call")
     assert row["hand"] == "KhKs"
-    # Against aces and queens alike: 40 - 10 or -10.
+    # Aces and queens are equally likely: 30 or -10 with equal weight.
     names = ("action_ev", "ev", "equity", "ev_share", "frequency")
     assert [float(row[name]) for name in names] == pytest.approx([10, 5, *[0.5] * 3])
 
 
 @pytest.mark.interpreted
-def test_what_is_no_decision_is_refused_in_words():
+def test_invalid_histories_and_games_are_refused():
     game = river(board="2s3h4d6c", bets="50%")
     study = ms.poker.Study(game, UniformRandomPolicy(game))
     blocked = study.decision(["Check", "Check", "Kh", "Check"])
@@ -241,19 +241,20 @@ def test_what_is_no_decision_is_refused_in_words():
     assert study.decision(["Check", "Check", "7c"]).board[-1] == 4 * 5 + 3
     for history, message in (
         (["Check", "Check"], "Nobody acts after Check, Check"),
-        (["Bet 11"], "'Bet 11' is not one of Check, All-in 10"),
-        ([7], "7 is not one of"),
+        (["Bet 11"], "'Bet 11', expected one of Check, All-in 10"),
+        ([7], "Unknown action 7, expected one of"),
         (["Check", "Check", "2s"], "2s cannot be dealt"),
-        (["Check", "Check", "7c7d"], "'7c7d' is not one card"),
-        (["Check", "Check", 52], "52 is not one card"),
-        (["All-in 10", "Fold", "Check"], "'Check' comes when the game is over"),
+        (["Check", "Check", "7c7d"], "'7c7d' must be a single card"),
+        (["Check", "Check", 52], "52 must be a single card"),
+        (["All-in 10", "Fold", "Check"], "'Check' follows the end of the game"),
+        (["All-in 10", "Fold", 1], "1 follows the end of the game"),
     ):
         with pytest.raises(ValueError, match=message):
             study.decision(history)
-    with pytest.raises(ValueError, match=r"is no game of ms\.poker\.subgame"):
+    with pytest.raises(ValueError, match=r"must be a game made by ms\.poker\.subgame"):
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
     with pytest.raises(ValueError, match="starts without a pot"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
-    with pytest.raises(ValueError, match="3 cards instead of two"):
+    with pytest.raises(ValueError, match="3 cards, expected two"):
         ms.poker.hand("AhKhQh")
     assert HANDS[ms.poker.hand("AsAh")].tolist() == [48, 49]

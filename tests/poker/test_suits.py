@@ -1,4 +1,4 @@
-"""Boards and hands that suits make of one another, against the form that has all."""
+"""Exchanges of suits. Oracle: the game that has none."""
 
 import functools
 import itertools
@@ -12,14 +12,14 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.common.budget import MemoryBudgetError
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, exchanges
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
+from mccfr_spiel.poker.suits import exchanges
 
 pytestmark = pytest.mark.compiled
 
 SUITED = "AKs,QQ,T9s:0.5", "KK:0.25,AQs,77"
 SPADES = "AsKs,QhQd,QhQc,JhTh", "AhQh,KdKc,7h7d:0.5,7h7c:0.5"
-"""No exchange keeps the first of these pairs of ranges but one of diamonds and clubs;
-and on boards with a diamond, none does."""
+"""Only diamonds and clubs can be exchanged, unless the board contains a diamond."""
 
 SPOTS = [
     ("9s8s3s2s", SUITED, 6, 22),
@@ -27,8 +27,9 @@ SPOTS = [
     ("9s8h3s2h", SPADES, 2, 35),
     ("9s8h3s2d", SPADES, 1, 48),
 ]
-"""A board, the ranges, how many exchanges there are and how many rivers stand for all,
-counted by hand."""
+"""Board, ranges, number of exchanges, and number of representative rivers, counted by
+hand.
+"""
 
 
 def spot(board, ranges, *, plain, **more):
@@ -41,7 +42,7 @@ def spot(board, ranges, *, plain, **more):
 
 @functools.cache
 def moves(game_string):
-    """What the permutations of suits that leave board and ranges make of the cards."""
+    """Images of the cards under the permutations of suits that fix board and ranges."""
     game, found = pyspiel.load_game(game_string), []
     first, second = game.subgame.ranges
     for order in itertools.permutations(range(4)):
@@ -57,7 +58,7 @@ def moves(game_string):
 
 @functools.cache
 def smallest(game_string, dealt, hand):
-    """The smallest cards and hand that any of these makes of some, the hand last."""
+    """The smallest image of a deal and a hand, compared card by card."""
     one, two = HANDS[hand]
     return min(
         (*(new[card] for card in dealt), HAND_OF[new[one], new[two]])
@@ -66,7 +67,7 @@ def smallest(game_string, dealt, hand):
 
 
 def stands_for(game_string, info_state):
-    """The string that stands for one."""
+    """The string of the representative."""
     name, _, rest = info_state.partition(" ")
     board, *later = rest.split(" / ")
     dealt = tuple(DECK.index(one[:2]) for one in later)
@@ -76,8 +77,9 @@ def stands_for(game_string, info_state):
 
 
 def both(board, ranges, seed, **more):
-    """The game as it is and in its plain form, their trees, which sequence of the first
-    each of the other has, and a random policy of both."""
+    """Two games (exchanges on and off), their trees, the sequence in the first tree per
+    sequence of the second, and a random policy as a vector of each tree.
+    """
     games = [spot(board, ranges, plain=plain, **more) for plain in (False, True)]
     trees = [complete_table(game, store="worlds") for game in games]
     generator, vector = np.random.default_rng(seed), np.ones(trees[0].num_sequences)
@@ -98,7 +100,7 @@ def both(board, ranges, seed, **more):
 
 
 @pytest.mark.parametrize(("board", "ranges", "count", "rivers"), SPOTS)
-def test_gradients_and_values_are_those_of_all_boards(board, ranges, count, rivers):
+def test_gradients_and_values_equal_all_boards(board, ranges, count, rivers):
     games, trees, numbers, policies = both(board, ranges, seed=1)
     assert len(games[0].subgame.exchanges) == count
     public = games[0].public_tree()
@@ -116,8 +118,8 @@ def test_gradients_and_values_are_those_of_all_boards(board, ranges, count, rive
 
 
 @pytest.mark.parametrize(("board", "ranges"), [("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc"))])
-def test_flops_are_those_of_all_boards(board, ranges):
-    """Two cards come, of which the first leaves fewer exchanges for the second."""
+def test_flop_equals_all_boards(board, ranges):
+    """Two cards are dealt; the first leaves fewer exchanges for the second."""
     _, trees, _, policies = both(board, ranges, 2, bets="//a", rake=(0.05, 1))
     assert trees[0].num_infosets < 0.75 * trees[1].num_infosets
     found, expected = (
@@ -128,7 +130,7 @@ def test_flops_are_those_of_all_boards(board, ranges):
 
 
 @pytest.mark.parametrize(("board", "ranges"), [SPOTS[0][:2], SPOTS[3][:2]])
-def test_a_study_tells_of_the_cards_that_were_dealt(board, ranges):
+def test_study_reports_the_dealt_cards(board, ranges):
     games, trees, _, policies = both(board, ranges, seed=3, bets="50%,a")
     studies = [
         ms.poker.Study(game, ms.SequencePolicy(tree, policy))
@@ -148,7 +150,7 @@ def test_a_study_tells_of_the_cards_that_were_dealt(board, ranges):
         studies[0].decision(("Check", "Check", "9s"))
 
 
-def test_states_have_the_strings_that_stand_for_theirs():
+def test_states_have_strings_of_representatives():
     game, generator = spot("9s8h3s", SUITED, plain=False, bets="50%"), random.Random(0)
     tree = complete_table(game, store="worlds")
     policy = ms.SequencePolicy(tree, np.ones(tree.num_sequences))
@@ -174,14 +176,14 @@ def test_states_have_the_strings_that_stand_for_theirs():
         assert wrong not in policy
 
 
-def test_a_weight_that_differs_in_its_last_bit_keeps_suits_apart():
+def test_weights_must_be_equal_to_the_last_bit():
     ranges = np.random.default_rng(0).random((2, 1)) * np.ones((2, 1326))
     assert len(exchanges((0, 4, 8), ranges)) == 6
     ranges[0, HAND_OF[50, 51]] = np.nextafter(ranges[0, 0], 2)  # AdAc
     assert len(exchanges((0, 4, 8), ranges)) == 2
 
 
-def test_the_cost_is_known_before_the_tree_is_made():
+def test_cost_bounds_the_memory():
     game = spot("9s8s3s2s", SUITED, plain=False, bets="50%,a")
     tree = complete_table(game, store="worlds")
     found = ms.poker.cost(game)

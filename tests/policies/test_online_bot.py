@@ -12,8 +12,12 @@ import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
 from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.budget import MemoryBudgetError
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.policies.online_bot import (
     MemoryBudgetWarning,
     OnlineOutcomeSamplingBot,

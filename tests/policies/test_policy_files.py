@@ -13,8 +13,11 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.infosets.loading import OUR_GAMES, module_of
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.arenas.infosets.identity import module_of
+from mccfr_spiel.arenas.infosets.loading import OUR_GAMES
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
 from tests.arenas.rules.test_own_games import auction

@@ -10,8 +10,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.solving import cluster_batches
+from mccfr_spiel.arenas.tree import cutting
+from mccfr_spiel.solving import cluster as batches
 from mccfr_spiel.solving.cluster import Ray
 from mccfr_spiel.solving.crews import Crew
 from tests.small_games import uneven_deal
@@ -35,10 +35,10 @@ SPLIT = {
 
 @pytest.fixture(autouse=True)
 def split_small_batches(monkeypatch):
-    """Makes clusters split batches of any size, over blocks of a few infosets."""
-    monkeypatch.setattr(cluster_batches, "LEAST_NODES", 1)
-    monkeypatch.setattr(whole, "LEAST_BLOCK_OF_BATCH", 24)
-    monkeypatch.setattr(whole, "NUM_BLOCKS_OF_BATCH", 12)
+    """Has clusters split batches of every size, over blocks of a few infosets."""
+    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(cutting, "NUM_BLOCKS_OF_BATCH", 12)
 
 
 def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
@@ -162,8 +162,8 @@ def test_unsplittable_algorithms_are_refused(algorithm, more, words):
         Solver("kuhn_poker", algorithm, cluster=InThisProcess(2), **more)
 
 
-def test_game_without_load_string_is_refused():
-    with pytest.raises(ValueError, match="makes the game from its string, which for"):
+def test_a_game_that_no_string_makes_is_refused_in_words():
+    with pytest.raises(ValueError, match="loads the game from its string, but"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
 
 

@@ -16,8 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.row_table import (
+    SLOT,
+    RowTable,
+    find_key,
+    larger_table,
+    player_and_key,
+    row_hash,
+)
+from mccfr_spiel.arenas.rules.spelling import spelled
 
 _BATCH = 1 << 18
 """Strings that are decoded at a time."""
@@ -89,9 +98,7 @@ class InfosetNames:
 class KeyNames(InfosetNames):
     """Names that are kept as information keys and spelled on demand."""
 
-    def __init__(
-        self, rules: BoundRules, keys: kernel.RowTable, players: np.ndarray
-    ) -> None:
+    def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
         """Keeps the keys.
 
         Args:
@@ -106,7 +113,7 @@ class KeyNames(InfosetNames):
     def __iter__(self) -> Iterator[str]:
         if self.rules.spell is None:
             return map(self.info_state, range(len(self)))
-        return kernel.spelled(self.rules, self.keys, len(self))
+        return spelled(self.rules, self.keys, len(self))
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
@@ -114,18 +121,18 @@ class KeyNames(InfosetNames):
 
     def key(self, infoset: int) -> tuple[int, np.ndarray]:
         """The player and the information key of an infoset."""
-        return kernel.key_of(self.keys, infoset)
+        return player_and_key(self.keys, infoset)
 
     def find_key(self, player: int, key: np.ndarray) -> int:
         """The number of the infoset with that player and key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
-            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=kernel.SLOT)
-            table = kernel.larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
-            self.keys = kernel.RowTable(values, rows, table)
+            hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=SLOT)
+            table = larger_table(hashes >> 32 << 32 | numbers + 1, len(self))
+            self.keys = RowTable(values, rows, table)
         row = np.array([player, *key], np.int64)
-        hashed = np.uint64(kernel.row_hash(row, len(row)))
-        return max(int(kernel.find_key(values, rows, table, hashed, row, len(row))), -1)
+        hashed = np.uint64(row_hash(row, len(row)))
+        return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
         """As in InfosetNames.

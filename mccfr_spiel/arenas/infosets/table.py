@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import own_string
+from mccfr_spiel.arenas.infosets.declarations import own_string
 from mccfr_spiel.arenas.infosets.lock import TreeLock, reads
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.rules.game import RulesState

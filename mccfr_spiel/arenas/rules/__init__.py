@@ -1,19 +1,18 @@
 """Games whose rules are small compiled functions; see docs/own_game.md."""
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
-    BoundRules,
     Description,
-    GameError,
     Parameter,
     Rules,
     Sizes,
     Words,
     compiled,
-    rules_of,
 )
-from mccfr_spiel.arenas.rules.game import register
 
 __all__ = [
     "CHANCE",

@@ -1,9 +1,9 @@
 """Walks and plays over compiled rules in which players follow given policies.
 
 A move of a player who follows a policy counts as a move of chance, with the
-probabilities of the policy (`played.Game` holds them). So the walks for the one player
-who follows none learn a response as they learn any strategy. Where all players follow
-policies, each walk from the root to a leaf is a play.
+probabilities of the policy (`rule_records.GameArrays` holds them). So the walks for the
+one player who follows none learn a response as they learn any strategy. Where all
+players follow policies, each walk from the root to a leaf is a play.
 """
 
 from typing import Any
@@ -11,21 +11,25 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.kernel import OTHER_ACTIONS, SPELL, call, row_hash, sum_up
 from mccfr_spiel.arenas.rules.played import (
-    BROKEN,
-    Game,
-    Known,
-    Path,
-    RuleNodes,
     end_game,
     go_to,
     look_around,
     move_on,
     moves_at,
-    nodes_of,
     stacked,
     who_acts,
+)
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_calls import SPELL, call
+from mccfr_spiel.arenas.rules.rule_faults import OTHER_ACTIONS, sum_up
+from mccfr_spiel.arenas.rules.rule_records import (
+    BROKEN,
+    GameArrays,
+    Known,
+    Path,
+    RuleNodes,
+    nodes_of,
 )
 from mccfr_spiel.arenas.rules.walks import PLAYED
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
@@ -35,7 +39,7 @@ from mccfr_spiel.kernels.sampling import draw_action
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.kernels.walk import Source
 
-PLAY_LAYOUT = Layout(TreeArrays, Game, Known, Path)
+PLAY_LAYOUT = Layout(TreeArrays, GameArrays, Known, Path)
 """The records in a frame of `play`."""
 
 _play_views = PLAY_LAYOUT.viewer()
@@ -135,7 +139,7 @@ def play(frame, rules, draws, cursor, results):
 
     Args:
         frame: a frame of PLAY_LAYOUT, for a game in which all players follow policies.
-        rules: the addresses from `kernel.callable_rules`.
+        rules: the addresses from `rule_calls.callable_rules`.
         draws: numbers in [0, 1), one for each move.
         cursor: `[2]` number of plays done, and number of draws used; changes.
         results: `[plays, P]`, receives the returns.
@@ -143,7 +147,7 @@ def play(frame, rules, draws, cursor, results):
     Returns:
         DONE, GROW if draws run out, or a status from BROKEN on.
     """
-    tree, game = _play_views(frame, TreeArrays), _play_views(frame, Game)
+    tree, game = _play_views(frame, TreeArrays), _play_views(frame, GameArrays)
     known, path = _play_views(frame, Known), _play_views(frame, Path)
     nodes = nodes_of(tree, game, known, path, rules)
     while cursor[0] < len(results):

@@ -1,52 +1,36 @@
-"""Makes a registered OpenSpiel game of compiled rules.
+"""OpenSpiel games made from descriptions with compiled rules.
 
-All such games share the classes of this file. A state holds the rules' vector and
-nothing else, so OpenSpiel's copies of it are cheap. An information-state tensor is
-one-hot in the player and in each place of the key; an observation tensor is one-hot in
-the player and in each item of `Words.observation`.
-
-Compiled code does not check indices, so a rule that writes beyond the buffers that
-`Sizes` declares changes memory that belongs to others. Uncompiled, the same function
-raises an IndexError and names the line. Therefore a few histories of every game are
-played in plain Python when it is loaded, and many in `game_check.check_game`.
+All such games share the classes of this file. A state contains only the state vector of
+the rules, so OpenSpiel copies it cheaply. An information-state tensor is one-hot in the
+player and in each entry of the key. An observation tensor is one-hot in the player and
+in each item of `Words.observation`.
 """
 
 import importlib
-import random
-import traceback
-import types
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
-from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.arenas.rules.description import (
-    CHANCE,
-    TERMINAL,
-    BoundRules,
-    Description,
-    GameError,
-    Parameters,
-    Rules,
-    tell_history,
-    utility_of,
-)
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, utility_of
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, Description, Parameters
+from mccfr_spiel.arenas.rules.plain_rules import check_sizes
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 
 
 def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
     """OpenSpiel's classification of a described game."""
-    kinds = pyspiel.GameType
-    modes = kinds.ChanceMode
-    return kinds(
+    classes = pyspiel.GameType
+    modes = classes.ChanceMode
+    return classes(
         short_name=description.short_name,
         long_name=description.long_name,
-        dynamics=kinds.Dynamics.SEQUENTIAL,
+        dynamics=classes.Dynamics.SEQUENTIAL,
         chance_mode=modes.EXPLICIT_STOCHASTIC if has_chance else modes.DETERMINISTIC,
-        information=kinds.Information.IMPERFECT_INFORMATION,
+        information=classes.Information.IMPERFECT_INFORMATION,
         utility=utility_of(description),
-        reward_model=kinds.RewardModel.TERMINAL,
+        reward_model=classes.RewardModel.TERMINAL,
         max_num_players=description.num_players,
         min_num_players=description.num_players,
         provides_information_state_string=True,
@@ -61,30 +45,35 @@ def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
 
 
 def load_again(module: str, name: str) -> pyspiel.Game:
-    """The game of that string, which a module registers; for pickles."""
-    importlib.import_module(module)  # importing it registers the game
+    """Loads a game that a module registers; used by pickles.
+
+    Args:
+        module: module whose import registers the game.
+        name: the game as a string, with its parameters.
+    """
+    importlib.import_module(module)
     return pyspiel.load_game(name)
 
 
 def replayed(game: pyspiel.Game, history: Iterable[int]) -> pyspiel.State:
-    """The state after a history; for pickles and copies, too."""
+    """The state after a history; used by pickles and copies, too."""
     state = game.new_initial_state()
     for action in history:
         try:
             state.apply_action(action)
-        except Exception as error:  # games raise what they like
+        except Exception as error:  # games may raise any error
             tell_history(error, state, action)
             raise
     return state
 
 
 class RulesGame(pyspiel.Game):
-    """A game whose rules are compiled functions; `register` makes a class for each.
+    """Base class of the games that `register` makes.
 
     Attributes:
-        description: of the class's game.
-        checked: the settings with which a few histories have been played.
-        rules: the rules with this game's parameters; `rules.rules_of` looks for them.
+        description: description of the game, set by `register`.
+        checked: `settings` for which `check_sizes` has passed, set by `register`.
+        rules: the rules with this game's parameters; read by `rules.rules_of`.
     """
 
     description: Description
@@ -93,12 +82,12 @@ class RulesGame(pyspiel.Game):
     def __init__(self, parameters: Parameters | None = None) -> None:
         """Makes the game with given parameters; called by `pyspiel.load_game`.
 
-        A few histories are played when parameters are used for the first time.
+        The first use of each combination of parameters plays a few histories to check
+        `Sizes`.
 
         Raises:
             ValueError: a parameter's value is not allowed.
-            GameError: in one of those histories a rule uses an index beyond what
-                `Sizes` declares.
+            GameError: a rule uses an index beyond the sizes that `Sizes` declares.
         """
         description = self.description
         rules = BoundRules(description, parameters or {})
@@ -123,43 +112,48 @@ class RulesGame(pyspiel.Game):
         return load_again, (self.description.rules.acting.__module__, str(self))
 
     def new_initial_state(self) -> "RulesState":
-        """The state in which the game begins."""
+        """The initial state."""
         return RulesState(self)
 
     def max_chance_nodes_in_history(self) -> int:
-        """The number of chance moves in the longest history."""
+        """Number of chance moves in the longest history."""
         return self.rules.sizes.max_chance_moves
 
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Any = None
     ) -> "RulesObserver | None":
-        """An observer of what a player knows, or without perfect recall sees now.
+        """An observer of a player's information state or observation.
 
-        As OpenSpiel wants it, the result is None for what these games do not offer:
-        public information alone, private information alone, or that of all players.
+        The result shows the information state if `iig_obs_type.perfect_recall` is true,
+        else the present view. As OpenSpiel requires, it is None for views that these
+        games do not offer: public information alone, private information alone, or the
+        private information of all players.
 
         Raises:
-            ValueError: parameters are given, but these observers have none.
+            ValueError: `params` are given; these observers have none.
         """
         if params:
-            raise ValueError(f"Observers of these games have no parameters: {params}")
-        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+            raise ValueError(
+                f"params={params}: observers of these games have no parameters. Omit "
+                "params."
+            )
+        view = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
         single = pyspiel.PrivateInfoType.SINGLE_PLAYER
-        if not kind.public_info or kind.private_info != single:
+        if not view.public_info or view.private_info != single:
             return None
-        return RulesObserver(self.rules, has_recall=kind.perfect_recall)
+        return RulesObserver(self.rules, has_recall=view.perfect_recall)
 
 
 class RulesState(pyspiel.State):
     """A state of a game of compiled rules.
 
     Attributes:
-        rules: the game's rules.
-        vector: `[Sizes.state]` int64, the state as the rules see it.
+        rules: rules of the game.
+        vector: `[Sizes.state]` int64, state vector of the rules.
     """
 
     def __init__(self, game: RulesGame) -> None:
-        """Makes the first state; called by `Game.new_initial_state`."""
+        """Makes the initial state."""
         super().__init__(game)
         self.rules = game.rules
         self.vector = game.rules.start()
@@ -168,7 +162,7 @@ class RulesState(pyspiel.State):
         return replayed, (self.get_game(), self.history())
 
     def current_player(self) -> int:
-        """The player who acts, or CHANCE or TERMINAL."""
+        """The acting player, CHANCE or TERMINAL."""
         return self.rules.acting(self.vector)
 
     def is_terminal(self) -> bool:
@@ -181,7 +175,7 @@ class RulesState(pyspiel.State):
         return self.rules.legal_actions(self.vector)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """The possible outcomes of a chance node and their probabilities."""
+        """The outcomes of a chance node and their probabilities."""
         return self.rules.chance_outcomes(self.vector)
 
     def _apply_action(self, action: int) -> None:
@@ -192,7 +186,7 @@ class RulesState(pyspiel.State):
         return rules.description.words.action(rules.parameters, player, action)
 
     def returns(self) -> list[float]:
-        """The players' returns, which are zeros before the end."""
+        """The players' returns; zeros before the end."""
         return self.rules.returns(self.vector)
 
     def __str__(self) -> str:
@@ -201,15 +195,15 @@ class RulesState(pyspiel.State):
 
 
 class RulesObserver:
-    """Shows what a player knows or sees, as OpenSpiel's observation.py wants it.
+    """Writes a player's view as a tensor or string, with OpenSpiel's interface.
 
     Attributes:
         tensor: `[...]` float32, flat.
-        dict: the named parts of `tensor`, as views of it.
+        dict: views of the parts of `tensor` by name.
     """
 
     def __init__(self, rules: BoundRules, *, has_recall: bool) -> None:
-        """Makes an observer of information states (with recall) or of observations."""
+        """Makes an observer of information states (`has_recall`) or observations."""
         self._rules = rules
         self._has_recall = has_recall
         if self._has_recall:
@@ -230,7 +224,7 @@ class RulesObserver:
         return rules.description.words.observation(rules.parameters, vector, player)
 
     def set_from(self, state: RulesState, player: int) -> None:
-        """Writes the state as the player sees it into `tensor`."""
+        """Writes the player's view of the state to `tensor`."""
         self.tensor.fill(0)
         self.dict["player"][player] = 1
         if self._has_recall:
@@ -241,25 +235,28 @@ class RulesObserver:
             self.dict[name][list(values)] = 1
 
     def string_from(self, state: RulesState, player: int) -> str:
-        """The state as the player sees it, as text."""
+        """The player's view of the state as text."""
         if self._has_recall:
             return self._rules.info_state(
                 player, self._rules.info_key(state.vector, player)
             )
         seen = self._seen(state.vector, player)
-        words = [f"{name}:{','.join(map(str, v))}" for name, (_, v) in seen.items()]
-        return " ".join([f"p{player}", *words])
+        items = [f"{name}:{','.join(map(str, v))}" for name, (_, v) in seen.items()]
+        return " ".join([f"p{player}", *items])
 
 
 def register(description: Description) -> type[RulesGame]:
     """Registers a game with OpenSpiel and returns its class.
 
     Raises:
-        ValueError: OpenSpiel already has a game of that name.
+        ValueError: the name is registered already.
     """
     name = description.short_name
     if name in pyspiel.registered_names():
-        raise ValueError(f"OpenSpiel already has a game named {name!r}.")
+        raise ValueError(
+            f"short_name={name!r}: OpenSpiel already has a game of this name. Use "
+            "another name."
+        )
     defaults = BoundRules(description, {})
     has_chance = defaults.sizes.max_chance_moves > 0
 
@@ -272,170 +269,3 @@ def register(description: Description) -> type[RulesGame]:
     Game.__name__ = Game.__qualname__ = "".join([*words, "Game"])
     pyspiel.register_game(game_type(description, has_chance), Game)
     return Game
-
-
-# --- the rules as plain Python, in which every index is checked -----------------------
-
-
-_HISTORIES = 20
-_MOVES = 400
-"""The most that is played when a game is loaded, which takes some 10 ms."""
-
-
-class View(NamedTuple):
-    """Everything that a state shows.
-
-    Attributes:
-        player: the player who acts, or CHANCE or TERMINAL.
-        moves: the legal actions, or pairs (outcome, probability) where chance acts.
-        told: `[P]` what each player is told: strings, or the keys of compiled rules.
-            Empty where they are not asked for.
-        returns: the players' returns at the end, else empty.
-    """
-
-    player: int
-    moves: tuple[Any, ...]
-    told: tuple[Any, ...]
-    returns: tuple[float, ...]
-
-
-def plain(rules: Rules) -> Rules:
-    """The rules as plain Python, with the functions of their own file they call."""
-    copies: dict[int, dict[str, Any]] = {}
-    return Rules(*(_plain(rule, copies) for rule in rules))
-
-
-def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
-    if isinstance(function, CPUDispatcher):
-        function = function.py_func
-    if not isinstance(function, types.FunctionType):
-        return function
-    names = function.__globals__
-    if id(names) not in copies:
-        copy = copies[id(names)] = dict(names)
-        for name, value in names.items():
-            if isinstance(value, CPUDispatcher) and value.py_func.__globals__ is names:
-                copy[name] = _with_globals(value.py_func, copy)
-    return _with_globals(function, copies[id(names)])
-
-
-def _with_globals(function: types.FunctionType, names: dict[str, Any]) -> Any:
-    made = types.FunctionType(
-        function.__code__,
-        names,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
-
-
-class PlainRules:
-    """A history of rules that run in plain Python, on buffers as long as `Sizes` says.
-
-    Each method raises GameError if a rule uses an index that its buffer does not have
-    or returns a wrong length. The message names the rule, its line and the history.
-
-    Attributes:
-        rules: the compiled rules.
-        state: the present state.
-        history: the moves that led to it.
-    """
-
-    def __init__(self, rules: BoundRules) -> None:
-        """Makes uncompiled copies of the rules, and begins a history."""
-        self.rules = rules
-        self._functions = plain(rules.description.rules)
-        self._name = rules.description.short_name
-        self.begin()
-
-    def begin(self) -> None:
-        """Begins a history."""
-        self.history: list[int] = []
-        self.state = np.zeros(self.rules.sizes.state, np.int64)
-        self._call("start")
-
-    def apply(self, action: int) -> None:
-        """Makes a move."""
-        self.history.append(action)
-        self._call("apply_action", action)
-
-    def _call(self, rule: str, *arguments: Any) -> Any:
-        function = getattr(self._functions, rule)
-        try:
-            with np.errstate(all="ignore"):  # compiled code does not warn either
-                return function(self.rules.settings, self.state, *arguments)
-        except IndexError as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            raise GameError(
-                f"{self._name}: the rule {rule} uses an index that its buffer does not "
-                f"have ({error}), at line {last.lineno} of {last.filename}: "
-                f"{last.line!r}. Compiled code would write outside of its memory. "
-                f"Correct the rule or {_SIZE_OF[rule]}. The history that led there: "
-                f"{self.history}."
-            ) from error
-
-    def _filled(self, rule: str, size: int, *arguments: Any) -> tuple[int, ...]:
-        """What a rule writes into a buffer of some size; it returns the length."""
-        buffer = np.zeros(size, np.int64)
-        length = self._call(rule, *arguments, buffer)
-        if not 0 <= length <= size:
-            raise GameError(
-                f"{self._name}: the rule {rule} returns the length {length}, but its "
-                f"buffer has {size} entries. Correct the rule or {_SIZE_OF[rule]}. The "
-                f"history that led there: {self.history}."
-            )
-        return tuple(buffer[:length].tolist())
-
-    def view(self) -> View:
-        """Calls every rule that describes the state."""
-        sizes, players = self.rules.sizes, range(self.rules.num_players)
-        acting = int(self._call("acting"))
-        moves: tuple[Any, ...] = ()
-        returns = np.zeros(0)
-        if acting == TERMINAL:
-            returns = np.zeros(len(players))
-            self._call("returns", returns)
-        else:
-            moves = self._filled("legal_actions", sizes.max_children)
-        if acting == CHANCE:
-            probs = np.full(sizes.max_children, 1.0 / max(len(moves), 1))
-            self._call("chance_probs", probs)
-            moves = tuple(zip(moves, probs.tolist(), strict=False))
-        keys = (self._filled("info_key", len(sizes.key), player) for player in players)
-        return View(acting, moves, tuple(keys), tuple(returns.tolist()))
-
-
-_SIZE_OF = {
-    "start": "Sizes.state",
-    "acting": "Sizes.state",
-    "legal_actions": "Sizes.num_actions or Sizes.max_chance_outcomes",
-    "chance_probs": "Sizes.max_chance_outcomes",
-    "apply_action": "Sizes.state",
-    "info_key": "Sizes.key",
-    "returns": "Description.num_players",
-}
-
-
-def check_sizes(rules: BoundRules) -> None:
-    """Plays a few random histories in plain Python.
-
-    Raises:
-        GameError: a rule uses an index beyond what `Sizes` declares.
-    """
-    generator, history = random.Random(0), PlainRules(rules)
-    moves = 0
-    try:
-        for _ in range(_HISTORIES):
-            history.begin()
-            while (view := history.view()).moves:
-                move = generator.choice(view.moves)
-                history.apply(move[0] if view.player == CHANCE else move)
-                moves += 1
-                if moves >= _MOVES:
-                    return
-    except GameError:
-        raise
-    except Exception:  # the rule will fail in use as well, and there it is not hidden
-        return

@@ -1,208 +1,70 @@
-"""Games that compiled loops play: states, moves and information sets.
+"""Steps of compiled loops over a game with compiled rules.
 
-Walks over compiled rules (walks.py), the expansion of a whole tree (store.py), plays
-(following.py) and passes over histories use these steps. No row is stored for a node.
-A loop carries a state, which the rules change, and finds the infoset of a decision by
-its key in a hash table.
+Walks (walks.py), the expansion of a whole tree (rule_expansion.py), plays of fixed
+policies (following.py) and passes over histories use these steps. No row is stored for
+a node. A loop changes one state vector in place and finds the infoset of a decision by
+the information key.
 
-A loop that visits some children later saves the state of their parent at a *level* of
-the path: 1 for the first such parent on the way from the root, and so on. A child is
-identified by the level of its parent and its index, see `stacked`. Children are visited
-depth first, so a saved state is no longer needed when its level is saved again. A walk
-that has to stop saves its state as a node without moves.
+Before a loop visits the first of several children, it saves the state of their parent
+at a *level* of the path. The root has level 0, the first saved node below it level 1,
+and so on. A child is identified by its parent's level and its index, see `stacked`.
+Because children are visited depth first, a level can be overwritten as soon as the loop
+saves another node there. A walk that must stop saves the present state as a node
+without moves.
 
-Wrong rules are detected before anything is written, so the walk stays where it is.
+Faults of the rules are detected before anything is written, so the loop can stop at the
+faulty state.
 """
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules import kernel
-from mccfr_spiel.arenas.rules.kernel import (
+from mccfr_spiel.arenas.rules import rule_faults
+from mccfr_spiel.arenas.rules.rule_calls import (
     ACTING,
     APPLY_ACTION,
     CHANCE_PROBS,
-    INFO_KEY,
-    INFOSETS,
     LEGAL_ACTIONS,
     RETURNS,
-    SEQUENCES,
     call,
 )
+from mccfr_spiel.arenas.rules.rule_infosets import find_infoset, write_key
+from mccfr_spiel.arenas.rules.rule_records import (
+    BROKEN,
+    HIGH,
+    LEVEL,
+    LEVEL_BITS,
+    LOW,
+    MOVES,
+    NUM_MOVES,
+    START,
+    SUM,
+    TOLERANCE,
+    WHO,
+    GameArrays,
+    Path,
+    RuleNodes,
+)
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
-from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.stack import Moves
-from mccfr_spiel.kernels.tables import (
-    DONE,
-    FLAG,
-    FLOAT,
-    GROW,
-    INT,
-    LONG,
-    STACK_FULL,
-    UNSIGNED,
-    TreeArrays,
-)
-
-KEY = np.dtype(np.uint16)
-
-BROKEN = 100
-"""A status from here on says, less this, what rules/kernel.py found wrong."""
-
-LEVEL_BITS = 16
-"""The number of bits on the stack that hold the child; the level is above them."""
-
-WHO, START, MOVES, NUM_BRANCH = range(4)
-"""The columns of `Path.branches`: who acts at the saved node, where its moves begin,
-and how many moves led to it."""
-
-NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
-"""The entries of `Path.position`: how many moves led to where the walk is, and the
-level of the node that was saved last on the way there."""
-
-LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
-"""The entries of `Game.returns`, see `description.limits_of`."""
-
-_NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOAT))
-
-
-class Game(NamedTuple):
-    """The declaration of a game, and the policies of players who follow one.
-
-    Attributes:
-        settings: values of its parameters.
-        key_sizes: the number of values at each place of a key.
-        stops: one more than the largest action and outcome.
-        returns: see RETURNS_SIZE.
-        player: the one who follows no policy, -1 for nobody.
-        text: room for a string.
-        hashes: of the infosets with a policy, ascending.
-        starts: where actions begin.
-        counts: how many they are.
-        actions: these actions.
-        probs: their probabilities.
-    """
-
-    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
-    key_sizes: Annotated[np.ndarray, Entry(LONG, "[K]")]
-    stops: Annotated[np.ndarray, Entry(LONG, "[2]")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]")]
-    player: Annotated[np.ndarray, Entry(LONG, "[1]")] = np.zeros(1, LONG)
-    text: Annotated[np.ndarray, Entry(FLAG, "[T]")] = _NO_TEXT
-    hashes: Annotated[np.ndarray, Entry(UNSIGNED, "[I]")] = np.zeros(0, UNSIGNED)
-    starts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
-    counts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]")] = _NOTHING
-    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]")] = _NO_PROBS
-
-
-class Known(NamedTuple):
-    """The infosets met, besides their records in TreeArrays; I and S count the room.
-
-    Attributes:
-        actions: the action of each sequence.
-        values: all keys, one after another.
-        rows: see ROW.
-        table: finds a key, see kernel.py.
-        counts: see rules.kernel.CURSOR_SIZE.
-    """
-
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]")]
-    values: Annotated[np.ndarray, Entry(KEY, "[V]")]
-    rows: Annotated[np.ndarray, Entry(kernel.ROW, "[I + 1]")]
-    table: Annotated[np.ndarray, Entry(kernel.SLOT, "[T]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[2]")]
-
-
-class Path(NamedTuple):
-    """Where a walk is, and the nodes on the way there that have children to come.
-
-    D is one more than the longest history, n the length of a state, A the most moves at
-    a node.
-
-    Attributes:
-        state: of the node where the walk is.
-        moves: the moves from there.
-        last: each player's last sequence.
-        key: the player, and what it knows.
-        uniform: room for a policy.
-        history: the moves that led there.
-        position: see POSITION_SIZE.
-        states: the saved states by level.
-        choices: the moves from there.
-        lasts: `last` there.
-        branches: see NUM_BRANCH.
-    """
-
-    state: Annotated[np.ndarray, Entry(LONG, "[n]")]
-    moves: Annotated[np.ndarray, Entry(LONG, "[A]")]
-    last: Annotated[np.ndarray, Entry(INT, "[P]")]
-    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
-    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]")]
-    history: Annotated[np.ndarray, Entry(LONG, "[D]")]
-    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]")]
-    states: Annotated[np.ndarray, Entry(LONG, "[D, n]")]
-    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]")]
-    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]")]
-    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]")]
-
-
-class RuleNodes(NamedTuple):
-    """The record of nodes of a walk over compiled rules, see `kernels.walk.Source`.
-
-    Attributes:
-        infosets: as in TreeArrays, with spare room.
-        chance_probs: the chance distribution of the present node.
-        chance_cdf: its cumulative sums.
-        utilities: `[1, P]`, the returns of the present node.
-        game: the declaration.
-        known: the infosets met.
-        path: the present state.
-        rules: the addresses from `kernel.callable_rules`.
-    """
-
-    infosets: np.ndarray
-    chance_probs: np.ndarray
-    chance_cdf: np.ndarray
-    utilities: np.ndarray
-    game: Game
-    known: Known
-    path: Path
-    rules: Any
-
-
-@inlined
-def nodes_of(
-    tree: TreeArrays, game: Game, known: Known, path: Path, rules: Any
-) -> RuleNodes:
-    """Assembles the record of nodes."""
-    return RuleNodes(
-        infosets=tree.infosets,
-        chance_probs=tree.chance_probs,
-        chance_cdf=tree.chance_cdf,
-        utilities=tree.utilities,
-        game=game,
-        known=known,
-        path=path,
-        rules=rules,
-    )
+from mccfr_spiel.kernels.tables import DONE, STACK_FULL
 
 
 @inlined
 def stacked(level: int) -> int:
-    """How a stack has the node saved at a level; its child k is this number + 1 + k."""
+    """The stack entry of the node saved at a level; that of child k is 1 + k larger."""
     return level << LEVEL_BITS
 
 
 @inlined
 def free_level(path: Path) -> int:
-    """The level at which the node where the walk is may be saved.
+    """The level at which the present state may be saved.
 
-    If the node was saved itself, because the walk could not go on there, that is its
-    own. So no more levels are used than there are moves.
+    A state that has been saved already, because the walk stopped there, keeps its
+    level. Hence the number of levels never exceeds the number of moves in a history.
     """
     level = path.position[LEVEL]
     is_saved = path.position[NUM_MOVES] == path.branches[level, MOVES]
@@ -211,7 +73,15 @@ def free_level(path: Path) -> int:
 
 @inlined
 def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
-    """Saves where the walk is at a level, with `count` moves."""
+    """Saves the present state at a level.
+
+    Args:
+        path: present state; changes.
+        level: level to overwrite.
+        acting: acting player.
+        start: sequence of the first action; unused for chance.
+        count: number of moves to save.
+    """
     for k in range(len(path.state)):
         path.states[level, k] = path.state[k]
     for k in range(count):
@@ -224,14 +94,14 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 
 
 @inlined
-def who_acts(rules: Any, game: Game, path: Path) -> int:
-    """The player who acts, or CHANCE_NODE or TERMINAL."""
+def who_acts(rules: Any, game: GameArrays, path: Path) -> int:
+    """The acting player, CHANCE_NODE or TERMINAL."""
     return call(rules, ACTING, (game.settings, path.state))
 
 
 @inlined
-def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
-    """Makes a move."""
+def move_on(rules: Any, game: GameArrays, path: Path, action: int) -> None:
+    """Applies an action or chance outcome to the present state."""
     num_moves = path.position[NUM_MOVES]
     path.history[num_moves] = action
     path.position[NUM_MOVES] = num_moves + 1
@@ -239,8 +109,8 @@ def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
 
 
 @inlined
-def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
-    """Moves to a node of the stack."""
+def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
+    """Restores a node of the stack: a saved state, or a child of one."""
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
         path.state[k] = path.states[level, k]
@@ -256,8 +126,8 @@ def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
 
 
 @inlined
-def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
-    """Writes the returns to `utilities[0]`; returns DONE, or what is wrong."""
+def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) -> int:
+    """Writes the returns to `utilities[0]`; returns DONE or BROKEN + a fault."""
     returns = utilities[0]
     low, high = game.returns[LOW], game.returns[HIGH]
     for p in range(len(path.last)):
@@ -267,188 +137,70 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
     for p in range(len(path.last)):
         returns[p] += 0.0  # -0.0 becomes 0.0
         if not low <= returns[p] <= high:
-            return BROKEN + kernel.BAD_RETURNS
+            return BROKEN + rule_faults.BAD_RETURNS
         total += returns[p]
     if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:  # not if SUM is NaN
-        return BROKEN + kernel.BAD_RETURNS
+        return BROKEN + rule_faults.BAD_RETURNS
     return DONE
 
 
 @inlined
-def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
-    """Writes the moves; returns how many there are, or -1 - what is wrong."""
+def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
+    """Writes the legal moves to `path.moves`.
+
+    Returns their number, or -1 - a fault.
+    """
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
-        return -1 - kernel.BAD_PLAYER
+        return -1 - rule_faults.BAD_PLAYER
     arguments = game.settings, path.state, path.moves
     count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
-        return -1 - kernel.NO_ACTIONS
+        return -1 - rule_faults.NO_ACTIONS
     if count > len(path.moves):
-        return -1 - kernel.OVERRUN
+        return -1 - rule_faults.OVERRUN
     if count > MAX_CHILDREN:
-        return -1 - kernel.TOO_MANY_CHILDREN
+        return -1 - rule_faults.TOO_MANY_CHILDREN
     if path.position[NUM_MOVES] >= len(path.history) - 2:
-        return -1 - kernel.TOO_LONG
+        return -1 - rule_faults.TOO_LONG
     return count
 
 
 @inlined
 def list_outcomes(nodes: RuleNodes, count: int) -> int:
-    """Writes the chance distribution; returns DONE or a status from BROKEN on."""
+    """Writes the chance distribution; returns DONE or BROKEN + a fault."""
     game, path, probs = nodes.game, nodes.path, nodes.chance_probs
-    if not kernel.differ(path.moves, count, game.stops[1]):
-        return BROKEN + kernel.BAD_ACTIONS
+    if not rule_faults.differ(path.moves, count, game.stops[1]):
+        return BROKEN + rule_faults.BAD_ACTIONS
     for k in range(count):
         probs[k] = 1.0 / count
     call(nodes.rules, CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not kernel.sum_up(probs, count, nodes.chance_cdf):
-        return BROKEN + kernel.BAD_CHANCE
+    if not rule_faults.sum_up(probs, count, nodes.chance_cdf):
+        return BROKEN + rule_faults.BAD_CHANCE
     return DONE
 
 
 @inlined
-def key_of(
-    rules: Any, game: Game, path: Path, known: Known, acting: int
-) -> tuple[Any, Any]:
-    """Writes the information key where the walk is, with the player before it.
-
-    Where it stands in the hash table is asked for, so that it arrives from memory while
-    the moves are listed.
-
-    Returns:
-        The length, 0 if it is not possible, and the `row_hash`.
-    """
-    key = path.key
-    key[0] = acting
-    arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(rules, INFO_KEY, arguments)
-    if length < 1 or length > len(game.key_sizes) + 1:
-        return np.int64(0), ROOT_PLACE
-    hashed = kernel.row_hash(key, length)
-    kernel.ask_for_slot(known.table, hashed)
-    return length, hashed
-
-
-@inlined
-def has_room_for(
-    infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
-) -> Any:
-    """Whether `more` infosets fit, with their sequences and their keys' values."""
-    before = known.counts[INFOSETS]
-    after = before + more
-    return (
-        after <= len(infosets)
-        and after < len(known.rows)
-        and after <= kernel.MOST_USED * len(known.table)
-        and known.counts[SEQUENCES] + sequences <= len(known.actions)
-        and known.rows[before]["start"] + values <= len(known.values)
-    )
-
-
-@inlined
-def find_infoset(
-    game: Game,
-    path: Path,
-    infosets: np.ndarray,
-    known: Known,
-    acting: int,
-    count: int,
-    length: int,
-    hashed: int,
-) -> tuple[int, int]:
-    """Finds the infoset of a decision, or adds it.
-
-    Args:
-        game, path: where the walk is.
-        infosets, known: where infosets are kept.
-        acting: the player who acts.
-        count: how many moves there are.
-        length, hashed: what `key_of` gave.
-
-    Returns:
-        DONE and its number; or GROW, if it is new and there is no room for it, or what
-        is wrong, and -1.
-    """
-    key = path.key
-    if length == 0:
-        return BROKEN + kernel.BAD_KEY, -1
-    infoset = kernel.find_key(
-        known.values, known.rows, known.table, hashed, key, length
-    )
-    parent = path.last[acting]
-    if infoset >= 0:
-        status = kernel.check_infoset(
-            infosets, known.actions, infoset, parent, path.moves, count
-        )
-        return (DONE, infoset) if status == DONE else (BROKEN + status, -1)
-    if not kernel.ascends(path.moves, count, game.stops[0]):
-        return BROKEN + kernel.BAD_ACTIONS, -1
-    if not kernel.fits(key, game.key_sizes, length):
-        return BROKEN + kernel.BAD_KEY, -1
-    if not has_room_for(infosets, known, 1, count, length):
-        return GROW, -1
-    new, moves = known.counts[INFOSETS], path.moves[:count]
-    add_infoset(infosets, known, key, length, hashed, infoset, parent, moves)
-    return DONE, new
-
-
-@inlined
-def add_infoset(
-    infosets: np.ndarray,
-    known: Known,
-    key: np.ndarray,
-    length: int,
-    hashed: int,
-    found: int,
-    parent: int,
-    moves: np.ndarray,
-) -> None:
-    """Adds an infoset, for which there is room.
-
-    Args:
-        infosets, known: of which all arrays are written.
-        key, length, hashed: its key, of which the first number is the player.
-        found: what `find_key` gave.
-        parent: the player's sequence before it.
-        moves: its actions.
-    """
-    new, sequence = known.counts[INFOSETS], known.counts[SEQUENCES]
-    first = known.rows[new]["start"]
-    for k in range(length):
-        known.values[first + k] = key[k]
-    known.rows[new + 1]["start"] = first + length
-    known.rows[new]["hash"] = hashed
-    kernel.enter_key(known.table, found, hashed, new)
-    infosets[new]["place"] = hashed
-    infosets[new]["first_sequence"] = sequence
-    infosets[new]["parent"] = parent
-    infosets[new]["num_actions"] = len(moves)
-    infosets[new]["player"] = key[0]
-    for k in range(len(moves)):
-        known.actions[sequence + k] = moves[k]
-    known.counts[INFOSETS] = new + 1
-    known.counts[SEQUENCES] = sequence + len(moves)
-
-
-@inlined
 def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any, Any]:
-    """Lists the moves at a node that is not terminal, and the key of its infoset.
+    """Lists the moves of a nonterminal node, and writes the key of its infoset.
+
+    At a chance node it writes the chance distribution instead of a key.
 
     Args:
-        nodes: the record of nodes; `path` has the state, and a chance distribution is
-            written.
-        acting: the acting player.
-        room: largest number of moves.
+        nodes: the record of nodes.
+        acting: acting player, or CHANCE_NODE.
+        room: largest number of moves that the caller can store.
 
     Returns:
-        A status, the number of moves, and the two results of `key_of`.
+        A status, the number of moves, and the two results of `write_key` (at a chance
+        node 0 and an unused hash). The status is DONE, STACK_FULL if there are more
+        than `room` moves, or BROKEN + a fault.
     """
     rules, game, path = nodes.rules, nodes.game, nodes.path
     length, hashed = np.int64(0), ROOT_PLACE
     if 0 <= acting < len(path.last):
-        length, hashed = key_of(rules, game, path, nodes.known, acting)
+        length, hashed = write_key(rules, game, path, nodes.known, acting)
     count = list_moves(rules, game, path, acting)
     status = np.int64(DONE)
     if count < 0:
@@ -462,7 +214,7 @@ def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any
 
 @inlined
 def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> Moves:
-    """The `Moves` at the present node."""
+    """The record `Moves` of the present node."""
     first = np.int64(stacked(free_level(path)) + 1)
     return Moves(
         np.int64(acting), np.int64(infoset), first, start, np.int64(count), start
@@ -471,9 +223,18 @@ def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> M
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Lists the moves, and finds the infoset or adds it; returns a status and `Moves`.
+    """Lists the moves of the present node, and finds or adds its infoset.
 
-    At a chance node `chance_probs` and `chance_cdf` have the distribution.
+    At a chance node it writes `chance_probs` and `chance_cdf` instead.
+
+    Args:
+        nodes: the record of nodes.
+        node: unused; other sources identify the node by it.
+        acting: acting player, or CHANCE_NODE.
+        room: largest number of moves that the caller can store.
+
+    Returns:
+        A status and the `Moves` of the node.
     """
     path = nodes.path
     status, count, length, hashed = look_around(nodes, acting, room)
@@ -489,7 +250,7 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def keep(nodes, moves):
-    """Saves the state, from which the children will be made."""
+    """Saves the present state, from which later children are reached."""
     path = nodes.path
     level = free_level(path)
     save(path, level, moves.acting, moves.start, moves.count)

@@ -10,22 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.kernel import INFOSETS
 from mccfr_spiel.arenas.rules.played import (
-    LEVEL,
-    Game,
-    Known,
-    Path,
     arrive,
     end_game,
     free_level,
     go_to,
     keep,
     move_on,
-    nodes_of,
     save,
     stacked,
     who_acts,
+)
+from mccfr_spiel.arenas.rules.rule_records import (
+    INFOSETS,
+    LEVEL,
+    GameArrays,
+    Known,
+    Path,
+    nodes_of,
 )
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.iterations import make_loop
@@ -36,7 +38,7 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 from mccfr_spiel.kernels.walk import Source
 
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, GameArrays, Known, Path)
 """The records in a frame of these walks. TreeArrays has the infosets, with spare room,
 and the chance distribution and the returns of one node."""
 
@@ -112,7 +114,7 @@ is prefetched."""
 def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
-    `rules` are those of `kernel.callable_rules`. It runs whole iterations up to the
+    `rules` are those of `rule_calls.callable_rules`. It runs whole iterations up to the
     limits of the job and returns the statuses of `stored.make_iterate`'s loop. After
     GROW there must be room for one more infoset. A status from BROKEN on says that the
     game's rules are wrong where the path ends.
@@ -127,7 +129,7 @@ def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> 
     @jit(views_only=True)
     def iterate(frame, rules):
         tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        game, known = views(frame, Game), views(frame, Known)
+        game, known = views(frame, GameArrays), views(frame, Known)
         path, walk = views(frame, Path), views(frame, Walk)
         task, nodes = views(frame, Task), nodes_of(tree, game, known, path, rules)
         start_new(nodes, tables, walk, start_tables, task)

@@ -3,7 +3,7 @@
 `expand` writes one node: it reads a state and records all that solvers need of it.
 `expand_below` expands a node and what surely comes below it. `expand_depth_first`
 expands the whole tree. Compiled rules have an expansion of their own, without Python
-at any node (rules/store.py).
+at any node (rules/rule_expansion.py).
 """
 
 import functools
@@ -13,9 +13,16 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import GameError
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_actions,
+    check_outcomes,
+    no_such_player,
+    returns_of,
+    tell_history,
+)
 from mccfr_spiel.arenas.tree.nodes import UNCOUNTED
+from mccfr_spiel.arenas.tree.size_forecast import refuse_larger_tree
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.budget import TreeFullError, too_many_nodes
 from mccfr_spiel.common.memory import resident
@@ -48,7 +55,7 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
         else:
             state, sequences = state.child(move), sequences.copy()
     except Exception as error:
-        description.tell_history(error, before, move)
+        tell_history(error, before, move)
         raise
     if acting >= 0:
         sequences[acting] = start + child
@@ -75,7 +82,7 @@ def expand_depth_first(tree: Any, most: int, most_memory: int | None) -> None:
         tree.check_length(state)
         if not is_forecast:
             is_forecast = True
-            tree.refuse_if_larger(most)
+            refuse_larger_tree(tree, most)
         counted = budget.taken - budget.held[UNCOUNTED] - taken
         budget.record(UNCOUNTED, max(resident() - process - counted, 0))
         if budget.left < 0 or budget.taken - taken > most_memory:
@@ -190,7 +197,7 @@ def expand(
             infoset = -1
             actions = state.chance_outcomes()
             if tree.is_of_user:
-                description.check_outcomes(tree.declared.name, actions)
+                check_outcomes(tree.declared.name, actions)
             # Equal distributions, like equal returns below, are stored once.
             probs = tuple([prob for _, prob in actions])
             tree.node_store.keep_outcomes(node, actions)
@@ -198,23 +205,23 @@ def expand(
             if start < 0:
                 start = tree.distributions.add(probs)
         elif player == TERMINAL:
-            returns = description.returns_of(state)
+            returns = returns_of(state)
             row = tree.payoffs.rows.get(returns, -1)
             if row < 0:
                 row = tree.payoffs.add(returns, state)
             tree.node_store.end(node, row, TERMINAL)
             return (), TERMINAL, 0, row, -1
         else:
-            raise description.no_such_player(tree.declared, player)
+            raise no_such_player(tree.declared, player)
         first = tree.node_store.branch(node, start, infoset, len(actions), player)
     except TreeFullError:
         raise
     except Exception as error:
         if not isinstance(player, int) or player >= tree.num_players:
-            refusal = description.no_such_player(tree.declared, player)
-            description.tell_history(refusal, state)
+            refusal = no_such_player(tree.declared, player)
+            tell_history(refusal, state)
             raise refusal from error
-        description.tell_history(error, state)
+        tell_history(error, state)
         raise
     return actions, player, first, start, infoset
 
@@ -258,4 +265,4 @@ def _check_decision(
             f"{name} has a state that is terminal (is_terminal()), but where "
             f"player {player} acts (current_player())."
         )
-    description.check_actions(tree.declared, player, info_state, actions)
+    check_actions(tree.declared, player, info_state, actions)

@@ -17,23 +17,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import (
-    check_length,
-    load_game,
-    seen_at,
-    turn_based,
+from mccfr_spiel.arenas.infosets.declarations import check_length
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
+from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
+from mccfr_spiel.arenas.rules.plain_rules import PlainRules, View
+from mccfr_spiel.arenas.rules.state_checks import (
+    check_actions,
+    check_outcomes,
+    check_probs,
+    check_returns,
+    no_such_player,
+    returns_of,
+    tell_history,
 )
-from mccfr_spiel.arenas.rules import description
-from mccfr_spiel.arenas.rules.description import GameError
-from mccfr_spiel.arenas.rules.game import PlainRules, View
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
-from mccfr_spiel.arenas.worlds.finding import check_independence, why_no_worlds
+from mccfr_spiel.arenas.worlds.finding import why_no_worlds
+from mccfr_spiel.arenas.worlds.independence import check_independence
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.display import brief
-
-_MOVES_OF_COPIES = 100
-"""The most moves in the history that `check_copies` follows."""
 
 _HISTORIES_OF_WORLDS = 10_000
 """The histories that are followed to check worlds, which takes a second."""
@@ -102,52 +104,10 @@ def check_game(
         played += 1
         if played == 1:  # rules are compiled in the first history
             until = time.monotonic() + seconds
-    rules = description.rules_of(check.game) or known_twin(check.game)
+    rules = rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
-
-
-def check_copies(game: pyspiel.Game) -> None:
-    """Raises GameError if copies of a state share what moves change.
-
-    It follows one random history. A move in a copy must leave the state as it was, and
-    the same moves in a new state must show the same again.
-    """
-    generator, history, views = random.Random(0), [], []
-    with_strings = game.get_type().provides_information_state_string
-    state = game.new_initial_state()
-    while len(history) < _MOVES_OF_COPIES:
-        seen, moves = seen_at(state, with_strings)
-        views.append(repr(seen))
-        if not moves:
-            break
-        move = generator.choice(moves)
-        try:
-            state.child(move)
-        except Exception:  # games raise what they like; a walk that meets it says so
-            break
-        if repr(seen_at(state, with_strings)[0]) != views[-1]:
-            raise _alias(
-                game, state, f"action {move} in a copy changes the state itself"
-            )
-        history.append(move)
-        state.apply_action(move)
-    state = game.new_initial_state()
-    for number, view in enumerate(views):
-        if number:
-            state.apply_action(history[number - 1])
-        if repr(seen_at(state, with_strings)[0]) != view:
-            raise _alias(game, state, "these moves, made again, lead to another state")
-
-
-def _alias(game: pyspiel.Game, state: pyspiel.State, fault: str) -> GameError:
-    error = GameError(
-        f"{brief(game)}: {fault}. Its states share something that moves change, such "
-        "as a list of the class: make it in __init__, and copy it in clone()."
-    )
-    description.tell_history(error, state)
-    return error
 
 
 def _asked(call: Callable[[], Any]) -> Any:
@@ -165,12 +125,12 @@ class _Check:
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
-        self.declared: description.Declared = description.declared_by(game)
+        self.declared: Declared = declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
         # (player, information state) -> its actions, its past, its first history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
-        rules = description.rules_of(game)
+        rules = rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
         # the string of compiled rules -> its key
         self.keys: dict[str, tuple[int, ...]] = {}
@@ -213,7 +173,7 @@ class _Check:
                     self.rules.apply(move)
             self._check_again(state, views)
         except Exception as error:
-            description.tell_history(error, state, move)
+            tell_history(error, state, move)
             raise
         self.states += len(views)
         self.longest = max(self.longest, moves)
@@ -237,13 +197,13 @@ class _Check:
                     f"{name} has a terminal state with the legal actions "
                     f"{state.legal_actions()}."
                 )
-            return View(int(player), (), (), description.returns_of(state))
+            return View(int(player), (), (), returns_of(state))
         if player == CHANCE_NODE:
             outcomes = state.chance_outcomes()
-            description.check_outcomes(name, outcomes)
+            check_outcomes(name, outcomes)
             return View(int(player), tuple(map(tuple, outcomes)), (), ())
         if not 0 <= player < self.declared.num_players:
-            raise description.no_such_player(self.declared, player)
+            raise no_such_player(self.declared, player)
         strings = ()
         if self.has_strings:
             strings = tuple(
@@ -256,7 +216,7 @@ class _Check:
         """Checks a state against what the game declares, and against earlier states."""
         name = self.declared.name
         if view.player == TERMINAL:
-            self.declared = description.check_returns(self.declared, view.returns)
+            self.declared = check_returns(self.declared, view.returns)
             return
         if view.player == CHANCE_NODE:
             self._check_chance(view.moves)
@@ -268,7 +228,7 @@ class _Check:
                     "which is no string."
                 )
         string = view.told[view.player] if self.has_strings else str(state)
-        description.check_actions(self.declared, view.player, string, view.moves)
+        check_actions(self.declared, view.player, string, view.moves)
         if not self.has_strings:
             return
         history = list(state.history())
@@ -309,7 +269,7 @@ class _Check:
 
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name
-        description.check_probs(name, [prob for _, prob in outcomes])
+        check_probs(name, [prob for _, prob in outcomes])
         most = self.game.max_chance_outcomes()
         numbers = [outcome for outcome, _ in outcomes]
         if min(numbers) >= 0 and max(numbers) < most:

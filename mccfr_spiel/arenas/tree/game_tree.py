@@ -1,87 +1,78 @@
-"""GameTree: a pyspiel.Game as flat arrays, expanded as a whole or where walks go.
+"""GameTree: the tree of a pyspiel.Game as flat arrays.
 
-The numbering of nodes, infosets and sequences is explained in common/arrays.py. The
-parts of a tree are in files of their own: `nodes.py` has nodes, chance and payoffs,
-`infosets.py` the infosets met, `expansion.py` how nodes are expanded through pyspiel,
-`whole.py` what is made of a complete tree, and `description.py` a tree in numbers.
+The whole tree can be expanded at once (`expand_all`), or walks expand the nodes that
+they visit (growth.py). common/arrays.py explains how nodes, infosets and sequences are
+numbered. A GameTree combines these parts:
+
+    nodes.py               node records and the path from each node to the root
+    met_infosets.py        records, strings, actions and parents of infosets
+    chance_and_returns.py  chance distributions and returns
+    expansion.py           expansion through pyspiel
+    size_forecast.py       estimated size of the whole tree
+    derived.py             lists of leaves, blocks and ceilings of a complete tree
+    tree_description.py    counts for display
+
+The class itself has two files: tree_table.py reads the arrays, this file expands nodes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets import loading
-from mccfr_spiel.arenas.infosets.beside import kept_beside
+from mccfr_spiel.arenas.infosets.companions import kept_beside
+from mccfr_spiel.arenas.infosets.declarations import (
+    check_length,
+    check_strings,
+    longest_history,
+    own_string,
+)
+from mccfr_spiel.arenas.infosets.identity import may_be_of_user
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
-from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
-from mccfr_spiel.arenas.rules.description import (
-    BoundRules,
-    GameError,
-    declared_by,
-    rules_of,
-    tell_history,
-)
-from mccfr_spiel.arenas.rules.kernel import key_place
-from mccfr_spiel.arenas.rules.store import Expansion, expand_rules
-from mccfr_spiel.arenas.tree import whole
-from mccfr_spiel.arenas.tree.description import TreeDescription, describe
+from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable, reader_of
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.rule_expansion import Expansion, expand_rules
+from mccfr_spiel.arenas.tree.copy_check import check_copies
+from mccfr_spiel.arenas.tree.derived import DerivedLists
 from mccfr_spiel.arenas.tree.expansion import expand_depth_first
-from mccfr_spiel.arenas.tree.game_check import check_copies
-from mccfr_spiel.arenas.tree.infosets import Infosets, MetNames
-from mccfr_spiel.arenas.tree.nodes import UNCOUNTED, Distributions, Nodes, Payoffs
+from mccfr_spiel.arenas.tree.nodes import UNCOUNTED
+from mccfr_spiel.arenas.tree.size_forecast import forecast_size, refuse_larger_tree
+from mccfr_spiel.arenas.tree.tree_table import NewState, TreeTable
 from mccfr_spiel.arenas.tree.twin_choice import (
     Use,
     checked_twin,
     compiled_rules,
     estimate_of,
 )
-from mccfr_spiel.common import display, forecasts, refusals
+from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import MAX_INDEX
-from mccfr_spiel.common.budget import MaxMemory, TreeFullError, make_budget
-from mccfr_spiel.common.display import brief, counted, never_raises, title
-from mccfr_spiel.kernels import passes
+from mccfr_spiel.common.budget import MaxMemory, TreeFullError
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.forecasts import Forecast
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
-from mccfr_spiel.kernels.tables import Blocks, Passes, TreeArrays
+from mccfr_spiel.kernels.tables import Blocks, Passes
 
 DEFAULT_MAX_NODES = 80_000_000
-"""Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
-
-_FEW_NODES = 1_000_000
-"""The largest tree of which a repr checks that every node is expanded."""
+"""Fits 8 GiB at about 100 bytes per node, the peak of an expansion through pyspiel."""
 
 _NEAR = 10
-"""A tree's size is estimated closely if this multiple of its nodes would not fit."""
-
-LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
-CEILINGS = "the ceilings of regret-based pruning"
-"""Names of things made of a complete tree, under which its budget holds their bytes."""
-
-NewState = Callable[[], Any]
-"""Makes the state of the root."""
+"""The size of a tree is forecast if `_NEAR` times its estimated nodes do not fit."""
 
 
-class GameTree(InfosetTable):
-    """A game's tree in arrays, grown node by node.
+class GameTree(TreeTable):
+    """The tree of a game in arrays, expanded node by node or as a whole.
 
-    Any thread may call any method; it waits for its turn.
+    All methods are thread-safe: they run under the tree's lock.
 
     Attributes:
-        budget: the bytes that the tree and what is made of it may take.
-        max_nodes, twin: as given.
-        rules: the game's compiled rules, by which the tree can be expanded at compiled
-            speed; None if it has none, or there is an abstraction.
-        is_of_user: whether the game's author may be a user, so that it is checked.
+        twin: the constructor's argument.
+        is_of_user: whether the game may be user code, whose states are then checked.
 
-    The stores, which only the tree changes:
-        declared: what the game says of itself.
-        met: the infosets.
-        node_store: the nodes.
-        distributions: those of chance.
-        payoffs: the returns at terminal nodes.
+    TreeTable documents the other attributes.
     """
 
     def __init__(
@@ -94,362 +85,131 @@ class GameTree(InfosetTable):
         twin: bool | None = None,
         new_state: NewState | None = None,
     ) -> None:
-        """Makes a tree of one unexpanded node, the root.
+        """Creates a tree with one unexpanded node, the root.
 
-        With an abstraction, the histories at which the function gives a player the same
-        string are one information set. The player may forget: where a string is
-        reached after different own moves, the infoset's parent is the sequence before
-        the first history met.
+        An abstraction merges all histories with the same string into one information
+        set. It may make the player forget: if the player reaches a string after
+        different own moves, the infoset's parent is the sequence before the first
+        history met.
 
         Args:
-            game: a game or its load string. Simultaneous moves become turns.
-            max_nodes: the expansion stops with an error beyond this many nodes.
-            max_memory: bytes, or words such as "4GiB", that the tree and what is made
-                of it may take; by default half of what the machine, its container or
-                the process's limit of address space has free.
-            abstraction: (state of `self.game`, player) -> string. States with the same
-                string must have the same legal actions and must not lie on one history.
-                The function must read nothing that the player does not know.
-            twin: whether `expand_all` uses the game's compiled twin, which makes the
-                same tree in less time, and whether solvers that keep no nodes walk over
-                the twin. By default both use it if the game has one and the tree is so
-                large that this saves time. True uses it for small trees, too, and False
-                for none.
-            new_state: makes the state of the root in place of the game, such as one in
-                which the moves of other players are moves of chance. Compiled rules are
-                then not used.
+            game: game or load string. Simultaneous moves become turns.
+            max_nodes: maximum number of nodes; exceeding it raises an error.
+            max_memory: maximum number of bytes, or a string such as "4GiB", for the
+                tree and everything derived from it. By default half of the free memory
+                of the machine, the container or the process's address space.
+            abstraction: function (state of `self.game`, player) -> string. States with
+                the same string must have the same legal actions and must not lie on one
+                history. The function must not read what the player does not know.
+            twin: whether to use the game's compiled twin, both to expand the tree and
+                for walks of solvers that keep no nodes. The resulting tree is the same.
+                None uses a twin if there is one and the tree is large enough to save
+                time, True for trees of any size, False never.
+            new_state: returns the root state instead of the game, for example a state
+                in which other players' moves are chance moves. Disables compiled rules.
 
         Raises:
-            ValueError: `load_game` or `turn_based` refuse the game, or it has no
+            ValueError: `load_game` or `turn_based` refuses the game; the game has no
                 information-state strings and there is no abstraction; or `twin` is True
-                and the game has none.
+                and the game has no twin.
         """
         if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
-            raise ValueError(f"max_nodes={max_nodes!r} is not in 1 .. {MAX_INDEX}.")
+            raise ValueError(
+                f"max_nodes={max_nodes!r} must be an integer in 1 .. {MAX_INDEX}."
+            )
         if abstraction is not None:
-            kind = "(state, player) -> string"
-            refusals.function(abstraction, "abstraction", kind)
-        source = loading.load_game(game)
-        super().__init__(source, loading.turn_based(source), abstraction)
-        if self.read_string is loading.own_string:
-            loading.check_strings(source, abstraction)
+            signature = "(state, player) -> string"
+            refusals.function(abstraction, "abstraction", signature)
+        source = load_game(game)
+        turn_based(source)  # raises ValueError for games without a finite tree
+        if reader_of(abstraction) is own_string:
+            check_strings(source, abstraction)
         self.twin = checked_twin(twin, source)
         if twin and abstraction is not None:
-            raise ValueError("twin=True: a tree with an abstraction has no twin.")
-        self.max_nodes = int(max_nodes)
-        self.budget = make_budget(max_memory)
-        self._new_state = new_state or self.game.new_initial_state
-        self._may_use_twin = abstraction is None and new_state is None
-        self.rules = rules_of(self.game) if self._may_use_twin else None
-        self._twin: BoundRules | None = None  # found by `rules_for`
-        self.is_of_user = loading.may_be_of_user(source)
+            raise ValueError(
+                "twin=True cannot be combined with abstraction=, because a tree with "
+                "an abstraction has no twin; drop one of them."
+            )
+        super().__init__(
+            source,
+            abstraction,
+            new_state,
+            max_nodes=int(max_nodes),
+            max_memory=max_memory,
+        )
+        self._twin: BoundRules | None = None  # set by `rules_for`
+        self.is_of_user = may_be_of_user(source)
         if self.is_of_user and rules_of(self.game) is None:
             check_copies(self.game)
-        self.declared = declared_by(self.game)
-        self.met = Infosets(
-            self.game,
-            self.num_players,
-            self.budget,
-            may_forget=abstraction is not None,
-        )
-        self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
-        self.distributions = Distributions(self.declared.name, self.budget)
-        self.payoffs = Payoffs(self.declared, self.budget)
-        self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
-
-    # --- how it looks --------------------------------------------------------
-
-    @never_raises
-    def __repr__(self) -> str:
-        return display.line(
-            self,
-            title(self.source),
-            counted(self.num_nodes, "node"),
-            counted(self.num_infosets, "infoset"),
-            self._kept_in_words(),
-            "" if self.abstraction is None else "with an abstraction",
-        )
-
-    def _kept_in_words(self) -> str:
-        if not self.num_infosets:
-            return "nothing expanded yet"
-        if self.num_nodes > _FEW_NODES:
-            return ""
-        return "complete" if self.is_complete else "as far as met"
-
-    @never_raises
-    def _repr_html_(self) -> str:
-        if self.num_nodes > _FEW_NODES:
-            return display.html_line(repr(self))
-        return self.describe()._repr_html_()
-
-    @reads
-    def describe(self) -> TreeDescription:
-        """The tree in numbers: nodes by kind, depth, each player's infosets and
-        sequences, memory. It takes about a tenth of a second for a million nodes.
-        """
-        parts = self.nodes, self.infosets, self.num_players, self.budget.taken
-        return describe(title(self.source), *parts)
-
-    # --- what is known -----------------------------------------------------
-
-    store = "tree"
-    """What passes read: the nodes of the tree."""
+        self._derived = DerivedLists(self.budget)
 
     @property
     def maker(self) -> Any:
         """See InfosetTable."""
         return small_whole_tree
 
-    @property
-    def num_nodes(self) -> int:
-        """N, the nodes there are."""
-        return self.node_store.count
-
-    @property
-    def infosets(self) -> np.ndarray:
-        """`[I]` of dtype INFOSET."""
-        return self.met.used()
-
-    @property
-    @reads
-    def actions(self) -> np.ndarray:
-        """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
-        return self.met.action_array()
-
-    @property
-    def infoset_names(self) -> InfosetNames:
-        """The store of the infosets' names."""
-        return self.met.names
-
-    @property
-    @reads
-    def info_states(self) -> list[str]:
-        """`[I]` the information-state strings, kept from call to call."""
-        return self.met.strings()
-
-    @property
-    def num_infosets(self) -> int:
-        """I, the infosets met."""
-        return len(self.met.parents)
-
-    @property
-    def num_sequences(self) -> int:
-        """S, the sequences of all players, empty ones included."""
-        return len(self.met.actions)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing but the root has been met."""
-        return self.num_nodes == 1 and not self.num_infosets
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every node has been expanded."""
-        return self.node_store.are_complete
-
-    @property
-    def knows_all_infosets(self) -> bool:
-        """Whether the tree is complete."""
-        return self.is_complete
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the tree was made whole, by compiled rules or from a file, so that
-        `expand_all` of a new tree numbers everything alike."""
-        return not isinstance(self.met.names, MetNames)  # which come one by one
-
-    @property
-    def generation(self) -> int:
-        """How often all nodes were dropped, after which a number means another node."""
-        return self.node_store.generation
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """`[N]` of dtype NODE, read-only."""
-        view = self.node_store.used().view()
-        view.flags.writeable = False
-        return view
-
-    @property
-    def chance_probs(self) -> np.ndarray:
-        """`[C]` the chance distributions met, one after the other."""
-        count = self.distributions.count  # first: another thread may enlarge both
-        return self.distributions.probs[:count]
-
-    @property
-    def chance_cdf(self) -> np.ndarray:
-        """`[C]` their running sums, 1 from the last possible outcome on."""
-        count = self.distributions.count
-        return self.distributions.cdf[:count]
-
-    @property
-    @reads
-    def chance_starts(self) -> np.ndarray:
-        """`[D]` where each distribution begins in `chance_probs`, ascending."""
-        return np.array(sorted(self.distributions.starts.values()), np.int64)
-
-    @property
-    def utilities(self) -> np.ndarray:
-        """`[U, P]` the different vectors of returns met."""
-        count = len(self.payoffs.rows)
-        return self.payoffs.values[:count]
-
-    @property
-    def arrays(self) -> TreeArrays:
-        """What kernels read of the tree, as it is now."""
-        return TreeArrays(
-            nodes=self.node_store.used(),
-            infosets=self.met.used(),
-            chance_probs=self.chance_probs,
-            chance_cdf=self.chance_cdf,
-            utilities=self.utilities,
-        )
-
-    @property
-    def storage(self) -> tuple[np.ndarray, ...]:
-        """The same arrays with room to spare, not trimmed to what is used; an array
-        that has become larger is another one."""
-        met, chance = self.met, self.distributions
-        return (
-            self.node_store.records,
-            met.records,
-            chance.probs,
-            chance.cdf,
-            self.payoffs.values,
-        )
-
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuses `copy` and `pickle`.
 
         Raises:
-            TypeError: always. A copy would share what the tree writes its nodes into.
+            TypeError: always, because a copy would share the memory of node records.
         """
         raise TypeError(
-            f"A GameTree (of {brief(self.source)}) is neither copied nor pickled. Make "
-            "another with GameTree(game), or save it with save_tree(tree, folder). "
+            f"A GameTree (of {brief(self.source)}) cannot be copied or pickled. Create "
+            "another tree with GameTree(game), or use save_tree(tree, folder). "
             "Solvers and policies can be copied and pickled."
         )
 
-    def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
-        """The place (see kernels/randomness.py) of a state's infoset, met or not."""
-        if self.rules is None:
-            return infoset_place(player, info_state)
-        vector = getattr(state, "vector", None)
-        if vector is None:  # a state of the game in a wrapper
-            vector = self.rules.state_after(state.history())
-        return key_place(player, self.rules.info_key(vector, player))
-
     def whole(self, max_nodes: int) -> InfosetTable | None:
-        """A tree that supplies `states` and `reaches`: this one if it is complete or
-        has an abstraction, else a whole tree that is kept beside it."""
+        """The tree itself if it is complete or has an abstraction; otherwise a whole
+        tree that is cached with it."""
         if self.abstraction is not None:
             return self
         return whole_tree_of(self, max_nodes)
 
-    # --- states and reaches of infosets ---------------------------------------
-
-    def new_state(self) -> pyspiel.State:
-        """The root's state."""
-        return self._new_state()
-
-    def first_nodes(self) -> np.ndarray:
-        """`[I]` the first node of each infoset; -1 for one that has none now."""
-        nodes, found = self.nodes, np.full(self.num_infosets, -1, np.int64)
-        deciding = np.flatnonzero(nodes["player"] >= 0)[::-1]
-        found[nodes["infoset"][deciding]] = deciding  # the last to be written stays
-        return found
-
-    def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State | None]:
-        """A state of each of the infosets; None for one that has no node now."""
-        nodes = self.first_nodes().tolist()
-        for infoset in infosets:
-            node = nodes[infoset]
-            yield self.state_at(node)[0] if node >= 0 else None
-
-    def reaches(self, policy: np.ndarray) -> np.ndarray | None:
-        """`[I]` the probability that a play by the policy `[S]` reaches each infoset;
-        None if the tree is not complete, or has an abstraction."""
-        if self.abstraction is not None or not self.is_complete:
-            return None
-        plan, reaches = np.ones_like(policy), np.zeros(self.num_infosets)
-        passes.fill_plan(self.infosets, policy, plan)
-        passes.add_reaches(self.arrays, plan, reaches)
-        return reaches * plan[self.infosets["parent"]]
-
-    # --- how large it may become -------------------------------------------
-
-    @property
-    def declared_length(self) -> int:
-        """The most moves in a history, chance's included, by the game's own words."""
-        return loading.declared_length(self.game)
+    # --- size forecast -------------------------------------------------------
 
     @property
     def longest_history(self) -> int:
-        """The moves beyond which a history is taken for endless."""
-        return loading.longest_history(self.game)
+        """Number of moves beyond which a history counts as endless."""
+        return longest_history(self.game)
 
     def check_length(self, state: pyspiel.State) -> None:
-        """Raises ValueError if a history is far longer than the game says it can be."""
-        loading.check_length(self.game, len(state.history()), brief(self.source))
+        """Raises ValueError if a history is far longer than the game declares."""
+        check_length(self.game, len(state.history()), brief(self.source))
 
-    def is_surely_larger_than(self, most: int) -> bool:
-        """Whether random histories leave no doubt that the whole tree has more nodes
-        than that; it is found out in at most about half a second."""
-        try:
-            self.refuse_if_larger(most)
-        except TreeFullError:
-            return True
-        return False
-
-    def refuse_if_larger(self, most: int) -> None:
-        """Raises TreeFullError or MemoryBudgetError if there is no such doubt, and
-        ValueError if a history does not end."""
-        fit = min(most, self.max_nodes, self.budget.limit / forecasts.NODE_BYTES)
-        found = self.forecast(fit)
-        error = forecasts.refusal(found, str(self.source), most, self.budget)
-        if error is not None:
-            raise error
-
-    def forecast(self, most: float | None = None) -> forecasts.Forecast:
-        """Estimates the whole tree by some random histories, in about half a second.
+    def forecast(self, most: float | None = None) -> Forecast:
+        """Estimates the size of the whole tree from random histories in half a second.
 
         Args:
-            most: how many nodes fit, see `forecasts.forecast`; None: as many as
-                `max_nodes` and `max_memory` allow.
+            most: the largest acceptable number of nodes; by default what `max_nodes`
+                and `max_memory` allow. The forecast stops early once the tree is
+                clearly smaller or larger.
 
         Raises:
             ValueError: a history does not end.
         """
-        if most is None:
-            most = min(self.max_nodes, self.budget.limit / forecasts.NODE_BYTES)
-        found = forecasts.forecast(
-            self.new_state,
-            self.string_of,
-            tell_history,
-            longest=self.longest_history,
-            per_infoset=self.budget.per_infoset,
-            most_nodes=most,
-        )
-        if found.endless is not None:
-            self.check_length(found.endless)
-        return found
+        return forecast_size(self, most)
 
-    # --- all at once ---------------------------------------------------------
+    # --- expansion of the whole tree -----------------------------------------
 
     def expand_all(
         self, *, most: int | None = None, most_memory: int | None = None
     ) -> "GameTree":
-        """Expands every unexpanded node, depth first; returns the tree itself.
+        """Expands every unexpanded node, depth first.
 
         Args:
-            most: the number of nodes beyond which to stop with an error.
-            most_memory: how many bytes the expansion may take before it stops with an
-                error. Compiled rules and twins ignore it.
+            most: maximum number of nodes, if less than `max_nodes`.
+            most_memory: maximum number of bytes for the expansion, if less than
+                `max_memory`. Ignored by compiled rules and twins.
+
+        Returns:
+            The tree itself.
 
         Raises:
-            TreeFullError: more than `most` or `max_nodes` nodes.
-            ValueError: `expand` refuses a state.
+            TreeFullError: the tree has more than `most` or `max_nodes` nodes.
+            MemoryBudgetError: the tree does not fit `most_memory` or `max_memory`.
+            ValueError: a state of the game is invalid.
         """
         if not self.is_complete:
             most = self.max_nodes if most is None else min(most, self.max_nodes)
@@ -458,7 +218,7 @@ class GameTree(InfosetTable):
 
     @changes
     def _expand_all(self, most: int, most_memory: int | None) -> None:
-        if self.is_complete:  # by another thread, while this one waited
+        if self.is_complete:  # another thread expanded it while this one waited
             return
         if self._expand_by_rules(most):
             return
@@ -476,14 +236,17 @@ class GameTree(InfosetTable):
 
     @changes
     def expand_by_rules(self, most: int) -> bool:
-        """Expands a new tree if compiled rules or a twin can; returns whether it did.
+        """Expands a new tree by compiled rules or a twin.
 
         Args:
-            most: the number of nodes beyond which to stop with an error.
+            most: maximum number of nodes, if less than `max_nodes`.
+
+        Returns:
+            Whether the tree is complete; False if there are no rules for it.
 
         Raises:
-            TreeFullError: more than `most` or `max_nodes` nodes.
-            GameError: the game's rules contradict themselves.
+            TreeFullError: the tree has more than `most` or `max_nodes` nodes.
+            GameError: the rules contradict themselves.
         """
         return self.is_complete or self._expand_by_rules(min(most, self.max_nodes))
 
@@ -495,69 +258,76 @@ class GameTree(InfosetTable):
             return False
         is_twin = rules is not self.rules
         if is_twin and estimate_of(self.game) > most / _NEAR:
-            self.refuse_if_larger(most)
+            refuse_larger_tree(self, most)
         try:
-            whole = expand_rules(rules, most, self.budget)
+            expansion = expand_rules(rules, most, self.budget)
         except GameError:
             if is_twin:
-                return False  # pyspiel's expansion says it in the game's own words
+                return False  # pyspiel's expansion reports the error of the game itself
             raise
-        names = KeyNames(rules, whole.keys, whole.infosets["player"])
+        names = KeyNames(rules, expansion.keys, expansion.infosets["player"])
         if is_twin:
+            # The same seeds as in a tree expanded through pyspiel.
             places = map(infoset_place, names.players.tolist(), names)
-            whole.infosets["place"] = np.fromiter(places, np.uint64, len(names))
-        self._take_over(whole, names)
+            expansion.infosets["place"] = np.fromiter(places, np.uint64, len(names))
+        self._take_over(expansion, names)
         return True
 
     def rules_for(self, use: Use) -> BoundRules | None:
-        """The compiled rules to use for the game: its own, or those of its twin.
+        """Compiled rules of the game or of its twin for a purpose.
 
-        The twin is compared with the game once.
+        The first call compares the twin with the game.
 
         Returns:
-            None if there are none, or there is an abstraction.
+            None if there are no rules, the twin is not worth compiling for this
+            purpose, or the tree has an abstraction or another `new_state`.
         """
-        if self.rules is not None or not self._may_use_twin:
+        if self.rules is not None or not self.may_use_twin:
             return self.rules
         if self._twin is None:
             self._twin = compiled_rules(self.source, use, twin=self.twin)
         return self._twin
 
     @changes
-    def take_over(self, whole: Expansion, names: InfosetNames, leaves: Passes) -> None:
-        """Becomes a whole tree that was read from disk, and keeps its arrays.
+    def take_over(
+        self, expansion: Expansion, names: InfosetNames, leaves: Passes
+    ) -> None:
+        """Adopts the arrays of a whole tree that was read from disk.
 
         Args:
-            whole: the tree.
-            names: of its infosets.
-            leaves: of the tree.
+            expansion: arrays of the whole tree.
+            names: names of its infosets.
+            leaves: list of its leaves.
 
         Raises:
-            ValueError: this tree has been expanded already.
+            ValueError: this tree is already expanded.
         """
         self._check_new()
-        self._take_over(whole, names)
-        self.keep_leaves(leaves)
+        self._take_over(expansion, names)
+        self._derived.keep_leaves(leaves)
 
-    def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
-        self.met.take_over(names, whole.infosets, whole.actions)
-        chance = whole.chance_probs, whole.chance_cdf, whole.chance_starts
-        self.distributions.take_over(*chance)
-        self.payoffs.take_over(whole.utilities)
-        self.node_store.take_over(whole.nodes)
+    def _take_over(self, expansion: Expansion, names: InfosetNames) -> None:
+        self.met.take_over(names, expansion.infosets, expansion.actions)
+        self.distributions.take_over(
+            expansion.chance_probs, expansion.chance_cdf, expansion.chance_starts
+        )
+        self.payoffs.take_over(expansion.utilities)
+        self.node_store.take_over(expansion.nodes)
 
     @changes
     def recall(
         self, strings: list[str], infosets: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Takes over the infosets that a tree of the same game met, but no nodes.
+        """Restores the infosets of a checkpoint into a new tree, without nodes.
 
         Args:
-            strings, infosets, actions: that tree's.
+            strings: `[I]` information-state strings.
+            infosets: `[I]` records of dtype INFOSET.
+            actions: `[S]` actions.
 
         Raises:
-            ValueError: this tree has met some already.
-            MemoryBudgetError: they do not fit `max_memory`.
+            ValueError: this tree is already expanded.
+            MemoryBudgetError: the infosets do not fit `max_memory`.
         """
         self._check_new()
         self.met.recall(strings, infosets, actions)
@@ -566,104 +336,55 @@ class GameTree(InfosetTable):
         if not self.is_new:
             raise ValueError(
                 f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
-                f"{self.num_infosets} infosets already, by whose numbers solvers and "
-                "policies go; take a new one."
+                f"{self.num_infosets} infosets already, and solvers or policies may "
+                "use their numbering; use a new GameTree."
             )
 
-    # --- dropping nodes, and the states of nodes -----------------------------
+    # --- dropping nodes, states of nodes -------------------------------------
 
     @steps
     def forget_nodes(self) -> None:
-        """Drops all nodes; what is known of infosets, chance and returns stays."""
+        """Drops all nodes but keeps infosets, chance distributions and returns."""
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
         self.met.list_actions()
         self.node_store.forget()
-        self.forget_leaves()
+        self._derived.forget()
         self.budget.record(UNCOUNTED, 0)
 
     @steps
     def give_back(self) -> None:
-        """Frees the memory of dropped nodes, which is otherwise kept for new nodes."""
+        """Frees the memory of dropped nodes instead of reusing it for new nodes."""
         self.node_store.give_back()
 
-    @steps
-    def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
-        """A node's state, and each player's last sequence before it `[P]`."""
-        return self.state_at_held(node)
-
-    def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
-        """`state_at` for a caller in the middle of a step under the lock."""
-        return self.node_store.state_at(node, self.new_state(), self.met.actions)
-
-    # --- leaves --------------------------------------------------------------
-
-    def keep_leaves(self, leaves: Passes) -> None:
-        """Keeps leaves that were read from disk, with the tree."""
-        self._kept[LEAVES] = leaves
-
-    def _keep(self, name: str, size: int, make: Callable[..., Any], *of: Any) -> Any:
-        """What is made of the complete tree once, for which the budget has room."""
-        if name not in self._kept:
-            self.budget.hold(name, size)
-            self._kept[name] = make(*of)
-        return self._kept[name]
+    # --- lists derived from a complete tree ----------------------------------
 
     @reads
     def list_leaves(self) -> Passes:
-        """The leaves of the complete tree, made at the first call and kept.
-
-        Raises:
-            MemoryBudgetError: they do not fit `max_memory`.
-            ValueError: the tree is not complete.
-        """
-        if LEAVES in self._kept:
-            return self._kept[LEAVES]
-        if not self.is_complete:
-            raise ValueError(
-                f"The tree of {brief(self.game)} was only grown where walks went; call "
-                "its expand_all() first."
-            )
-        of = self.arrays, self.num_sequences
-        return self._keep(LEAVES, whole.bytes_of_leaves(*of), whole.list_leaves, *of)
+        """The leaves of a complete tree by sequence, see `DerivedLists`."""
+        return self._derived.leaves(self)
 
     @reads
     def list_blocks(self) -> Blocks:
-        """The pieces of a pass for threads, made at the first call and kept.
-
-        Errors are those of `list_leaves`.
-        """
-        of = self.infosets, self.list_leaves()
-        return self._keep(
-            BLOCKS, whole.bytes_of_blocks(*self.sizes()), whole.cut_into_blocks, *of
-        )
+        """The blocks into which threads cut a pass, see `DerivedLists`."""
+        return self._derived.blocks(self)
 
     @reads
     def list_ceilings(self) -> Ceilings:
-        """What regret-based pruning knows of a complete tree of two players, made at
-        the first call and kept.
-
-        Errors are those of `list_leaves`.
-        """
-        self.list_leaves()
-        of = self.arrays, self.num_sequences
-        size = whole.bytes_of_ceilings(self.num_nodes, self.num_sequences)
-        return self._keep(CEILINGS, size, whole.list_ceilings, *of)
-
-    def forget_leaves(self) -> None:
-        """Drops them, with all that is made of the complete tree."""
-        self._kept = {}
-        for name in CEILINGS, LEAVES, BLOCKS:
-            self.budget.record(name, 0)
+        """The payoff bounds of regret-based pruning, see `DerivedLists`."""
+        return self._derived.ceilings(self)
 
 
 def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
-    """The whole tree of a table's game, kept beside the table; None if there is none.
+    """A whole tree of a table's game, cached with the table.
 
     Args:
-        table: an arena's.
-        max_nodes: the most nodes of a tree that is made now.
+        table: an arena's table.
+        max_nodes: maximum number of nodes if the tree has to be built.
+
+    Returns:
+        None if the tree cannot be built.
     """
 
     def make() -> GameTree:
@@ -681,13 +402,13 @@ def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
 
     try:
         return kept_beside(table, table.source, suits, make)
-    except Exception:  # games raise what they like, and tables can do without
+    except Exception:  # games raise arbitrary exceptions; callers work without a tree
         return None
 
 
 def small_whole_tree(game: pyspiel.Game, max_nodes: int) -> InfosetTable | None:
-    """The whole tree of a game; None if it has more nodes, or cannot be expanded."""
+    """A new whole tree; None if it exceeds `max_nodes` or cannot be expanded."""
     try:
         return GameTree(game, max_nodes=max_nodes).expand_all()
-    except Exception:  # games raise what they like, and tables can do without
+    except Exception:  # games raise arbitrary exceptions; callers work without a tree
         return None

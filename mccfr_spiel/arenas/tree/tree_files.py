@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import (
-    content_print,
-    has_name,
-    load_game,
-    saved_game,
-)
+from mccfr_spiel.arenas.infosets.identity import content_print, has_name
+from mccfr_spiel.arenas.infosets.loading import load_game, saved_game
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames, TextNames
-from mccfr_spiel.arenas.rules.kernel import RowTable
-from mccfr_spiel.arenas.rules.store import Expansion
+from mccfr_spiel.arenas.rules.row_table import RowTable
+from mccfr_spiel.arenas.rules.rule_expansion import Expansion
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common.arrays import MAX_INDEX
-from mccfr_spiel.common.budget import MaxMemory, TreeFullError
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    TreeFullError,
+)
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.infoset_arrays import pack_strings

@@ -12,14 +12,15 @@ from typing import Any, Literal
 
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.loading import (
+from mccfr_spiel.arenas.infosets.declarations import (
     check_length,
     longest_history,
     own_string,
-    told_by_string,
-    turn_based,
 )
-from mccfr_spiel.arenas.rules.description import BoundRules, rules_of, tell_history
+from mccfr_spiel.arenas.infosets.identity import told_by_string
+from mccfr_spiel.arenas.infosets.loading import turn_based
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
+from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import forecast

@@ -1,17 +1,42 @@
-"""Games solved and evaluated world by world, though nobody could store their trees.
+"""Games played world by world, although their trees are too large to store.
 
-Two players share a *world*: in phantom games, the stones in the order in which they
-were put. What a player knows besides is private: which cells were tried in vain, and
-when. Given the world the two are independent, since every private past of one player
-that fits the world occurs with every one of the other. Hence a sum over all histories
-at a world is a product of two sums, one over each player's private pasts (*entries*).
+A *world* is a fact that both players share, although neither knows all of it: in
+phantom games, the stones in the order in which they were placed. Everything else that a
+player knows is private, such as the rejected attempts and their times. Given the world
+the players are independent: every private past of player 0 that fits the world occurs
+together with every private past of player 1. These private pasts are the *entries* of
+the world. Hence a sum over all histories of a world is a product of two sums, over the
+entries of player 0 and of player 1.
 
-finding.py finds the worlds by a game's compiled rules, and proves by enumeration that a
-`world_key` is right. The walk that it makes is that of search.py where chance deals in
-secret or returns depend on what is private, and that of places.py in other games, which
-can also make worlds again whose lists do not fit. passes.py has the lists that are left
-for passes; gradients and the iterations of a solver are made of them. histories.py
-makes the same gradients of games without worlds, history by history, and has what all
-of these walks share. public_tree.py and hand_lists.py do for games of cards what the
-searches do for others.
+Compiled walks over worlds, depth first:
+
+    traversal.py       the loop and the helpers that all walks share
+    sliced_walk.py     a walk as Python drives it: slices, memory, progress bar
+    position_graph.py  the graph of positions, which predicts moves without the rules
+    graph_walk.py      the walk along that graph
+    entries.py         entries and secret deals, for games without such a graph
+    search.py          the search for worlds where a game ends
+    world_walks.py     both walks as Python classes
+    histories.py       the walk over single histories, for games without worlds
+
+Lists and the passes over them:
+
+    world_lists.py     lists of worlds or leaves, and their gradients
+    hand_gradients.py  vectors of hands over a public tree, and their gradients
+    world_passes.py    the loop over a solver's iterations
+
+Search and checks:
+
+    finding.py         finds worlds, and caches them per game
+    checking.py        cheap checks of every list
+    independence.py    proof by enumeration that worlds are declared correctly
+
+Games of cards:
+
+    public_tree.py         the public tree as plain data
+    public_tree_reader.py  reads it from OpenSpiel's games
+    hand_deals.py          how chance deals the private hands
+    hand_strength.py       strengths of hands
+    hand_boards.py         the hands of each board
+    hand_lists.py          infosets and lists of a public tree
 """

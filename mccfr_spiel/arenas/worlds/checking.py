@@ -1,38 +1,36 @@
-"""Checks lists of worlds, leaves and hands when they are made.
+"""Checks lists of worlds, leaves and hands as soon as they are made.
 
-A misfiled entry shifts payoffs between sequences, and every later number is wrong
-without an error. The returns of the uniform policy reveal it: they must add up.
+An entry in the wrong list shifts payoffs between sequences, so every later number is
+wrong without an error. The expected returns of the uniform policy reveal this: the
+probabilities of all ends must sum to 1.
 """
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
-    CHANCE,
-    SPARE,
-    TERMINAL,
-    BoundRules,
-    GameError,
-)
-from mccfr_spiel.arenas.worlds.passes import (
-    Hands,
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import GameError
+from mccfr_spiel.arenas.rules.game_description import CHANCE, SPARE, TERMINAL
+from mccfr_spiel.arenas.worlds.hand_gradients import Hands, add_hand_gradient
+from mccfr_spiel.arenas.worlds.world_lists import (
     Leaves,
     Worlds,
     add_gradient,
-    add_hand_gradient,
     add_leaf_gradient,
 )
 from mccfr_spiel.common.arrays import sequences_at
-from mccfr_spiel.common.budget import Budget
-from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.common.budget import (
+    Budget,
+)
+from mccfr_spiel.kernels.plans import fill_plan
 
 _TOLERANCE = 1e-9
 """Largest accepted error of a sum of returns, relative to the largest payoff."""
 
 _PLAYS = 300
-"""Random plays in which declared returns are compared with the game's own."""
+"""Number of random plays that compare declared returns with the game's returns."""
 
 _BYTES_PER_SEQUENCE = 24
-"""A policy, a plan and a gradient."""
+"""Bytes of a policy, a plan and a gradient per sequence."""
 
 
 def uniform_returns(
@@ -47,8 +45,8 @@ def uniform_returns(
         gradient = np.zeros_like(plan)
         if isinstance(worlds, Hands):
             for piece in range(worlds.num_blocks):
-                number = player * worlds.num_blocks + piece
-                add_hand_gradient(worlds, number, plan, gradient)
+                block = player * worlds.num_blocks + piece
+                add_hand_gradient(worlds, block, plan, gradient)
         elif isinstance(worlds, Leaves):
             add_leaf_gradient(worlds, player, plan, gradient)
         else:
@@ -64,10 +62,13 @@ def check_probabilities(
     budget: Budget,
     name: str,
 ) -> None:
-    """Raises GameError unless the probabilities of all ends add up to 1.
+    """Checks that the probabilities of all ends sum to 1 under the uniform policy.
 
     Every end pays 1 in this check, so it covers games of any sum. It is skipped if its
     three vectors do not fit the budget.
+
+    Raises:
+        GameError: the probabilities have another sum.
     """
     if _BYTES_PER_SEQUENCE * num_sequences > budget.left:
         return
@@ -86,11 +87,11 @@ def check_probabilities(
 
 
 def check_declared_returns(rules: BoundRules) -> None:
-    """Compares declared classes with the returns of random plays, and key lengths.
+    """Compares declared classes and key lengths with random plays of the rules.
 
     Raises:
         GameError: `class_returns` differs from `returns`, or a key is longer than
-            `Sizes.max_moves`; the message has the history.
+            `Sizes.max_moves`. The message contains the history.
     """
     rng = np.random.default_rng(0)
     for _ in range(_PLAYS):
@@ -108,14 +109,14 @@ def check_declared_returns(rules: BoundRules) -> None:
 
 
 def _check_key(rules: BoundRules, state: np.ndarray, history: list[int]) -> None:
-    most = rules.sizes.max_moves
-    key = np.zeros(most + SPARE, np.int64)
+    limit = rules.sizes.max_moves
+    key = np.zeros(limit + SPARE, np.int64)
     length = rules.description.world_key(rules.settings, state, key)
-    if not 0 <= length <= most:
+    if not 0 <= length <= limit:
         raise GameError(
             f"{rules.description.short_name}: Description.world_key returns the length "
             f"{length} after the history {history}; expected 0 to Sizes.max_moves = "
-            f"{most}. Shorten the key or raise Sizes.max_moves."
+            f"{limit}. Shorten the key or raise Sizes.max_moves."
         )
 
 

@@ -1,19 +1,19 @@
 "use strict";
-// The page of mccfr_spiel's explorer. It asks a server, or, in a page that was exported,
-// the values that stand in it. Whatever a game calls its states and moves becomes text
-// nodes; nothing here makes HTML out of strings.
+// The page of mccfr_spiel's explorer. It requests data from a server or, in an exported
+// page, reads the embedded data. Names of states and moves become text nodes: no code
+// here turns strings into HTML.
 
 const MINE = "mine";
 const VISIT = newName();
-const isFile = document.getElementById("data") !== null;  // then saved.js answers
+const isFile = document.getElementById("data") !== null;  // then saved.js answers requests
 
-let about = null;          // what the page is about
+let about = null;          // the answer to "about": game, policies, tree
 let history = [];          // the moves so far
-let shown = null;          // the newest answer for the state
+let shown = null;          // the newest answer to "state"
 let change = { changes: [], fixed: [] };
 let tab = "find";
-let allDigits = false;     // else three
-let ticket = 0;            // of the newest view, so that late answers are dropped
+let allDigits = false;     // otherwise three digits
+let ticket = 0;            // number of the newest view; answers for older views are dropped
 
 const $ = (id) => document.getElementById(id);
 
@@ -58,7 +58,7 @@ const value = (x) => fixedTo(x, 3);
 const small = (x) => (known(x) && !allDigits && x !== 0 && Math.abs(x) < 1e-3 ? x.toExponential(2) : value(x));
 const signed = (x, write) => (known(x) && Number(write(x)) > 0 ? "+" : "") + write(x);
 const tone = (x) => (!known(x) || Math.abs(x) < 5e-4 ? "" : x > 0 ? "up" : "down");
-// Where there is little room: `J\u2660` for "deals Jack of spades".
+// Short names of moves: `J\u2660` for "deals Jack of spades".
 const SIGNS = { spades: "\u2660", hearts: "\u2665", diamonds: "\u2666", clubs: "\u2663" };
 const shortName = (name) => name.replace(/^(deals|rolls) /, "").replace(/^Player \d+ (\w+): /, "$1 ").replace(/^(\w+) of (spades|hearts|diamonds|clubs)$/,
   (_, rank, suit) => (/^\d/.test(rank) ? rank : rank[0]) + SIGNS[suit]);
@@ -90,7 +90,7 @@ function table(head, rows, caption) {
 const num = (words, kind) => h("td", { class: "n " + (kind || "") }, words);
 const headNum = (words, title) => h("th", { class: "n", scope: "col", title: title || null }, words);
 
-// --- asking ----------------------------------------------------------------------------
+// --- requests ----------------------------------------------------------------------------
 
 const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT });
 
@@ -105,7 +105,7 @@ async function ask(name, query, body) {
       response = await fetch("api/" + name + "?" + new URLSearchParams(query || {}));
     }
   } catch (error) {
-    throw new Error("The server has stopped: this page can no longer ask it.");
+    throw new Error("The server has stopped. Start it again and open the new link.");
   }
   let answer;
   try { answer = await response.json(); } catch (error) { throw new Error("The server did not answer."); }
@@ -147,11 +147,11 @@ function fromHash() {
   return show();
 }
 
-// A link with impossible moves, or a policy that lacks a state: it is said, and Start is here.
+// Shows an error for a link with illegal moves or a policy without this state.
 function lost(error) {
   shown = null;
   fill("path", h("button", { type: "button", onclick: () => go([]) }, "Start"));
-  $("where").textContent = "Nothing can be shown here. " + error.message;
+  $("where").textContent = "This state cannot be shown. " + error.message;
   $("text").textContent = "";
   $("printed").hidden = true;
   for (const id of ["moves", "near", "infoset", "belief"]) fill(id);
@@ -173,7 +173,7 @@ async function show(keepFocus) {
     $("working").hidden = isWhole(answer);
     if (!answer.infoset || !keepFocus) fill("belief");
     let hasBelief = await showBelief(answer, still);
-    // Values that take long come in later; meanwhile everything else can be used.
+    // Slow values arrive later; everything else works in the meantime.
     for (let pause = 200; still() && !isWhole(answer); pause = Math.min(1.5 * pause, 3000)) {
       await new Promise((done) => setTimeout(done, pause));
       if (!still()) return;
@@ -182,7 +182,7 @@ async function show(keepFocus) {
       shown = answer;
       draw(answer, true);
       drawNear(answer, still);
-      hasBelief = hasBelief || await showBelief(answer, still);  // the tree may be new
+      hasBelief = hasBelief || await showBelief(answer, still);  // the tree may have been expanded since
     }
   });
   if (still()) $("working").hidden = true;
@@ -225,10 +225,10 @@ function draw(answer, keepFocus) {
   const hasValues = infoset && infoset.values;
   const head = ["Move", "Probability"];
   if (compared) head.push("Other policy", headNum("Difference"));
-  if (infoset) head.push(headNum("Value", "What the player gets on average with this move"),
-    headNum("Regret", "What always playing this move here would gain, each time play comes here"));
+  if (infoset) head.push(headNum("Value", "The player's expected return with this move"),
+    headNum("Regret", "Expected gain from always playing this move here, per visit"));
   const sums = infoset && infoset.cumulative_regrets;
-  if (sums) head.push(headNum("Cumulative regret", "The sum of counterfactual regrets by which the solver's rule plays"));
+  if (sums) head.push(headNum("Cumulative regret", "The sum of counterfactual regrets that determines the solver's current policy"));
   const rowOf = (move) => {
     const i = state.moves.indexOf(move);
     const odds = infoset ? (infoset.probabilities ? infoset.probabilities[i] : null) : move.probability;
@@ -259,25 +259,25 @@ function draw(answer, keepFocus) {
   }
 }
 
-// Many outcomes of chance, and very many moves, are searched, not listed.
+// With many outcomes or moves, a search box replaces the list.
 const MANY = 12;
 function outcomes(state, head, rowOf) {
   const place = h("div", {}), box = h("input", { type: "search", id: "outcome", "aria-label": "Search outcomes",
     placeholder: "Search " + state.moves.length + " outcomes", oninput: () => list() });
   const list = () => {
     const found = state.moves.filter((move) => move.name.toLowerCase().includes(box.value.trim().toLowerCase()));
-    place.replaceChildren(found.length ? table(head, found.slice(0, 8).map(rowOf)) : h("p", { class: "soft" }, "None has this text."),
-      found.length > 8 ? h("p", { class: "soft" }, found.length - 8 + " more; write a part of the name.") : "");
+    place.replaceChildren(found.length ? table(head, found.slice(0, 8).map(rowOf)) : h("p", { class: "soft" }, "No outcome contains this text."),
+      found.length > 8 ? h("p", { class: "soft" }, found.length - 8 + " more; type part of the name.") : "");
   };
   list();
   return [h("div", { class: "row" }, box), place];
 }
 
-// How often walks came somewhere, and whether that is too rare for its numbers to mean anything.
+// Estimated numbers of samples. Rarely sampled infosets have meaningless numbers.
 const RARE = 100;
 const isRare = (visits) => known(visits) && visits < RARE;
 const times = (visits) => (visits < 0.5 ? "hardly ever" : "about " + Math.round(visits).toLocaleString("en") + (visits < 1.5 ? " time" : " times"));
-const rareNote = (whose) => h("p", { class: "rare-note" }, whose + " sampled too rarely (fewer than " + RARE + " times) for the numbers to mean much.");
+const rareNote = (whose) => h("p", { class: "rare-note" }, whose + " sampled too rarely for meaningful numbers (fewer than " + RARE + " times).");
 
 function drawInfoset(infoset, other) {
   if (!infoset) { fill("infoset"); return; }
@@ -299,15 +299,15 @@ function drawInfoset(infoset, other) {
       ["Part of the gain", small(infoset.gain), "gain-here"],
     ]) : null,
     has && infoset.others_reach === 0 ? h("p", { class: "soft" },
-      "Under this policy the others never let play come here, so there are no values.") : null);
+      "Under this policy the other players never reach this information set, so there are no values.") : null);
 }
 
-// The neighbourhood: two moves back and two on, as a tree from left to right.
+// The neighbourhood: two moves back and two forward, as a tree from left to right.
 
-const NEAR = 5;            // children drawn of one node, at most
+const NEAR = 5;            // the largest number of children drawn per node
 const COLUMN = 128, ROW = 28;
 
-// A node after `moves`. `rest` leads on to the state that is shown; below that come `levels` more.
+// A node after `moves`. `rest`: moves to the shown state; `levels`: levels below that state.
 async function nearNode(moves, rest, levels, isAsked, about) {
   const node = { moves, ...about, below: [], key: null };
   if (!isAsked) return node;
@@ -333,14 +333,14 @@ async function nearNode(moves, rest, levels, isAsked, about) {
 let nearTicket = 0, nearAt = null;
 async function drawNear(answer, still) {
   const here = answer.state.history, base = Math.max(here.length - 2, 0), mine = ++nearTicket;
-  // A drawing of an earlier state must not stay while this one is computed.
+  // Removes the drawing of the previous state while the new one is computed.
   if (nearAt !== here.join(",")) fill("near");
   nearAt = here.join(",");
   if (!here.length && answer.state.returns) { fill("near"); return; }
   let root;
   try {
     root = await nearNode(here.slice(0, base), here.slice(base), here.length === base ? 2 : 0, true, {});
-  } catch (error) { root = null; }  // the state itself says what is wrong
+  } catch (error) { root = null; }  // the request for the state reports the error
   if (!still() || mine !== nearTicket) return;
   if (!root) { fill("near"); return; }
   const nodes = [];
@@ -396,14 +396,14 @@ function drawBelief(belief) {
   const rows = belief.rows.map((row) => [
     h("button", { class: "move history", type: "button", onclick: () => go(row.history) }, row.names.map(shortName).join(", ") || "Start"),
     bar(row.belief)]);
-  fill("belief", table(["History", "Belief"], rows, "Where the player may be"),
+  fill("belief", table(["History", "Belief"], rows, "Possible histories"),
     belief.left_out ? h("p", { class: "soft" }, belief.left_out.toLocaleString("en") + " more histories") : null);
 }
 
 // --- the tools -------------------------------------------------------------------------
 
-const NEEDS_SERVER = "To fix a policy and to solve on takes the page's server, and this page is a file. " +
-  "Open it with mccfr-spiel explore, or ms.explore, for that.";
+const NEEDS_SERVER = "Changing a policy and solving takes the page's server, and this page is a file. " +
+  "Open the page with mccfr-spiel explore or ms.explore.";
 const tabs = () => [["find", "Find"], ["whole", "Overview"], ["cards", about.cards], ["curve", "Curve"],
   ["change", "Change"], ["play", "Play"]].filter(([, words]) => words);
 
@@ -413,7 +413,7 @@ function drawTabs() {
     "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
     onclick: () => openTab(name), onkeydown: tabKeys }, words)));
   $("panel").setAttribute("aria-labelledby", "tab-" + tab);
-  // Who plays sees the own hand in the place of the walk, which shows all cards.
+  // During a game the player's view replaces the walk, which shows all cards.
   document.body.dataset.tab = tab;
   $("position").hidden = tab === "play";
   $("hand").hidden = tab !== "play";
@@ -442,7 +442,7 @@ async function drawPanel() {
 
 const waitingLine = () => h("p", { class: "soft waiting", role: "status" }, "Computing\u2026");
 
-// After an error nothing else takes it away.
+// Also removed after an error.
 const noWaitingLine = (id) => $(id).querySelectorAll(".waiting").forEach((line) => line.remove());
 
 // Finding.
@@ -458,7 +458,7 @@ function drawFind(still) {
   const form = h("form", { class: "row", role: "search", onsubmit: (event) => {
     event.preventDefault(); wanted = box.value; searchFrom(0, results, still);
   } }, box, h("button", { type: "submit" }, "Search"));
-  const isAlone = $("other").options.length < 3;  // nothing, and the policy
+  const isAlone = $("other").options.length < 3;  // the empty choice and the policy itself
   const choice = h("select", { id: "list", "aria-label": "List", onchange: () => { list = choice.value; showList(results, still); } },
     Object.entries(about.lists).filter(([name]) => name !== "changed" || !isAlone).map(([name, words]) => h("option", { value: name, selected: name === list }, words)));
   list = choice.value;
@@ -474,7 +474,7 @@ function searchFrom(first, results, still) {
     results.querySelector(".more")?.remove();
     results.append(foundList(answer.rows, null));
     if (!answer.rows.length && answer.next === null && !results.querySelector("li")) {
-      results.append(h("p", { class: "soft" }, "No information state has this text."));
+      results.append(h("p", { class: "soft" }, "No information state contains this text."));
     }
     if (answer.next !== null) {
       results.append(h("button", { type: "button", class: "more", onclick: () => searchFrom(answer.next, results, still) },
@@ -489,7 +489,7 @@ async function showList(results, still) {
     const answer = await askUntilDone("list", { kind: list, ...policyParts() }, still);
     if (!answer) return;
     results.replaceChildren(answer.rows.length ? foundList(answer.rows, list)
-      : h("p", { class: "soft" }, "There are none."));
+      : h("p", { class: "soft" }, "The list is empty."));
   });
   if (still()) noWaitingLine("results");
 }
@@ -548,7 +548,7 @@ function shade(cell, part, kind) {
   return cell;
 }
 
-// A cell is striped by how often its hands take each action; a pointer sees the numbers.
+// Stripes show how often a cell's hands take each action; hovering shows the numbers.
 function colorsOf(names) {
   const least = names.findIndex((name) => !/^(Fold|Pass|Check|Call)/.test(name)), span = names.length - 1 - least;
   return names.map((name, i) => /^Fold|^Pass/.test(name) ? "var(--accent)" : /^Check|^Call/.test(name) ? "var(--up)" :
@@ -618,8 +618,8 @@ function drawGrid(grid) {
         if (!cell) return box;
         return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / grid.pot : at, isEv ? "value" : "") : box;
       })))))));
-    parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits." +
-      (extras.length ? " Numbers are percent of the range, if not of what is chosen; an EV is what a hand gets out of the pot. Click on hands to see their suits." : "")));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) are above the diagonal of pairs, others (o) below it. Each cell is the mean over suits." +
+      (extras.length ? " Numbers are percentages of the range, or the chosen column; EV is a hand's expected share of the pot. Click a cell to see its hands." : "")));
     const open = extras.length ? grid.rows.filter((row) => kind(row.label) === gridCell) : [];
     if (open.length) parts.push(h("h2", {}, gridCell), handsTable(grid, open));
   } else {
@@ -629,7 +629,7 @@ function drawGrid(grid) {
       ...grid.actions.map((_, i) => num(row.probabilities ? value(row.probabilities[i]) : "", isRare(row.visits) ? "rare" : ""))])));
   }
   if (grid.rows.some((row) => isRare(row.visits))) {
-    parts.push(rareNote(grid.rows.every((row) => isRare(row.visits)) ? "All of these were" : "Those in italics were"));
+    parts.push(rareNote(grid.rows.every((row) => isRare(row.visits)) ? "All of these hands were" : "Hands in italics were"));
   }
   fill("panel", parts);
 }
@@ -646,8 +646,8 @@ async function drawCurve(still) {
   const parts = [];
   const words = { nash_conv: "NashConv", exploitability: "Exploitability" }[metric] || metric;
   if (x && metric) parts.push(h("h2", {}, words + (columns.iteration ? " by iterations" : " by nodes touched")), curve(x, columns[metric], words));
-  else parts.push(h("p", { class: "soft" }, "There are no rows with a metric: the curve is that of a run's results.csv, or of solver.run(..., metrics=...)."));
-  if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
+  else parts.push(h("p", { class: "soft" }, "No metric was recorded. The curve needs a run's results.csv or solver.run(..., metrics=...)."));
+  if (rows.running) parts.push(h("p", { role: "status" }, "The run is active; new rows appear here."));
   const course = h("div", { id: "course" });
   const steps = stepsOfRun();
   if (steps.length > 1) parts.push(slider(steps));
@@ -666,7 +666,7 @@ async function drawCurve(still) {
   }), 2000);
 }
 
-// The steps of a run: the policies that it has kept on the way, by iteration.
+// The saved policies of a run, by iteration.
 
 function stepsOfRun() {
   const all = about.policies.map((one, i) => ({ ...one, i })).filter((one) => one.run && known(one.iteration));
@@ -702,7 +702,7 @@ function markStep(iteration) {
     row.toggleAttribute("aria-current", row.dataset.iteration === String(iteration)));
 }
 
-// How the policy at the open information set has changed in the course of the run.
+// The policy at the open information set over the course of the run.
 let course = { key: "", odds: [] };
 let courseTicket = 0;
 
@@ -712,8 +712,8 @@ async function drawCourse() {
   const mine = ++courseTicket, now = shown;
   if (!now.infoset || steps.length < 2) {
     place.replaceChildren(h("p", { class: "soft" }, steps.length < 2 ?
-      "A run that is started with --keep_policies=1 keeps its policies after 10, 100, \u2026 iterations, for a slider here." :
-      "Walk to a state where a player is to move, to see how the policy there has changed."));
+      "Start a run with --keep_policies=1 to save policies after 10, 100, \u2026 iterations and get a slider here." :
+      "Walk to a state where a player is to move to see how the policy there has changed."));
     return;
   }
   const moves = now.state.history.join(",");
@@ -750,7 +750,7 @@ function decades(values) {
   return [low, high > low ? high : low + 1];
 }
 
-// A frame whose horizontal axis is logarithmic; `title` says what it is.
+// A frame with a logarithmic horizontal axis.
 function frameOf(x0, x1, title) {
   const frame = svg("svg", { viewBox: "0 0 420 230", role: "img", "aria-label": title, "data-span": x0 + "," + x1 });
   for (let v = x0; v <= x1; v += 1) frame.append(svg("line", { class: "axis", x1: left(v, x0, x1), x2: left(v, x0, x1), y1: 15, y2: 200 }),
@@ -763,7 +763,7 @@ function level(frame, y, words) {
     svg("text", { x: 45, y: y + 4, "text-anchor": "end" }, words));
 }
 
-// The names of curves at their ends, moved apart where they would cover each other.
+// Names at the ends of curves, moved apart so that they do not overlap.
 function endNames(frame, ends) {
   let last = -Infinity;
   for (const [y, words, kind] of ends.sort((a, b) => a[0] - b[0])) {
@@ -821,7 +821,7 @@ function afterChange(answer, still) {
 }
 
 const numberShown = () => (shown && shown.infoset ? shown.infoset.number : null);
-let changeAt = null;       // the information set that the panel is about
+let changeAt = null;       // the information set in the panel
 
 async function drawChangePanel(still) {
   const infoset = shown && shown.infoset, number = numberShown();
@@ -840,12 +840,12 @@ async function drawChangePanel(still) {
     if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand player " + infoset.player + " has")));
     parts.push(h("div", { class: "row" },
       h("button", { type: "button", id: "fix", disabled: change.solving,
-        onclick: () => post("fix", { ...what(), row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Fix otherwise" : "Fix"),
+        onclick: () => post("fix", { ...what(), row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Change" : "Fix"),
       h("button", { type: "button", id: "free", disabled: !isFixed || change.solving, onclick: () => post("fix", { ...what(), row: null }) }, "Free"),
       h("span", { class: "soft" }, isFixed ? "This information set is fixed." : "")));
   }
   const iterations = h("input", { type: "number", id: "iterations", min: 1, max: 100000, value: 500, "aria-label": "Iterations" });
-  parts.push(h("h2", {}, "Solve on from there"));
+  parts.push(h("h2", {}, "Solve the rest of the game"));
   parts.push(h("div", { class: "row" }, iterations, h("span", { class: "soft" }, "iterations of CFR+"),
     h("button", { type: "button", id: "solve", class: "main", disabled: change.solving,
       onclick: () => post("solve", { iterations: Number(iterations.value) }) }, "Solve"),
@@ -866,9 +866,9 @@ async function drawChangePanel(still) {
       if (!before || !after) return;
       const rows = before.returns.flatMap((_, p) => [
         ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p]))],
-        [h("span", { class: "soft" }, "its best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
-        [h("span", { class: "soft" }, "the best within what is fixed"), "", num(value(change.restricted[p]))]]);
-      effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "What it changed"),
+        [h("span", { class: "soft" }, "best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
+        [h("span", { class: "soft" }, "best response within the fixed moves"), "", num(value(change.restricted[p]))]]);
+      effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "Effect of the change"),
         facts([["NashConv before", value(before.nash_conv)], ["NashConv after", value(after.nash_conv), "nash-conv-after"]]));
     });
   }
@@ -906,17 +906,17 @@ let seat = 0;
 let total = 0;
 let hands = 0;
 
-let played = null;         // the newest answer of the hand that is played
+let played = null;         // the newest state of the running game
 
 function drawPlay(still) {
   const choice = h("select", { id: "seat", "aria-label": "Your seat", onchange: () => { seat = Number(choice.value); } },
     Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, "Player " + p)));
   fill("panel", h("div", { class: "row" }, h("label", { for: "seat" }, "Your seat"), choice,
     h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, still) }, "Deal")),
-    h("p", { class: "soft" }, "You play against the policy, and see only what your seat may see."),
+    h("p", { class: "soft" }, "You play against the policy and see only your seat's information."),
     h("p", { class: "soft", id: "score" }, score()));
   if (played) drawHand(played, still);
-  else fill("hand", h("p", { class: "soft" }, "Choose your seat, and deal."));
+  else fill("hand", h("p", { class: "soft" }, "Choose your seat and deal."));
 }
 
 const score = () => (hands ? "You got " + signed(total, (x) => String(Number(x.toFixed(6)))) + " in " + hands + (hands === 1 ? " game." : " games.") : "");
@@ -945,11 +945,11 @@ function drawHand(hand, still) {
   }
   const mine = hand.returns[hand.seat];
   const after = h("div", {}, waitingLine());
-  parts.push(h("h2", { id: "result" }, "The end: you got " + signed(mine, (x) => String(Number(x.toFixed(6))))),
-    h("details", {}, h("summary", {}, "The state as the game prints it"), h("pre", {}, hand.text)), h("button", { type: "button", onclick: () => { openTab("find"); go(hand.history); } }, "Walk to the end of this hand"), after);
+  parts.push(h("h2", { id: "result" }, "End of the game: you got " + signed(mine, (x) => String(Number(x.toFixed(6))))),
+    h("details", {}, h("summary", {}, "The state as the game prints it"), h("pre", {}, hand.text)), h("button", { type: "button", onclick: () => { openTab("find"); go(hand.history); } }, "Show this history"), after);
   place.replaceChildren(...parts);
   $("score").textContent = score();
-  // Now all moves may be known.
+  // After the end all moves are public.
   guarded(async () => {
     const { state } = await ask("state", { history: hand.history.join(","), ...policyParts(), other: "" });
     if (still()) place.querySelector(".log").replaceChildren(...state.path.map(([player, name]) => step(player, name)));
@@ -960,7 +960,7 @@ function drawHand(hand, still) {
   });
 }
 
-// What the own moves were worth, and at the last one what each hand that fits would have brought.
+// The values of the user's moves; for the last one, also for each possible hand.
 async function reviewOf(hand, still) {
   const parts = { ...policyParts(), other: "" };
   const whole = about.tree === "hands" ? { none: about.why } : await askUntilDone("overview", parts, still);
@@ -980,9 +980,9 @@ async function reviewOf(hand, still) {
   if (!last) return tables;
   const belief = await askUntilDone("belief", { ...last, ...parts }, still);
   if (!belief) return null;
-  tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
+  tables.push(table(["Possible history", "Belief", headNum("Value of your move")],
     belief.rows.map((row) => [row.names.map(shortName).join(", ") || "Start", bar(row.belief), num(value(row.value), tone(row.value))]),
-    "At your last move, for each hand that fits what you knew"));
+    "Your last move, for each history that you could not rule out"));
   return tables;
 }
 
@@ -1033,7 +1033,7 @@ function digits() {
   });
 }
 
-// What is wider than its place says that it scrolls.
+// Marks elements that scroll because they are wider than the screen.
 function scrolls() {
   const mark = () => document.querySelectorAll(".scroll").forEach((box) => {
     const inside = box.firstElementChild;

@@ -1,12 +1,12 @@
 "use strict";
-// What a page in one file answers in the place of the server. All that can be asked of
-// states and information sets stands in the file; games against a policy are played here.
+// Answers requests in an exported page, in place of the server. The answers about states
+// and information sets are embedded; this file also plays games against a policy.
 
 const file = JSON.parse(document.getElementById("data").textContent);
 
 function answerFromFile(name, query) {
   const answer = fileAnswers[name];
-  if (!answer) throw new Error("A page in one file cannot do this; open it with its server.");
+  if (!answer) throw new Error("An exported page cannot do this. Open the page with mccfr-spiel explore.");
   const other = query.other === "" || query.other === undefined ? null : Number(query.other);
   return answer(query, Number(query.policy || 0), other);
 }
@@ -18,7 +18,7 @@ const infosetAt = (which, key) => {
 
 function stateAt(key) {
   const state = file.states[key];
-  if (!state) throw new Error("This page has no state after the moves " + key + ".");
+  if (!state) throw new Error("This page contains no state after the moves " + key + ".");
   return state;
 }
 
@@ -72,21 +72,21 @@ const fileAnswers = {
   },
   move: (query) => {
     const moves = game && stateAt(game.history.join(",")).moves;
-    if (!moves || !moves.some((one) => one.action === query.action)) throw new Error("This move is not possible now.");
+    if (!moves || !moves.some((one) => one.action === query.action)) throw new Error("This move is illegal.");
     play(query.action);
     playOn();
     return handView();
   },
 };
 
-// A game against a policy. The player gets to see only what the game tells its seat.
+// A game against a policy. The player sees only the seat's information.
 
 let game = null;
 
 function play(action) {
   const state = stateAt(game.history.join(","));
   const at = state.moves.findIndex((one) => one.action === action);
-  // `seen` has for each move the players who can tell it from others, as bits.
+  // `seen`: for each move, a bit mask of the players who can identify it.
   const isKnown = state.player === game.seat || (state.seen[at] >> game.seat) & 1;
   game.log.push({ player: state.player, name: isKnown ? state.moves[at].name : null });
   game.history.push(action);
@@ -99,7 +99,7 @@ function playOn() {
     const odds = oddsAt(game.which, key, state);
     let draw = Math.random() * odds.reduce((sum, p) => sum + p, 0);
     let at = odds.findIndex((p) => p > 0 && (draw -= p) < 0);
-    if (at < 0) at = odds.findLastIndex((p) => p > 0);  // by rounding
+    if (at < 0) at = odds.findLastIndex((p) => p > 0);  // rounding errors can leave no match
     play(state.moves[at].action);
   }
 }

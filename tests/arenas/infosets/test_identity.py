@@ -10,12 +10,8 @@ import pytest
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.infosets.loading import (
-    has_name,
-    load_game,
-    same_game,
-    same_name,
-)
+from mccfr_spiel.arenas.infosets.identity import has_name, same_game, same_name
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.reading import POLICY, write_policy

@@ -5,7 +5,7 @@ import random
 import pyspiel
 import pytest
 
-from mccfr_spiel.arenas.infosets.loading import said_at, said_info_state
+from mccfr_spiel.arenas.infosets.phrases import said_at, said_info_state
 
 HOLDEM = (
     "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=10 5,"

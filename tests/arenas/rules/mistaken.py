@@ -1,23 +1,24 @@
-"""A game of compiled rules that makes one mistake, and what is said of it.
+"""A game of compiled rules with one fault, and the expected messages.
 
-A coin falls, player 0 sees it and acts, then player 1, who saw player 0's action. The
-parameter `fault` says which mistake is made, after action 1 alone where that can be.
+A coin falls and player 0 sees it and acts. Then player 1 acts, who saw player 0's
+action. The parameter `fault` selects the fault, which occurs after action 1 if that is
+possible.
 """
 
 import enum
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
-    BoundRules,
     Parameter,
     Sizes,
     compiled,
     described,
 )
-from mccfr_spiel.arenas.rules.game import register
 
 Fault = enum.IntEnum(
     "Fault",
@@ -63,7 +64,7 @@ def legal_actions(settings, state, actions):
             actions[0] = 1
         if fault == Fault.CHANCE_NONE:
             return 0
-        if fault == Fault.CHANCE_DESCENDS:  # which is no fault
+        if fault == Fault.CHANCE_DESCENDS:  # allowed
             actions[0] = 1
             actions[1] = 0
     if state[COUNT] == 2 and state[MOVES + 1] == 1:
@@ -96,12 +97,12 @@ def apply_action(settings, state, action):
 
 @compiled
 def remember(state):
-    state[4] = 1  # the first entry that Sizes.state does not have
+    state[4] = 1  # the first entry beyond Sizes.state
 
 
 @compiled
 def info_key(settings, state, player, key):
-    """Player 0 knows all, player 1 all but the coin."""
+    """Player 0 sees all moves, player 1 all except the coin."""
     length = 0
     for k in range(player, state[COUNT]):
         key[length] = state[MOVES + k]
@@ -109,7 +110,7 @@ def info_key(settings, state, player, key):
     if settings[FAULT] == Fault.LONG_KEY and is_there(state):
         return 4
     if settings[FAULT] == Fault.RECALL and player == 0:
-        key[1] = 0  # the own action
+        key[1] = 0  # forgets the player's own action
     return length
 
 
@@ -134,7 +135,7 @@ def returns(settings, state, returns):
 
 
 def sizes(parameters):
-    most = 1.7e308 if parameters["fault"] == "overflow" else 1.0
+    max_utility = 1.7e308 if parameters["fault"] == "overflow" else 1.0
     return Sizes(
         state=4,
         num_actions=2,
@@ -142,8 +143,8 @@ def sizes(parameters):
         max_moves=2,
         max_chance_moves=1,
         key=(2, 2, 2),
-        min_utility=-most,
-        max_utility=most,
+        min_utility=-max_utility,
+        max_utility=max_utility,
     )
 
 
@@ -176,11 +177,11 @@ EXPANDED = {
     "zero_sum": (r"add up to 0, .*\[-1.0, 0.5\].*Description.utility_sum", [1, 1, 0]),
     "range": (r"declared range -1 .. 1", [1, 1, 0]),
     "overflow": (r"at most 1e\+100", [1, 1, 0]),
-    "twice": (r"lists \[1, 1\]; they must be different, ascending", [0, 1]),
+    "twice": (r"lists \[1, 1\]. Moves must be distinct, ascending", [0, 1]),
     "beyond": (r"lists \[0, 2\].*in 0 .. 1 \(Sizes.num_actions\)", [0, 1]),
     "chance_twice": (r"lists \[1, 1\].*\(Sizes.max_chance_outcomes\)", []),
-    "chance_none": (r"chance has no outcomes. legal_actions lists them", []),
-    "many": (r"more than the 2 actions", [0, 1]),
+    "chance_none": (r"chance has no outcomes. List them in legal_actions", []),
+    "many": (r"more than 2 moves", [0, 1]),
     "long_key": (r"exceeds Sizes.key", [1, 1]),
     "recall": (r"at the state 'moves .*imperfect recall", [0, 1]),
     "actions": (r"at the state 'moves .*other legal actions", [1, 1]),
@@ -190,11 +191,11 @@ EXPANDED = {
     "no_action": (r"at the state 'moves .*has no legal action", [0, 1]),
     "long": (r"at the state 'moves .*longer than", [1, 1, 0]),
 }
-"""What the compiled loop says; of `words` and `state` it knows nothing."""
+"""Message and history of each fault that compiled loops detect."""
 
 ON_SECOND_MEETING = ("recall", "actions")
-"""These are seen where an infoset is met again, which walks do in an order of theirs.
-"""
+"""Faults that appear at the second visit of an infoset. Their history depends on the
+order of the walks."""
 
 
 def of_fault(fault):

@@ -1,4 +1,4 @@
-"""The papers' games and compiled rules, against the papers and OpenSpiel."""
+"""The papers' games against published numbers and OpenSpiel."""
 
 import importlib
 import os
@@ -46,16 +46,13 @@ def tree_of(game: str) -> GameTree:
 
 
 def tree_through_pyspiel(game: str) -> GameTree:
-    """A tree whose root is already expanded goes on through pyspiel."""
+    """A tree expanded through pyspiel, because its root has been expanded before."""
     tree = GameTree(game)
     expand(tree, 0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
     return tree.expand_all()
 
 
-# --- the published sizes ------------------------------------------------------
-
-
-SIZES = [  # game, nodes, leaves, infosets and sequences of the two players
+SIZES = [  # game, nodes, leaves, infosets and sequences per player
     ("python_goofspiel(num_cards=2,points_order=ascending)", 15, None, (5, 5), None),
     (
         "python_goofspiel(num_cards=3,points_order=descending)",
@@ -74,7 +71,7 @@ SIZES = [  # game, nodes, leaves, infosets and sequences of the two players
     (_FIVE, 55_731, None, (4_974, 4_974), None),
     (_THREE_DECKS, 54_421, 13_824, (17_476, 17_476), (21_329, 21_329)),
     ("python_one_card_poker(cards=100)", 89_201, None, (200, 200), None),
-    # A player who moves k times meets an infoset for each path of fewer steps.
+    # A player with k moves has one infoset for each path of fewer than k steps.
     ("python_princess_and_monster(horizon=5)", 4_624, None, (42, 9), None),
     ("python_princess_and_monster(horizon=7)", 54_532, None, (167, 42), None),
     ("python_princess_and_monster(horizon=8)", 187_692, None, (167, 167), None),
@@ -91,12 +88,12 @@ def test_games_have_their_published_sizes(game, nodes, leaves, infosets, sequenc
     tree = tree_of(game)
     assert tree.num_nodes == nodes
     players, counts = tree.infosets["player"], tree.infosets["num_actions"]
-    found = np.count_nonzero(tree.nodes["player"] == TERMINAL)
-    assert found == leaves or leaves is None
-    found = tuple(np.bincount(players).tolist())
-    assert found == infosets or infosets is None
-    found = tuple(1 + int(counts[players == p].sum()) for p in range(2))
-    assert found == sequences or sequences is None
+    num_leaves = np.count_nonzero(tree.nodes["player"] == TERMINAL)
+    assert num_leaves == leaves or leaves is None
+    num_infosets = tuple(np.bincount(players).tolist())
+    assert num_infosets == infosets or infosets is None
+    num_sequences = tuple(1 + int(counts[players == p].sum()) for p in range(2))
+    assert num_sequences == sequences or sequences is None
 
 
 @pytest.mark.compiled
@@ -107,25 +104,22 @@ def test_games_have_their_published_sizes(game, nodes, leaves, infosets, sequenc
         (SIZES[1][0], (18.505, 18.505)),
         (SIZES[2][0], (118.882, 118.882)),
         (_FIVE, (973.103, 973.103)),
-        # First bets and bets after pass and bet; after a pass or a bet.
+        # Player 0 acts first or after pass and bet; player 1 after pass or bet.
         ("python_one_card_poker(cards=10)", (2 * 10**0.5, 20**0.5)),
     ],
 )
-def test_m_values_are_those_of_lanctot(game, values):
+def test_m_values_equal_those_of_lanctot(game, values):
     assert m_values(tree_of(game)) == pytest.approx(values, abs=5e-4)
 
 
-def test_the_largest_payoffs_are_the_papers():
+def test_extreme_payoffs_equal_those_of_the_papers():
     tree = tree_of("python_leduc_ranks(ranks=3)")
     assert (tree.utilities.min(), tree.utilities.max()) == (-13, 13)
     assert set(tree_of("python_goofspiel(num_cards=3)").utilities[:, 0]) == {-1, 0, 1}
 
 
-# --- one game, two ways -------------------------------------------------------
-
-
 @pytest.mark.parametrize("game", _SMALL)
-def test_the_tree_by_rules_equals_the_tree_through_pyspiel(game):
+def test_expansion_by_rules_equals_expansion_through_pyspiel(game):
     by_rules, through_pyspiel = tree_of(game), tree_through_pyspiel(game)
     for name in _ARRAYS:
         ours, theirs = getattr(by_rules, name), getattr(through_pyspiel, name)
@@ -142,38 +136,32 @@ def test_the_tree_by_rules_equals_the_tree_through_pyspiel(game):
     assert (str(state), sequences) == (str(other), other_sequences)
 
 
-# --- citizens of OpenSpiel ----------------------------------------------------
-
-
 @pytest.mark.parametrize("game", _SMALL)
-def test_openspiel_s_own_simulation_test_passes(game):
+def test_openspiel_simulation_test_passes(game):
     pyspiel.random_sim_test(
         pyspiel.load_game(game), num_sims=4, serialize=True, verbose=False
     )
 
 
 @pytest.mark.parametrize("game", _SMALL)
-def test_tensors_tell_apart_what_strings_tell_apart(game):
-    known, seen = defaultdict(set), defaultdict(set)
+def test_tensors_and_strings_correspond_one_to_one(game):
+    info_states, observations = defaultdict(set), defaultdict(set)
     loaded = pyspiel.load_game(game)
     stack = [loaded.new_initial_state()]
     while stack:
         state = stack.pop()
         for player in range(2) if not state.is_terminal() else ():
-            known[state.information_state_string(player)].add(
+            info_states[state.information_state_string(player)].add(
                 tuple(state.information_state_tensor(player))
             )
-            seen[state.observation_string(player)].add(
+            observations[state.observation_string(player)].add(
                 tuple(state.observation_tensor(player))
             )
-        if len(known) < 400:
+        if len(info_states) < 400:
             stack.extend(state.child(action) for action in state.legal_actions())
-    for table in (known, seen):
+    for table in (info_states, observations):
         tensors = [tensor for group in table.values() for tensor in group]
         assert len(tensors) == len(set(tensors)) == len(table)
-
-
-# --- values -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -204,16 +192,13 @@ def test_cfr_plus_reaches_the_value_certified_by_linear_programs(game, value):
         ("python_one_card_poker(cards=3)", "kuhn_poker"),
     ],
 )
-def test_cfr_goes_as_in_openspiel_s_game(ours, theirs):
+def test_cfr_equals_cfr_on_openspiel_game(ours, theirs):
     values = []
     for game in (ours, theirs):
         solver = ms.Solver(game, ms.CFR)
         solver.iterate(20)
         values.append(ms.nash_conv(game, solver.average_policy()))
     assert values[0] == pytest.approx(values[1], abs=1e-12)
-
-
-# --- what is refused ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,9 +216,6 @@ def test_a_bad_parameter_is_named(game, message):
         pyspiel.load_game(game)
 
 
-# --- games of one's own -------------------------------------------------------
-
-
 def _write_example(folder: pathlib.Path) -> pathlib.Path:
     page = (_ROOT / "docs" / "own_game.md").read_text()
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
@@ -243,14 +225,14 @@ def _write_example(folder: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.mark.compiled
-def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path):
+def test_only_an_edited_game_is_recompiled(tmp_path):
     file = _write_example(tmp_path)
-    package = tmp_path / "mccfr_spiel"  # a copy, which nobody else edits
+    package = tmp_path / "mccfr_spiel"  # a copy that no other process edits
     shutil.copytree(_ROOT / "mccfr_spiel", package, ignore=_NO_BYTECODE)
     program = (
         "import cups\n"
         "from mccfr_spiel.arenas.tree.game_tree import GameTree\n"
-        "from mccfr_spiel.arenas.rules.store import expand\n"
+        "from mccfr_spiel.arenas.rules.rule_expansion import expand\n"
         "utilities = GameTree('python_cups').expand_all().utilities\n"
         "print(utilities[:, 0].max(), end=' ')\n"
         "hits = [f.stats.cache_hits for f in (expand, cups.returns)]\n"
@@ -275,7 +257,7 @@ def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path)
     assert run() == ["0.5", "1", "0"]
 
 
-def test_the_states_shown_in_the_documentation_are_real():
+def test_documented_states_are_real():
     page = (_ROOT / "docs" / "games.md").read_text()
     blocks = re.findall(r"```text\n(\S+) after ([\d ]+)\n(.*?)\n```", page, re.DOTALL)
     assert len(blocks) == 6

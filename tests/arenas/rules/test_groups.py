@@ -1,5 +1,4 @@
-"""Batches over compiled rules, walked in groups, have the bits of one thread for any
-number of threads, new infosets included."""
+"""Groups of walks over compiled rules give equal bits for any number of threads."""
 
 from typing import Any
 
@@ -7,9 +6,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.arenas import sharing
-from mccfr_spiel.arenas.rules import store, walks
-from mccfr_spiel.kernels import apply, teams
+from mccfr_spiel.arenas import grouped_walks
+from mccfr_spiel.arenas.rules import rule_store, walks
+from mccfr_spiel.kernels import batches, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
 from tests.arenas.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
@@ -17,27 +16,27 @@ from tests.arenas.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 THREADS = (1, 3)
 LARGE = "python_goofspiel(num_cards=6)"
 MANY = 400 if IS_COMPILED else 10
-"""The walks of a batch that is cut into groups."""
+"""Walks per batch, enough for several groups."""
 
 
 @pytest.fixture(autouse=True)
 def calls(monkeypatch) -> list[tuple[int, int]]:
-    """Cuts small batches into groups, too, where loops are not compiled already.
+    """Records the calls for groups; without the JIT, also cuts small batches.
 
     Returns:
-        The number of threads and the status of each call for groups.
+        The number of threads and the status of each call.
     """
     if not IS_COMPILED:
-        monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, 2**18))
-    found, run = [], teams.run
+        monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2**18))
+    calls, run = [], teams.run
 
-    def noted(work, num_threads, *arguments, **more):
+    def recorded_run(work, num_threads, *arguments, **more):
         status = run(work, num_threads, *arguments, **more)
-        found.append((num_threads, int(status)))
+        calls.append((num_threads, int(status)))
         return status
 
-    monkeypatch.setattr(teams, "run", noted)
-    return found
+    monkeypatch.setattr(teams, "run", recorded_run)
+    return calls
 
 
 def batched(sampling, batch: Any = MANY, rule: Any = None, *, alternating=True):
@@ -50,13 +49,13 @@ def started(game, algorithm, threads, **more) -> Any:
 
 
 def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, where it is, and the infosets that it has met."""
+    """The state of a solver and the infosets met, as bytes."""
     arrays = solver.state.saved() | solver.arena.known.saved()
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
 def assert_equal_for_all(game, algorithm, iterations, calls):
-    """Solvers with 1 and 3 threads have the same bits on the way and then."""
+    """Asserts that solvers with 1 and 3 threads are equal after each call."""
     solvers = [started(game, algorithm, threads) for threads in THREADS]
     calls.clear()
     for more in iterations:
@@ -65,8 +64,6 @@ def assert_equal_for_all(game, algorithm, iterations, calls):
         assert bits(solvers[0]) == bits(solvers[1])
     assert {threads for threads, _ in calls} == {1, 3}
 
-
-# --- the bits ------------------------------------------------------------------------
 
 ROWS = [
     ("leduc_poker", ms.EXTERNAL, ms.regret_matching(), True),
@@ -85,7 +82,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", range(len(ROWS)))
-def test_any_number_of_threads_has_the_bits_of_one(row, calls):
+def test_three_threads_equal_one_thread(row, calls):
     if IS_COMPILED and row > 1:
         pytest.skip("each takes long to compile")
     game, sampling, rule, alternating = ROWS[row]
@@ -94,27 +91,25 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
 
 
 @pytest.mark.parametrize("room", [1, 8])
-def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", room)
-    monkeypatch.setattr(sharing, "_HEIGHT", 2)
-    for batch in (MANY, 4 * MANY):  # one stretch, and several
+def test_initial_capacity_changes_no_bit(room, calls, monkeypatch):
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", room)
+    monkeypatch.setattr(grouped_walks, "STACK_HEIGHT", 2)
+    for batch in (MANY, 4 * MANY):  # one stretch, several stretches
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
         assert {STACK_FULL, LOG_FULL} <= {status for _, status in calls}
 
 
-# --- room, memory, pauses, errors ----------------------------------------------------
-
-
-def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
-    """What the threads write must fit when the solver goes on."""
-    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", 1)
-    one, other = (started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2))
-    one.iterate(3)
-    frame_of, left = walks.frame_of, iter([0, 0, 0, 0, 1])  # of 3 threads, and 2
+def test_ctrl_c_during_growth_changes_no_bit(monkeypatch):
+    """The enlarged arrays must fit when the solver continues."""
+    monkeypatch.setattr(grouped_walks, "_ROOM_OF_GROUP", 1)
+    solvers = [started("leduc_poker", batched(ms.EXTERNAL), 3) for _ in range(2)]
+    uninterrupted, other = solvers
+    uninterrupted.iterate(3)
+    frame_of, left = walks.frame_of, iter([0, 0, 0, 0, 1])  # in the second growth
 
     def interrupted(task, *records):
-        if task is sharing._NO_TASK and next(left, 0):
+        if task is grouped_walks._NO_TASK and next(left, 0):
             raise KeyboardInterrupt
         return frame_of(task, *records)
 
@@ -122,21 +117,19 @@ def test_ctrl_c_while_threads_are_given_more_room_changes_no_bit(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         other.iterate(3)
     other.iterate(3 - other.num_iterations)
-    assert bits(other) == bits(one)
+    assert bits(other) == bits(uninterrupted)
 
 
-def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
-    monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
+def test_growth_during_a_merge_changes_no_bit(calls, monkeypatch):
+    monkeypatch.setattr(rule_store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert GROW in {status for _, status in calls}
 
 
 @pytest.mark.parametrize("fault", sorted(set(EXPANDED) - {"overflow"}))
-def test_a_mistake_of_rules_is_told_in_the_words_of_one_thread(
-    fault, calls, monkeypatch
-):
-    """The game makes no mistake until it is known how long its walks are."""
-    found = []
+def test_threads_raise_the_error_of_one_thread(fault, calls, monkeypatch):
+    """The fault begins after two iterations, when the lengths of walks are known."""
+    results = []
     for threads in (1, 3):
         tree = GameTree("python_mistaken")
         monkeypatch.setattr(tree, "rules", of_fault("none"))
@@ -145,13 +138,13 @@ def test_a_mistake_of_rules_is_told_in_the_words_of_one_thread(
         solver.iterate(1)
         before = solver.state.saved()["average"].copy()
         solver.arena.known.game.settings[FAULT] = FAULTS.index(fault)
-        words = ""
-        for _ in range(2):  # it is met again
+        message = ""
+        for _ in range(2):  # the same error again
             with pytest.raises(GameError) as error:
                 solver.iterate(1)
-            words = str(error.value)
+            message = str(error.value)
         assert (solver.state.saved()["average"][: len(before)] == before).all()
-        found.append((words, solver.num_iterations, bits(solver)))
+        results.append((message, solver.num_iterations, bits(solver)))
     assert {threads for threads, _ in calls} == {1, 3}
-    assert found[0] == found[1]
-    assert "The history" in found[0][0]
+    assert results[0] == results[1]
+    assert "The history" in results[0][0]

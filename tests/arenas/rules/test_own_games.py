@@ -1,4 +1,4 @@
-"""Mistakes in a game of one's own: each is found, named, and shown with its history."""
+"""Faults of users' games are detected and reported with their history."""
 
 import pathlib
 import re
@@ -22,17 +22,19 @@ ENGINES = "cfr", "external_sampling", "outcome_sampling"
 
 
 def after_a_flip(*ends):
-    """Chance flips a coin that player 0 sees; only after heads and action 1 comes what
-    is to be looked at: the history [0, 1]."""
+    """A game whose history [0, 1] leads to the tree under test.
+
+    Chance flips a coin that player 0 sees.
+    """
     fine = move(0, "tails", leaf(1.0, -1.0), leaf(-1.0, 1.0))
     (end,) = ends
     return chance((0.5, move(0, "heads", leaf(0.0, 0.0), end)), (0.5, fine))
 
 
-def raised_by_every_door(game):
-    """The errors of all that meets every node of a game."""
+def errors_of_entry_points(game):
+    """Yields the message of each public function that visits all nodes of a game."""
     uniform = UniformRandomPolicy(game)
-    doors = (
+    calls = (
         lambda: GameTree(game).expand_all(),
         lambda: Solver(game, ms.CFR).iterate(1),
         lambda: Solver(game, ms.EXTERNAL_SAMPLING).iterate(30),
@@ -42,13 +44,11 @@ def raised_by_every_door(game):
         lambda: ms.expected_returns(game, uniform),
         lambda: ms.solve_lp(game),
     )
-    for door in doors:
+    for call in calls:
         with pytest.raises(GameError) as error:
-            door()
+            call()
         yield str(error.value)
 
-
-# --- returns ------------------------------------------------------------------
 
 RETURNS = {
     "sum of zero": (
@@ -62,7 +62,7 @@ RETURNS = {
         {"utility": UTILITY.IDENTICAL},
         r"identical returns for all players, but has the returns \[1.0, 2.0\]",
     ),
-    "too few": (leaf(1.0), {}, r"\[1.0\]: 1 of them for 2 players"),
+    "too few": (leaf(1.0), {}, r"\[1.0\]. Expected 2 numbers, one for"),
     "above the range": (leaf(1000.5, 0.0), {}, r"declared range -1000 .. 1000"),
     "overflow": (leaf(1.7e308, -1.7e308), {}, r"at most 1e\+100.*Scale the payoffs"),
     "nan": (leaf(float("nan"), 0.0), {}, "not all finite"),
@@ -71,7 +71,7 @@ RETURNS = {
 
 
 @pytest.mark.parametrize("mistake", RETURNS)
-def test_returns_that_are_not_as_declared_are_refused_where_they_are_met(mistake):
+def test_undeclared_returns_are_refused_with_their_history(mistake):
     end, declared, message = RETURNS[mistake]
     with pytest.raises(GameError, match=message) as error:
         GameTree(small_game(after_a_flip(end), **declared)).expand_all()
@@ -79,15 +79,15 @@ def test_returns_that_are_not_as_declared_are_refused_where_they_are_met(mistake
 
 
 @pytest.mark.parametrize("mistake", ["sum of zero", "too few", "overflow"])
-def test_no_door_lets_wrong_returns_in(mistake):
+def test_every_entry_point_refuses_wrong_returns(mistake):
     end, declared, message = RETURNS[mistake]
     declared = {"utility": UTILITY.ZERO_SUM, **declared}
-    for said in raised_by_every_door(small_game(after_a_flip(end), **declared)):
-        assert re.search(message, said)
-        assert "[0, 1]" in said
+    for error in errors_of_entry_points(small_game(after_a_flip(end), **declared)):
+        assert re.search(message, error)
+        assert "[0, 1]" in error
 
 
-def test_a_constant_sum_that_is_not_told_is_that_of_the_first_returns():
+def test_first_returns_fix_an_undeclared_constant_sum():
     ends = leaf(7.0, 3.0), leaf(1.0, 9.0), leaf(7.0, 4.0)
     game = small_game(move(0, "0", *ends), utility=UTILITY.CONSTANT_SUM)
     with pytest.raises(GameError, match=r"add up to 10,.*\[7.0, 4.0\].*up to 11"):
@@ -95,15 +95,13 @@ def test_a_constant_sum_that_is_not_told_is_that_of_the_first_returns():
 
 
 @pytest.mark.parametrize("mistake", sorted({*RETURNS} - {"identical"}))
-def test_returns_are_checked_where_games_are_only_played(mistake):
+def test_plays_check_returns(mistake):
     end, declared, message = RETURNS[mistake]
     game = small_game(after_a_flip(end), **declared)
     with pytest.raises(GameError, match=message) as error:
         ms.sampled_returns(game, pyspiel.UniformRandomPolicy(game), plays=50)
     assert str(error.value).endswith("[0, 1].")
 
-
-# --- actions, chance, players -------------------------------------------------
 
 TWO = leaf(1.0, -1.0), leaf(0.0, 0.0)
 ACTIONS = {
@@ -115,8 +113,8 @@ ACTIONS = {
 
 
 @pytest.mark.parametrize(("actions", "algorithm"), [*zip(ACTIONS, cycle(ENGINES))])
-def test_actions_that_openspiel_forbids_are_refused(actions, algorithm):
-    # At a last decision nothing but the list itself shows the mistake.
+def test_malformed_action_lists_are_refused(actions, algorithm):
+    # At the last decision, only the list itself reveals the fault.
     game = small_game(after_a_flip(move(1, "last", *TWO, actions=actions)))
     with pytest.raises(GameError, match=ACTIONS[actions]) as error:
         Solver(game, ms.ALGORITHMS[algorithm]).iterate(50)
@@ -124,16 +122,16 @@ def test_actions_that_openspiel_forbids_are_refused(actions, algorithm):
     assert str(error.value).endswith("[0, 1].")
 
 
-def test_a_game_of_openspiel_that_lists_actions_out_of_range_is_refused():
-    # OpenSpiel's mask of legal actions is then written outside of its memory.
+def test_openspiel_game_with_actions_out_of_range_is_refused():
+    # OpenSpiel then writes the mask of legal actions beyond its array.
     with pytest.raises(GameError, match=r"legal action 7, .*num_distinct_actions=2"):
         GameTree("chat_game").expand_all()
 
 
-def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
+def test_repeated_chance_outcome_is_refused():
     twice = chance((0.5, leaf(1.0, -1.0)), (0.5, leaf(-1.0, 1.0)))
     object.__setattr__(twice, "actions", (1, 1))
-    # The distribution itself has been met before, at the root.
+    # The root has the same distribution, which is checked only once.
     game = small_game(after_a_flip(twice))
     with pytest.raises(GameError, match=r"outcome twice: \[\(1, 0.5\), \(1, 0.5\)\]"):
         GameTree(game).expand_all()
@@ -150,26 +148,26 @@ FILES = {
 
 
 @pytest.mark.parametrize("mistake", FILES)
-def test_a_file_with_two_moves_of_one_label_is_refused_by_every_solver(mistake):
-    # The value is 4 with two actions, but 1 if both are the first.
+def test_every_solver_refuses_a_file_with_repeated_labels(mistake):
+    # The value is 4 with two actions, but 1 if both select the first.
     root, message = FILES[mistake]
     head = 'EFG 2 R "" { "1" "2" } ""\n'
     end = 't "" 1 "" { 1 -1 }\n'
     game = pyspiel.load_efg_game(f"{head}{root}\n{end}{SECOND_DECISION}")
-    for error in raised_by_every_door(game):
+    for error in errors_of_entry_points(game):
         assert re.search(message, error)
     with pytest.raises(GameError, match=message):
         ms.check_game(game)
 
 
-def test_a_file_with_two_labels_has_the_value_of_its_tree():
+def test_file_with_distinct_labels_has_its_known_value():
     text = 'EFG 2 R "" { "1" "2" } ""\np "" 1 1 "" { "x" "w" } 0\nt "" 1 "" { 1 -1 }\n'
     solution = ms.solve_lp(pyspiel.load_efg_game(text + SECOND_DECISION))
     assert solution.value == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("player", [2, 77])
-def test_a_player_who_is_not_in_the_game_is_refused(player):
+def test_unknown_player_is_refused(player):
     game = small_game(after_a_flip(move(player, "who", *TWO)))
     with pytest.raises(GameError, match=rf"player {player} acts.*\(0 .. 1\)") as error:
         GameTree(game).expand_all()
@@ -179,9 +177,9 @@ def test_a_player_who_is_not_in_the_game_is_refused(player):
 HIDDEN = "cached_tree(game=goofspiel(num_cards=3,imp_info=True))"
 
 
-def test_a_wrapper_that_hides_simultaneous_moves_is_refused_by_that_reason():
+def test_hidden_simultaneous_moves_are_refused():
     game = pyspiel.load_game(HIDDEN)
-    errors = [*raised_by_every_door(game)]
+    errors = [*errors_of_entry_points(game)]
     for play in (
         ms.check_game,
         lambda it: ms.sampled_returns(it, UniformRandomPolicy(it)),
@@ -194,8 +192,8 @@ def test_a_wrapper_that_hides_simultaneous_moves_is_refused_by_that_reason():
         assert "The history that led there: [" in error
 
 
-def test_an_outcome_beyond_the_declared_number_is_accepted_by_checks_and_solvers():
-    # 11 outcomes; `small_game` declares max_chance_outcomes=10, which nothing reads.
+def test_undeclared_number_of_outcomes_is_accepted():
+    # `small_game` declares max_chance_outcomes=10, which solvers never read.
     ends = (move(0, "a", *TWO) for _ in range(11))
     game = small_game(chance(*((1 / 11, end) for end in ends)))
     with pytest.warns(UserWarning, match=r"0 .. 10, .*max_chance_outcomes=10"):
@@ -211,15 +209,15 @@ NO_LIMIT = (
 
 
 @pytest.mark.parametrize("store", ["tree", "worlds", "auto"])
-def test_an_error_of_openspiels_game_tells_its_history_from_every_search(store):
-    # OpenSpiel lists half the pot as a legal bet and then refuses it.
+def test_errors_of_openspiel_games_carry_their_history(store):
+    # OpenSpiel lists half the pot as a legal bet but refuses the bet.
     with pytest.raises(pyspiel.SpielError) as error:
         Solver(NO_LIMIT, ms.CFR_PLUS, store=store).iterate(1)
     (note,) = error.value.__notes__
     assert re.search(r"The history that led there in universal_poker.*: \[\d", note)
 
 
-def test_a_state_that_is_over_and_goes_on_is_refused(monkeypatch):
+def test_contradictory_is_terminal_is_refused(monkeypatch):
     state = small_games._SmallState
     game = small_game(after_a_flip(leaf(0.0, 0.0)))
     monkeypatch.setattr(state, "is_terminal", lambda self: True)
@@ -230,7 +228,7 @@ def test_a_state_that_is_over_and_goes_on_is_refused(monkeypatch):
         GameTree(game).expand_all()
 
 
-def test_an_information_state_that_is_no_string_is_refused(monkeypatch):
+def test_info_state_must_be_a_string(monkeypatch):
     game = small_game(after_a_flip(leaf(0.0, 0.0)))
     monkeypatch.setattr(
         small_games._SmallState,
@@ -241,11 +239,8 @@ def test_an_information_state_that_is_no_string_is_refused(monkeypatch):
         GameTree(game).expand_all()
 
 
-# --- errors of the game's own -------------------------------------------------
-
-
 class TypoError(Exception):
-    """Raised by a game's own method."""
+    """An error of a method of the game."""
 
 
 METHODS = {
@@ -258,31 +253,28 @@ METHODS = {
 
 
 @pytest.mark.parametrize(("method", "algorithm"), [*zip(METHODS, cycle(ENGINES))])
-def test_an_error_of_the_game_stays_what_it_is_and_tells_its_history(
+def test_errors_of_a_game_keep_their_type_and_gain_the_history(
     method, algorithm, monkeypatch
 ):
     game = small_game(after_a_flip(move(1, "bad", leaf(3.0, 4.0))))
     state = small_games._SmallState
-    as_it_is = getattr(state, method)
+    original = getattr(state, method)
 
-    def breaks(self, *args):
+    def broken(self, *args):
         if self.tree.info_state == "bad" or self.tree.returns == (3.0, 4.0):
-            raise TypoError("what the game says")
-        return as_it_is(self, *args)
+            raise TypoError("message of the game")
+        return original(self, *args)
 
-    monkeypatch.setattr(state, method, breaks)
+    monkeypatch.setattr(state, method, broken)
     with pytest.raises(TypoError) as error:
         Solver(game, ms.ALGORITHMS[algorithm], seed=2).iterate(50)
-    assert error.value.args == ("what the game says",)
+    assert error.value.args == ("message of the game",)
     (note,) = error.value.__notes__
     assert note == f"The history that led there in small(): {METHODS[method]}."
 
 
-# --- the documentation --------------------------------------------------------
-
-
 def auction_code(*changes: tuple[str, str]) -> str:
-    """The example of docs/own_game.md with (old, new) replaced."""
+    """The example of docs/own_game.md, with each `old` replaced by `new`."""
     page = (ROOT / "docs" / "own_game.md").read_text()
     (code,) = re.findall(r"```py title=.auction\.py.\n(.*?)```", page, re.DOTALL)
     for old, new in changes:
@@ -292,7 +284,7 @@ def auction_code(*changes: tuple[str, str]) -> str:
 
 
 def auction(*changes: tuple[str, str]) -> pyspiel.Game:
-    """That example, not registered."""
+    """The game of that example, without registration."""
     code = auction_code(*changes, ("pyspiel.register_game(_TYPE, AuctionGame)", ""))
     names: dict[str, Any] = {}
     exec(compile(code, "auction.py", "exec"), names)
@@ -320,7 +312,7 @@ def test_check_game_finds_a_mistake_in_the_auction(mistake):
     assert error.match("The history that led there.*: ")
 
 
-def test_a_game_that_does_not_end_is_neither_played_nor_drawn():
+def test_endless_game_is_neither_played_nor_drawn():
     game = auction((APPENDS, "pass"))
     with pytest.raises(ValueError, match="does not end"):
         ms.evaluation.duplicate_returns(game, "uniform", "uniform")
@@ -360,7 +352,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("list_is_shared", SHARED)
-def test_states_that_share_a_list_are_refused_by_every_solver(list_is_shared):
+def test_every_solver_refuses_states_that_share_a_list(list_is_shared):
     for algorithm in ENGINES:
         with pytest.raises(GameError, match="share something that moves change"):
             Solver(auction(*SHARED[list_is_shared]), algorithm)
@@ -381,7 +373,7 @@ NO_METHOD = {
 
 
 @pytest.mark.parametrize("message", NO_METHOD)
-def test_a_game_without_a_method_for_strings_is_refused_by_its_name(message):
+def test_missing_string_method_is_named(message):
     game = auction(*NO_METHOD[message])
     with pytest.raises(ValueError, match=message):
         Solver(game, ms.CFR)
@@ -389,14 +381,14 @@ def test_a_game_without_a_method_for_strings_is_refused_by_its_name(message):
         ms.nash_conv(game, UniformRandomPolicy(game))
 
 
-def test_a_wrapped_game_without_an_observer_is_told_what_it_lacks():
+def test_missing_observer_of_a_wrapped_game_is_named():
     game = auction(("Dynamics.SEQUENTIAL", "Dynamics.SIMULTANEOUS"))
     with pytest.raises(AttributeError) as error:
         Solver(pyspiel.convert_to_turn_based(game), ms.CFR)
     assert any("Define make_py_observer" in note for note in error.value.__notes__)
 
 
-def test_check_game_finds_a_state_that_depends_on_how_often_it_was_asked():
+def test_check_game_finds_states_that_change_when_read():
     old = "return [(value, 1 / 3) for value in range(3)]"
     new = (
         "self.asked = getattr(self, 'asked', 0) + 1\n"
@@ -416,17 +408,17 @@ OPENSPIELS = (
 @pytest.mark.parametrize(
     "arguments", [{"twin": False}, {"twin": True}, {"store": "none"}], ids=str
 )
-def test_a_range_that_openspiels_own_game_declares_wrongly_is_told_and_harmless(
+def test_wrong_range_of_an_openspiel_game_only_warns(
     arguments,
 ):
-    """Three points in four parts: who has none loses 1.25, or less than the range."""
+    """With point differences, a player without points loses more than min_utility."""
     assert pyspiel.load_game(OPENSPIELS).min_utility() == -1.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         solver = ms.Solver(OPENSPIELS, ms.EXTERNAL_SAMPLING, seed=1, **arguments)
         solver.iterate(20)
-        found = ms.expected_returns(OPENSPIELS, solver.average_policy())
-    assert sum(found) == pytest.approx(0.0, abs=1e-9)
-    assert {str(one.message).partition("range -1 .. ")[2][:39] for one in caught} == {
-        "4.5. That is an error of OpenSpiel's ga"
+        returns = ms.expected_returns(OPENSPIELS, solver.average_policy())
+    assert sum(returns) == pytest.approx(0.0, abs=1e-9)
+    assert {str(item.message).partition("range -1 .. ")[2][:39] for item in caught} == {
+        "4.5. This is an error of OpenSpiel's ga"
     }

@@ -1,4 +1,4 @@
-"""Walks over compiled rules, which store no node, compute what walks over trees do."""
+"""Walks over compiled rules equal walks over trees, and report faulty rules."""
 
 import importlib
 import itertools
@@ -14,11 +14,17 @@ from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.arenas.infosets.names import KeyNames
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.arenas.rules import compiled
-from mccfr_spiel.arenas.rules.description import BoundRules
-from mccfr_spiel.arenas.rules.game import check_sizes
-from mccfr_spiel.arenas.rules.store import expand_rules
-from mccfr_spiel.common.budget import Budget, MemoryBudgetError
-from mccfr_spiel.common.checkpoint import CheckpointError, Contents
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.plain_rules import check_sizes
+from mccfr_spiel.arenas.rules.rule_expansion import expand_rules
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+    Contents,
+)
 from mccfr_spiel.policies.frozen_table import FrozenTable
 from tests.arenas.rules.mistaken import (
     EXPANDED,
@@ -83,13 +89,10 @@ def whole_and_walking(game, algorithm, seed=5):
     return whole, walking
 
 
-# --- the same bits --------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "game"), [*zip(ALGORITHMS, itertools.cycle(GAMES), strict=False)]
 )
-def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
+def test_walks_without_a_tree_equal_walks_over_the_tree(game, name):
     algorithm = ALGORITHMS[name]
     whole, walking = whole_and_walking(game, algorithm)
     grown = Solver(game, algorithm, seed=5, store="none")
@@ -106,9 +109,6 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     assert walking.tree.num_nodes == 1
 
 
-# --- which is chosen --------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -117,7 +117,7 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
         sampled(ms.EXTERNAL, ms.ftrl(1, weights="kroer")),
     ],
 )
-def test_what_needs_a_tree_is_refused_without_one(algorithm):
+def test_algorithms_that_need_a_tree_are_refused_without_one(algorithm):
     with pytest.raises(ValueError, match=r"store='none' keeps no tree, and .* needs"):
         Solver(ONE_CARD, algorithm, store="none")
     Solver(ONE_CARD, algorithm, store="auto").iterate(1)
@@ -130,21 +130,21 @@ def test_games_without_rules_are_refused_without_a_tree():
         Solver(
             ONE_CARD, abstraction=pyspiel.State.information_state_string, store="none"
         )
-    with pytest.raises(ValueError, match="store='some' is not one of auto, tree, none"):
+    with pytest.raises(
+        ValueError, match="Unknown store='some'; use one of auto, tree, none"
+    ):
         Solver(ONE_CARD, store="some")
 
 
-def test_a_tree_with_nodes_is_not_walked_without_them():
-    with pytest.raises(ValueError, match=r"58 nodes .* already, .* give the game inst"):
+def test_trees_and_stores_without_nodes_do_not_mix():
+    with pytest.raises(ValueError, match=r"58 nodes .* already, .* pass the game inst"):
         Solver(GameTree(ONE_CARD).expand_all(), store="none")
     first = Solver(GameTree(ONE_CARD), seed=1, store="none")
-    with pytest.raises(
-        ValueError, match=r"keeps no nodes, .* Give the solver the game"
-    ):
+    with pytest.raises(ValueError, match=r"keeps no nodes, .* Pass the game"):
         Solver(first.tree, ms.EXTERNAL_SAMPLING, store="tree")
-    with pytest.raises(ValueError, match=r"keep no nodes, .* Give the game instead"):
+    with pytest.raises(ValueError, match=r"keeps no nodes, .* Pass the game instead"):
         Solver(first.tree, ms.CFR)
-    # Solvers may share such an arena.
+    # Solvers may share a store without nodes.
     second = Solver(first.tree, seed=2)
     alone = Solver(ONE_CARD, seed=2, store="none")
     for _ in range(5):
@@ -154,9 +154,6 @@ def test_a_tree_with_nodes_is_not_walked_without_them():
     mine, theirs = tables_by_name(second), tables_by_name(alone)
     assert theirs == {name: mine[name] for name in theirs}
     assert second.store == "none"
-
-
-# --- stops and files ----------------------------------------------------------
 
 
 def test_memory_too_small_for_one_walk_is_named():
@@ -186,11 +183,8 @@ def test_a_damaged_file_is_refused():
     assert_same(Solver.from_contents(Contents(header, arrays)), solver)
 
 
-# --- mistakes of rules -------------------------------------------------------------
-
-
 @pytest.mark.parametrize("fault", [*EXPANDED, "none"])
-def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
+def test_walks_report_faulty_rules(fault, monkeypatch):
     rules = of_fault(fault)
     tree = GameTree("python_mistaken")
     monkeypatch.setattr(tree, "rules", rules)
@@ -199,7 +193,7 @@ def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
         solver.iterate(300)
         return
     message, history = EXPANDED[fault]
-    for _ in range(3):  # it is met again
+    for _ in range(3):  # the same error again
         with pytest.raises(GameError, match=message) as error:
             solver.iterate(300)
         if fault not in ON_SECOND_MEETING:
@@ -211,14 +205,11 @@ def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
     )
 
 
-# --- how good it is ---------------------------------------
-
-
-@pytest.mark.parametrize("how", ["file", "pickle"])
-def test_a_policy_is_handed_out_without_a_list_of_its_strings(
-    how, tmp_path, monkeypatch
+@pytest.mark.parametrize("method", ["file", "pickle"])
+def test_policies_are_saved_without_listing_their_strings(
+    method, tmp_path, monkeypatch
 ):
-    """The strings of millions of infosets take more memory than all else."""
+    """A list of the strings of millions of infosets would dominate the memory."""
     solver = Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
     solver.iterate(30)
     policy = solver.average_policy()
@@ -229,13 +220,13 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
     with monkeypatch.context() as patch:
         patch.setattr(KeyNames, "strings", refuse)
         assert not solver.tree.shared_strings
-        if how == "file":
+        if method == "file":
             policy.save(tmp_path / "policy")
             other = ms.SequencePolicy.load(tmp_path / "policy")
         else:
             other = pickle.loads(pickle.dumps(policy))
     assert isinstance(other.tree, FrozenTable)
-    # OpenSpiel's states are found in it by their strings.
+    # The loaded policy looks up OpenSpiel's states by their strings.
     met = set()
     stack = [policy.turn_based_game.new_initial_state()]
     while stack:
@@ -252,18 +243,15 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
     assert len(met) == len(policy) > 50
 
 
-# --- mistakes found when a game is loaded, checked or expanded ---------------
-
-
 @pytest.mark.parametrize("fault", EXPANDED)
-def test_a_mistake_is_found_while_the_tree_is_expanded(fault):
+def test_expansion_reports_faulty_rules(fault):
     message, history = EXPANDED[fault]
     with pytest.raises(GameError, match=message) as error:
         expand_rules(of_fault(fault), 1000, Budget(10**9))
     assert str(error.value).endswith(f"The history that led there: {history}.")
 
 
-def test_rules_without_a_mistake_are_expanded():
+def test_correct_rules_are_expanded():
     assert (
         len(expand_rules(of_fault("none"), 1000, Budget(10**9)).nodes) == 1 + 2 + 4 + 8
     )
@@ -280,10 +268,10 @@ def adds_words(settings, state):
 
 
 @pytest.mark.compiled
-def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
+def test_uncompiled_or_mistyped_rule_is_named():
     line = misspelled.py_func.__code__.co_firstlineno + 2
     for acting, message in (
-        (sizes, "acting must be decorated"),
+        (sizes, "rule acting is not compiled"),
         (start, "The rule acting"),
         (misspelled, rf"'stat' is not defined \(misspelled, .*, line {line}\)"),
         (adds_words, rf"add\(int64, .*\(adds_words, .*, line {line + 5}\)"),
@@ -307,14 +295,14 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("fault", CHECKED)
-def test_check_game_finds_a_mistake_in_rules(fault):
+def test_check_game_reports_faulty_rules(fault):
     game = f"python_mistaken(fault={fault})"
     with pytest.raises(GameError, match=CHECKED[fault]) as error:
         ms.check_game(game)
     assert "The history that led there" in str(error.value)
 
 
-def test_outcomes_of_chance_may_come_in_any_order():
+def test_chance_outcomes_may_come_in_any_order():
     text = "python_mistaken(fault=chance_descends)"
     assert ms.check_game(text, histories=20).histories == 20
     state = pyspiel.load_game(text).new_initial_state()
@@ -325,32 +313,32 @@ def test_outcomes_of_chance_may_come_in_any_order():
     assert tree.nodes["infoset"][tree.nodes["first_child"][0]] == 0
     solver = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1, store="none")
     whole = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1)
-    for one in (solver, whole):
-        one.iterate(20)
+    for each in (solver, whole):
+        each.iterate(20)
     policy = whole.average_policy().to_dict()
     assert solver.average_policy().to_dict() == policy
     assert len(policy) == 4
 
 
 @pytest.mark.parametrize("fault", ["state", "many", "long_key"])
-def test_a_game_that_writes_outside_of_its_memory_is_not_loaded(fault):
+def test_rules_that_exceed_their_buffers_are_not_loaded(fault):
     with pytest.raises(GameError, match=r"Correct the rule or Sizes\.") as error:
         check_sizes(of_fault(fault))
-    said = str(error.value)
-    if fault == "state":  # by a function that the rule calls
-        assert "state[4] = 1" in said
-        assert "The history that led there: [1, 1]" in said
+    message = str(error.value)
+    if fault == "state":  # in a function that the rule calls
+        assert "state[4] = 1" in message
+        assert "The history that led there: [1, 1]" in message
     for load in (pyspiel.load_game, ms.Solver, ms.check_game):
         with pytest.raises(GameError, match=r"python_mistaken: the rule .*Sizes"):
             load(f"python_mistaken(fault={fault})")
 
 
-def test_two_keys_with_one_string_are_refused_where_strings_are_looked_up():
+def test_two_keys_with_one_string_are_refused():
     def names_of(fault):
         whole = expand_rules(of_fault(fault), 1000, Budget(10**9))
         return KeyNames(of_fault(fault), whole.keys, whole.infosets["player"])
 
     with pytest.raises(GameError, match=r"one string, 'p. of 1: \[\]'"):
         names_of("words").find("p0 of 1: []")
-    right = names_of("none")
-    assert [right.find(string) for string in right] == list(range(len(right)))
+    names = names_of("none")
+    assert [names.find(string) for string in names] == list(range(len(names)))

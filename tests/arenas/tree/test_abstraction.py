@@ -12,7 +12,9 @@ from open_spiel.python.policy import Policy
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
-from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.checkpoint import (
+    CheckpointError,
+)
 from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
     child_place,

@@ -185,7 +185,7 @@ def test_a_damaged_shared_tree_is_made_anew_and_a_full_disk_keeps_it_in_memory(
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
-        with pytest.warns(UserWarning, match="cannot be kept in"):
+        with pytest.warns(UserWarning, match="cannot be saved in"):
             tree = shared_tree("leduc_poker", tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

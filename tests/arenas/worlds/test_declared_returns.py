@@ -1,11 +1,11 @@
-"""Wrong declarations of worlds are refused when worlds are searched."""
+"""The search for worlds refuses wrong declarations."""
 
 import numpy as np
 import pyspiel
 import pytest
 
 from mccfr_spiel.arenas.rules import GameError, compiled
-from mccfr_spiel.arenas.rules.description import BoundRules
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
 from mccfr_spiel.arenas.worlds import checking, finding
 from mccfr_spiel.common.budget import Budget
@@ -71,7 +71,7 @@ def test_entries_in_a_wrong_block_are_refused():
     checking.check_probabilities(leaves, infosets, size, BUDGET, "liars_dice")
 
 
-def test_uniform_returns_are_openspiels():
+def test_uniform_returns_equal_openspiel():
     found = finding.find_worlds(dice(), BUDGET)
     assert isinstance(found.worlds, finding.Leaves)
     returns = checking.uniform_returns(found.worlds, found.infosets, len(found.actions))

@@ -1,4 +1,4 @@
-"""Vectors of hands over a public tree give the numbers of all histories."""
+"""Vectors of hands over a public tree. Oracle: enumerated histories."""
 
 import copy
 import itertools
@@ -12,10 +12,14 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.rules import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.worlds import hand_lists, public_tree
-from mccfr_spiel.common.budget import MemoryBudgetError
-from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.kernels.passes import add_reaches
+from mccfr_spiel.arenas.worlds import hand_lists, public_tree_reader
+from mccfr_spiel.common.budget import (
+    MemoryBudgetError,
+)
+from mccfr_spiel.kernels.traversal import add_reaches
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 from tests.arenas.worlds.test_worlds import broken_ties
 
 NO_LIMIT = (
@@ -37,7 +41,7 @@ LARGER = (
 
 
 def both_trees(name):
-    """The tree of hands, that of histories, and each sequence's number in the other."""
+    """Both trees, and the sequence of the second for each sequence of the first."""
     hands, histories = complete_table(name, store="worlds"), GameTree(name).expand_all()
     players = histories.infosets["player"].tolist()
     numbers = {
@@ -57,7 +61,7 @@ def both_trees(name):
 
 
 def random_vector(tree, seed):
-    """A random policy; some probabilities of the later ones are 0."""
+    """A random policy; seeds above 2 include probabilities of 0."""
     rng, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
     for _, start, _, count, _ in tree.infosets.tolist():
         row = rng.exponential(size=count)
@@ -71,7 +75,7 @@ def random_vector(tree, seed):
 @pytest.mark.parametrize(
     "name", [*SMALL, *(pytest.param(one, marks=pytest.mark.compiled) for one in LARGER)]
 )
-def test_gradients_and_best_responses_are_those_of_histories(name):
+def test_gradients_and_best_responses_equal_histories(name):
     hands, histories, sequences = both_trees(name)
     by_hands, by_histories = full_pass(hands), full_pass(histories)
     for seed in range(5):
@@ -95,7 +99,7 @@ def test_gradients_and_best_responses_are_those_of_histories(name):
         *((SMALL[1], algorithm) for algorithm in (ms.CFR_PLUS, ms.DCFR)),
     ],
 )
-def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
+def test_solvers_agree_on_hands_and_histories(name, algorithm):
     by_hands = broken_ties(name, algorithm, "worlds")
     by_histories = broken_ties(name, algorithm, "tree")
     for solver in (by_hands, by_histories):
@@ -117,8 +121,8 @@ def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
     assert -best[1] <= ms.solve_lp(name).value <= best[0]
 
 
-def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
-    """Differences of sums would leave a rounding error."""
+def test_hand_without_compatible_hand_gets_exactly_zero():
+    """Differences of sums would contain rounding errors."""
     ranges = "AK,AQ,KK", "AK,AA,KK"
     spot = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10, "bets": "a", "raises": ""}
     tree = complete_table(ms.poker.subgame(ranges=ranges, **spot), store="worlds")
@@ -135,8 +139,8 @@ def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
 
 
 @pytest.mark.compiled
-def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
-    """A flop in one block and in several, with folds and all-ins on every street."""
+def test_threads_and_blocks_give_identical_bits(monkeypatch):
+    """A flop cut into blocks; folds and all-ins on every street."""
     ranges = "AA,AQs,A5s", "JJ,KTs,T9s"
     sizes = {"bets": "a/50%,a/a", "raises": "", "pot": 100, "stacks": 300}
     game = ms.poker.subgame(board="9s8h3s", ranges=ranges, **sizes)
@@ -156,7 +160,7 @@ def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
 
 
 def reaches(first, second):
-    """The argument `handReaches` with some hands of OpenSpiel's order."""
+    """The argument `handReaches` for weights of some hands."""
     weights = np.zeros((2, 1326))
     weights[0, list(first)], weights[1, list(second)] = (
         list(first.values()),
@@ -176,8 +180,8 @@ def one_deal():
     )
 
 
-def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
-    """Returns of uniform play by following pyspiel's outcomes above probability 0."""
+def test_universal_poker_with_a_single_deal_node(one_deal):
+    """Oracle: uniform play over pyspiel's outcomes with positive probability."""
     game, solver = one_deal, ms.Solver(one_deal, ms.CFR)
     assert solver.store == "worlds"
     expected, stack = np.zeros(2), [(game.new_initial_state(), 1.0)]
@@ -199,7 +203,7 @@ def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
         assert state.information_state_string() == solver.tree.info_state(infoset)
 
 
-def test_what_is_no_game_of_hands_is_refused(monkeypatch):
+def test_unsuitable_games_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="merged suits"):
         ms.Solver("leduc_poker(suit_isomorphism=True)", ms.CFR, store="worlds")
     with pytest.raises(ValueError, match="declares no worlds"):
@@ -214,14 +218,15 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     with pytest.raises(MemoryBudgetError, match="since 51,979,200 boards may be dealt"):
         ms.Solver(full, ms.CFR)
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
-    monkeypatch.setattr(public_tree, "_STRENGTHS", wrong)
-    with pytest.raises(GameError, match="as the strengths of hands say"):
+    monkeypatch.setattr(public_tree_reader, "_STRENGTHS", wrong)
+    with pytest.raises(GameError, match="by the strengths of hands"):
         complete_table("kuhn_poker", store="worlds")
 
 
-def test_a_lock_is_kept_and_the_rest_is_solved_against_it(tmp_path):
-    """A river by hand: KK folds to all-in as it is told, 1/4 or 1/2, and never bluffs;
-    AsAh and QsQh act first, with pot 20 and stacks of 10."""
+def test_locked_infoset_stays_and_others_adapt(tmp_path):
+    """A river solved by hand (pot 20, stacks 10). AsAh and QsQh act first; KK folds to
+    all-in as locked, 1/4 or 1/2.
+    """
     keywords = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10}
     ranges = "AsAh,QsQh", "KsKh"
     game = ms.poker.subgame(**keywords, ranges=ranges, bets="a", raises="")
@@ -261,9 +266,10 @@ def test_a_lock_is_kept_and_the_rest_is_solved_against_it(tmp_path):
 
 
 @pytest.mark.parametrize("store", ["tree", "worlds"])
-def test_locks_hold_in_passes_of_every_kind(store):
-    """Kuhn poker where the opener always bets a jack, which costs: player 1 has nothing
-    to gain any more, and player 0 has, by leaving it."""
+def test_locks_hold_on_trees_and_worlds(store):
+    """Kuhn poker, locked to bet every jack. The lock loses value: player 1 cannot gain,
+    but player 0 gains by ignoring the lock.
+    """
     solver = ms.Solver("kuhn_poker", ms.CFR_PLUS, store=store, locked={"0": [0, 1]})
     solver.iterate(500)
     policy = solver.average_policy()

@@ -1,4 +1,4 @@
-"""Passes over all histories, for which nothing is stored but infosets."""
+"""Passes over all histories, which store only infosets."""
 
 import copy
 
@@ -42,7 +42,7 @@ def game(request):
     ],
     indirect=["game"],
 )
-def test_values_and_best_responses_are_openspiels(game, kind):
+def test_values_and_best_responses_equal_openspiel(game, kind):
     policy = random_policy(game, kind)
     each: list[openspiel_policy.Policy] = [policy] * game.num_players()
     expected = expected_game_score.policy_value(game.new_initial_state(), each)
@@ -55,7 +55,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
 
 
 @pytest.mark.compiled
-def test_goofspiel_of_four_random_cards_has_openspiels_values():
+def test_goofspiel_with_four_random_cards_equals_openspiel():
     game = load_game(GOOFSPIEL.format(4, "random"))
     table = random_policy(game, "random")
     expected = pyspiel.nash_conv(game, pyspiel.TabularPolicy(table.to_dict()))
@@ -74,7 +74,7 @@ def test_goofspiel_of_four_random_cards_has_openspiels_values():
     ids=str,
 )
 @pytest.mark.parametrize("game", [GAMES[3]], indirect=True)
-def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
+def test_solvers_agree_on_histories_and_trees(game, algorithm):
     over_histories, on_tree = (
         ms.Solver(game, algorithm, store=store) for store in ("none", "tree")
     )
@@ -91,9 +91,7 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
 
 
 @pytest.mark.parametrize("game", [GAMES[3]], indirect=True)
-def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
-    game, monkeypatch, tmp_path
-):
+def test_interrupted_pass_resumes_with_identical_bits(game, monkeypatch, tmp_path):
     whole = ms.Solver(game, ms.CFR_PLUS, store="none")
     whole.iterate(4)
     monkeypatch.setattr(histories, "SLICE", 100)
@@ -117,13 +115,14 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
                 solvers += [ms.Solver.load(tmp_path / "solver"), copy.copy(solver)]
     monkeypatch.setattr(histories, "follow_histories", follow)
     assert len(solvers) == 3
-    for one in solvers:
-        one.iterate(4 - one.num_iterations)
-        assert one.store == "none"
-        np.testing.assert_array_equal(one.average_vector(), whole.average_vector())
+    for resumed in solvers:
+        resumed.iterate(4 - resumed.num_iterations)
+        assert resumed.store == "none"
+        average = resumed.average_vector()
+        np.testing.assert_array_equal(average, whole.average_vector())
 
 
-def test_what_cannot_be_is_refused():
+def test_unsuitable_options_are_refused():
     with pytest.raises(ValueError, match="has no compiled rules"):
         ms.nash_conv("tic_tac_toe", {}, store="none")
     with pytest.raises(ValueError, match="store='none' keeps no tree"):

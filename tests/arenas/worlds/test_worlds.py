@@ -1,4 +1,4 @@
-"""Games taken world by world have the sizes, values and solvers of their trees."""
+"""Worlds give the sizes, values and solver iterations of whole trees."""
 
 import itertools
 
@@ -12,17 +12,20 @@ import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.policy_vectors import policy_vector
-from mccfr_spiel.arenas.rules import BoundRules, GameError, compiled, rules_of
-from mccfr_spiel.arenas.rules.twins import hidden_board, twin_of
+from mccfr_spiel.arenas.rules import GameError
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.world_arenas import WorldArena
-from mccfr_spiel.arenas.worlds import finding, places
-from mccfr_spiel.arenas.worlds.finding import PlaceWalk, check_independence, find_worlds
-from mccfr_spiel.arenas.worlds.passes import Leaves
-from mccfr_spiel.arenas.worlds.places import Places
+from mccfr_spiel.arenas.worlds import finding, graph_walk, world_walks
+from mccfr_spiel.arenas.worlds.position_graph import PositionGraph
+from mccfr_spiel.arenas.worlds.world_walks import GraphWalk
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.common.budget import Budget, MemoryBudgetError
-from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.common.budget import (
+    Budget,
+    MemoryBudgetError,
+)
+from mccfr_spiel.policies.vectors import (
+    uniform_vector,
+)
 from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (
@@ -45,7 +48,7 @@ LISTED = (
     "battleship(board_width=2,board_height=2,ship_sizes=[1;2],ship_values=[1;2],"
     "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
 )
-"""Games whose leaves are listed, with classes; the last takes long without the JIT."""
+"""Games whose leaves have classes. The last game is slow unless compiled."""
 
 
 @pytest.fixture(scope="module", params=GAMES)
@@ -54,7 +57,7 @@ def game(request):
 
 
 def random_policy(game, kind):
-    """OpenSpiel's table of all states, filled at random."""
+    """A random tabular policy of OpenSpiel."""
     rng = np.random.default_rng(3)
     table = openspiel_policy.TabularPolicy(game)
     legal = table.legal_actions_mask
@@ -83,11 +86,11 @@ def random_policy(game, kind):
     ],
     indirect=["game"],
 )
-def test_values_and_best_responses_are_openspiels(game, kind):
+def test_values_and_best_responses_equal_openspiel(game, kind):
     policy = random_policy(game, kind)
     tree = GameTree(game).expand_all()
     _, best = full_pass(tree).values(policy_vector(tree, policy))
-    if "ship_sizes=[1;2]" in str(game):  # which takes OpenSpiel's Python long
+    if "ship_sizes=[1;2]" in str(game):  # slow in OpenSpiel's Python code
         table = pyspiel.TabularPolicy(policy.to_dict())
         value = pyspiel.expected_returns(game.new_initial_state(), table, -1, False)
         gain = pyspiel.nash_conv(game, table)
@@ -112,7 +115,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
 @pytest.mark.parametrize("game", [*GAMES, *LISTED[:-1]], indirect=True)
 def test_worlds_have_all_histories_and_infosets(game):
     whole, worlds = GameTree(game).expand_all(), complete_table(game, store="worlds")
-    for player in (0, 1):  # what all ends of the game pay, those of no plan too
+    for player in (0, 1):  # includes ends with reach 0
         found, expected = (
             full_pass(tree).gradient(np.ones(tree.num_sequences), player)
             for tree in (worlds, whole)
@@ -123,7 +126,7 @@ def test_worlds_have_all_histories_and_infosets(game):
 
 
 @pytest.mark.parametrize("game", [*GAMES, *LISTED[1:-1]], indirect=True)
-def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
+def test_policy_object_is_queried_once_per_infoset(game):
     asked = []
 
     class Asked(openspiel_policy.UniformRandomPolicy):
@@ -144,8 +147,8 @@ def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
 
 @pytest.mark.parametrize("store", ["tree", "worlds"])
 @pytest.mark.parametrize("game", GAMES[1:3], indirect=True)
-def test_a_function_is_asked_for_many_infosets_at_once(game, store):
-    """It is the same policy that OpenSpiel asks state by state."""
+def test_function_policy_gets_batches(game, store):
+    """OpenSpiel evaluates the same policy state by state."""
 
     def logits(tensors, legal):
         weights = np.sin(1.0 + np.arange(legal.shape[1] * tensors.shape[1]))
@@ -176,7 +179,7 @@ def test_a_function_is_asked_for_many_infosets_at_once(game, store):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_function_need_not_have_tensors_made(monkeypatch):
+def test_function_policy_without_tensors(monkeypatch):
     monkeypatch.setattr(WorldArena, "states", None)
     tree = GameTree(GAMES[0]).expand_all()
     found = ms.nash_conv(tree, lambda _, legal, __: legal / legal.sum(1)[:, None])
@@ -188,16 +191,16 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
         ms.nash_conv(GAMES[0], lambda _, legal, __: legal / 2)
 
 
-def test_worlds_are_found_once_for_a_game(game, monkeypatch):
+def test_worlds_are_cached_per_game(game, monkeypatch):
     first = complete_table(game, store="worlds")
-    monkeypatch.setattr(finding, "_find_places", None)
+    monkeypatch.setattr(finding, "_find_by_positions", None)
     assert complete_table(str(game), store="worlds").worlds is first.worlds
 
 
-def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(finding, "_PLACES_OF_SLICE", 1)
-    monkeypatch.setattr(finding, "_kept", {})
-    follow, shares = places.follow_worlds, []
+def test_search_is_interruptible_and_reports_progress(monkeypatch):
+    monkeypatch.setattr(world_walks, "_WORLDS_PER_SLICE", 1)
+    monkeypatch.setattr(finding, "_cache", {})
+    follow, shares = graph_walk.follow_worlds, []
     budget = Budget("1GB")
     left = budget.left
 
@@ -206,17 +209,17 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
             raise KeyboardInterrupt
         return follow(frame, rules, most)
 
-    monkeypatch.setattr(places, "follow_worlds", stopped)
+    monkeypatch.setattr(graph_walk, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
         complete_table(LARGER, budget, store="worlds")
     assert budget.left == left
-    monkeypatch.setattr(places, "follow_worlds", follow)
-    tell = PlaceWalk.share
+    monkeypatch.setattr(graph_walk, "follow_worlds", follow)
+    share = GraphWalk.share
     monkeypatch.setattr(
-        PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
+        GraphWalk, "share", lambda walk: shares.append(share(walk)) or shares[-1]
     )
     assert complete_table(LARGER, budget, store="worlds").num_infosets > 0
-    shares = shares[: len(shares) // 2]  # behind which the worlds are listed
+    shares = shares[: len(shares) // 2]  # the second half lists the worlds
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.1
     assert 0.9 < shares[-1] < 1
@@ -224,9 +227,9 @@ def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
 
 @pytest.fixture(params=GAMES[:3])
 def again(request, monkeypatch):
-    """A game whose worlds are made again by each pass, as if lists did not fit."""
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
-    monkeypatch.setattr(finding, "_kept", {})
+    """A game whose passes rebuild the worlds, as if lists exceeded the memory limit."""
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.0)
+    monkeypatch.setattr(finding, "_cache", {})
     return load_game(request.param)
 
 
@@ -241,9 +244,9 @@ ABRUPT = "python_dark_hex(num_rows=2,num_cols=3,abrupt=true)"
     ],
     indirect=["again"],
 )
-def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
+def test_rebuilt_worlds_have_gradients_of_trees(again, kind):
     tree, whole = complete_table(again, store="worlds"), GameTree(again).expand_all()
-    assert isinstance(tree.worlds, Places)
+    assert isinstance(tree.worlds, PositionGraph)
     policy = random_policy(again, kind)
     passes = [full_pass(tree), full_pass(whole)]
     vectors = [policy_vector(one.table, policy) for one in passes]
@@ -251,7 +254,7 @@ def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
         one.values(vector) for one, vector in zip(passes, vectors, strict=True)
     )
     assert np.array(found) == pytest.approx(np.array(expected), abs=1e-12)
-    if "num_cols=3" not in str(again):  # which takes OpenSpiel long
+    if "num_cols=3" not in str(again):  # slow in OpenSpiel
         gain = exploitability.nash_conv(again, policy)
         assert ms.nash_conv(tree, policy) == pytest.approx(gain, abs=1e-12)
     for player in (0, 1):
@@ -265,27 +268,27 @@ def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
 
 
 def by_name(tree, vector):
-    """The rows of a vector by the strings of the infosets."""
+    """The rows of a vector per information-state string."""
     rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
     return {name: vector[start : start + n] for name, (_, start, _, n, _) in rows}
 
 
 @pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.PCFR_PLUS], ids=str)
-def test_solvers_on_worlds_made_again_go_the_way_of_those_on_lists(
+def test_solvers_agree_on_rebuilt_and_listed_worlds(
     again, algorithm, monkeypatch, tmp_path
 ):
     one = broken_ties(again, algorithm, "worlds")
-    assert isinstance(one.tree.worlds, Places)
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.5)
-    monkeypatch.setattr(finding, "_kept", {})
+    assert isinstance(one.tree.worlds, PositionGraph)
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.5)
+    monkeypatch.setattr(finding, "_cache", {})
     other = broken_ties(again, algorithm, "worlds")
     for solver in (one, other):
         solver.iterate(4)
     one.save(tmp_path / "solver")
     assert one.average_vector() == pytest.approx(other.average_vector(), abs=1e-9)
     one.iterate(3)
-    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
-    monkeypatch.setattr(finding, "_kept", {})
+    monkeypatch.setattr(finding, "_LISTED_SHARE", 0.0)
+    monkeypatch.setattr(finding, "_cache", {})
     resumed = ms.Solver.load(tmp_path / "solver")
     resumed.iterate(3)
     assert (resumed.average_vector() == one.average_vector()).all()
@@ -304,10 +307,9 @@ ALGORITHMS = (
 
 
 def broken_ties(game, algorithm, store):
-    """A solver whose regrets are random at first, the same for each string.
+    """A solver whose regrets start at random values, equal for equal strings.
 
-    Regrets that are exactly equal are told apart by rounding, which depends on the
-    order of sums.
+    Rounding would break ties of equal regrets, and it depends on the order of sums.
     """
     solver = ms.Solver(game, algorithm, store=store)
     if solver.keeps_regrets:
@@ -327,7 +329,7 @@ def broken_ties(game, algorithm, store):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 @pytest.mark.parametrize("game", [*GAMES[:2], LISTED[2]], indirect=True)
-def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
+def test_solvers_agree_on_worlds_and_trees(game, algorithm):
     on_worlds, on_tree = (
         broken_ties(game, algorithm, store) for store in ("worlds", "tree")
     )
@@ -345,7 +347,7 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
 
 @pytest.mark.both
 @pytest.mark.parametrize("game", [GAMES[0]], indirect=True)
-def test_two_threads_change_no_bit(game):
+def test_two_threads_give_identical_bits(game):
     algorithm = ms.PCFR_PLUS._replace(alternating=False)
     one, two = (
         ms.Solver(game, algorithm, store="worlds", threads=threads)
@@ -361,7 +363,7 @@ def test_two_threads_change_no_bit(game):
     assert found[0] > 0
 
 
-def test_auto_takes_worlds_where_the_tree_does_not_fit():
+def test_auto_selects_worlds_for_large_trees():
     game = load_game(GAMES[0])
     assert ms.Solver(game, ms.CFR_PLUS).store == "tree"
     assert ms.Solver(game, ms.CFR_PLUS, max_nodes=100).store == "worlds"
@@ -369,7 +371,7 @@ def test_auto_takes_worlds_where_the_tree_does_not_fit():
         ms.Solver(game, ms.CFR_PLUS, max_nodes=100, store="tree")
 
 
-def test_what_cannot_be_had_is_refused():
+def test_unsuitable_games_and_options_are_refused():
     with pytest.raises(ValueError, match="declares no worlds"):
         ms.Solver("python_leduc_ranks", ms.CFR, store="worlds")
     with pytest.raises(ValueError, match="declares no worlds"):
@@ -386,148 +388,12 @@ def test_what_cannot_be_had_is_refused():
         complete_table("dark_hex(board_size=3)", store="worlds")
 
 
-# --- declarations -------------------------------------------------------------------
-
-
-@compiled
-def without_tries(settings, state, key):
-    """Right for the plain form only."""
-    return hidden_board.world_of(settings, state, key, False)
-
-
-@compiled
-def with_tries(settings, state, key):
-    """Right for both, but finer than it must be for the plain form."""
-    return hidden_board.world_of(settings, state, key, True)
-
-
-@compiled
-def betting(settings, state, key):
-    """The cards dealt, raises, calls and who acts in leduc_poker, whose cards are not
-    dealt independently."""
-    key[0], key[1], key[2], key[3] = state[0], state[3], state[4], state[5]
-    return 4
-
-
-@compiled
-def num_moves(settings, state, key):
-    """Likewise of kuhn_poker."""
-    key[0] = state[0]
-    return 1
-
-
-@compiled
-def no_class(settings, state, player):
-    """One class for all."""
-    return 0
-
-
-@compiled
-def no_bids(settings, state, key):
-    """The dice rolled and the last bid, by which who acts cannot be told."""
-    key[0], key[1] = state[0], state[2]
-    return 2
-
-
-@compiled
-def nothing(settings, state, key):
-    """One world for all, in which what one tries depends on the other."""
-    return 0
-
-
-@compiled
-def stones_only(settings, state, key):
-    """The stones, by which who acts cannot be told in the abrupt form."""
-    key[0], key[1] = state[3], state[4]
-    return 2
-
-
-@compiled
-def hears_nothing(settings, state, player):
-    """As if no answer were given."""
-    return 0
-
-
-def declared(name, **functions) -> BoundRules:
-    game = load_game(name)
-    rules = rules_of(game) or twin_of(game)
-    assert rules is not None
-    rules.description = rules.description._replace(**functions)
-    return rules
-
-
-@pytest.mark.parametrize("name", [*GAMES, LARGER, *LISTED, "phantom_ttt"])
-def test_the_games_declarations_are_right(name):
-    assert check_independence(declared(name), 2000) > 10
-
-
-def test_a_finer_world_is_right():
-    assert check_independence(declared("phantom_ttt", world_key=with_tries), 2000) > 20
-
-
-@pytest.mark.parametrize(
-    ("name", "functions", "message"),
-    [
-        ("phantom_ttt(gameversion=abrupt)", {"world_key": without_tries}, "leads to"),
-        (GAMES[1], {"world_key": without_tries}, "leads to"),
-        (GAMES[0], {"world_key": nothing}, "leads to|acts and"),
-        ("kuhn_poker", {"world_key": num_moves, "leaf_class": no_class}, "product"),
-        (
-            "leduc_poker(suit_isomorphism=true)",
-            {"world_key": betting, "leaf_class": no_class},
-            "product",
-        ),
-        (LISTED[0], {"leaf_class": no_class}, "class_returns gives"),
-        (LISTED[-1], {"leaf_class": no_class}, "class_returns gives"),
-        (LISTED[0], {"world_key": no_bids}, "acts and"),
-    ],
-)
-def test_a_wrong_declaration_is_refused_with_two_histories(name, functions, message):
-    rules = declared(name, **functions)
-    pattern = rf"histories \[.*\] and \[.*\] one world(.|\n)*({message})"
-    with pytest.raises(GameError, match=pattern):
-        check_independence(rules, 20_000)
-
-
-@pytest.mark.parametrize(
-    ("functions", "message"),
-    [
-        ({"position_key": stones_only}, "player [01] acts and player [01] acts"),
-        ({"position_key": nothing}, "acts and|follow"),
-        ({"heard": hears_nothing}, r"\[\d+\] and \[\d+\] follow"),
-    ],
-)
-def test_a_wrong_position_is_refused_with_two_histories(functions, message):
-    rules = declared(GAMES[1], **functions)
-    pattern = rf"the histories \[.*\] and \[.*\], at (.|\n)*({message})"
-    with pytest.raises(GameError, match=pattern):
-        check_independence(rules, 20_000)
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_a_world_key_alone_is_enough(name):
-    plain = declared(name, position_key=None, heard=None)
-    found = find_worlds(plain, Budget(10**9))
-    by_places = find_worlds(declared(name), Budget(10**9))
-    assert isinstance(found.worlds, Leaves)
-    assert len(found.infosets) == len(by_places.infosets)
-    check_independence(plain, 20_000)
-
-
-def test_check_game_looks_at_worlds(monkeypatch):
-    game = load_game(GAMES[0])
-    ms.check_game(game, histories=5)
-    monkeypatch.setattr(game, "rules", declared(GAMES[0], world_key=nothing))
-    with pytest.raises(GameError, match="one world"):
-        ms.check_game(game, histories=5)
-
-
 # --- dark hex -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [(2, 2), (2, 3), (3, 3), (4, 3)])
 @pytest.mark.parametrize("abrupt", [False, True])
-def test_dark_hex_has_openspiels_moves_and_returns(size, abrupt):
+def test_dark_hex_equals_openspiel(size, abrupt):
     board = f"num_rows={size[0]},num_cols={size[1]}"
     version = "adh" if abrupt else "cdh"
     ours = load_game(f"python_dark_hex({board},abrupt={str(abrupt).lower()})")
@@ -545,7 +411,7 @@ def test_dark_hex_has_openspiels_moves_and_returns(size, abrupt):
         assert one.returns() == other.returns()
 
 
-def test_a_player_of_dark_hex_knows_own_moves_and_their_answers_only():
+def test_dark_hex_strings_contain_own_moves_and_answers():
     state = load_game("python_dark_hex").new_initial_state()
     for action in (4, 4, 2):
         state.apply_action(action)
@@ -558,7 +424,7 @@ def test_a_player_of_dark_hex_knows_own_moves_and_their_answers_only():
 
 
 @pytest.mark.parametrize("store", ["worlds", "none"])
-def test_a_run_is_resumed_with_the_rows_of_a_whole_one(store, tmp_path):
+def test_resumed_run_equals_uninterrupted_run(store, tmp_path):
     words = "solve", GAMES[0], "--algorithm=cfr_plus", f"--store={store}", "--resume"
     whole, parts, tree = tmp_path / "whole", tmp_path / "parts", tmp_path / "tree"
     assert main([*words, "--iterations=6", f"--output_dir={whole}"]) == 0
@@ -576,7 +442,7 @@ def test_a_run_is_resumed_with_the_rows_of_a_whole_one(store, tmp_path):
     assert len(found[0]) > 3
 
 
-def test_a_run_that_samples_is_measured_by_worlds(tmp_path):
+def test_sampling_run_is_evaluated_by_worlds(tmp_path):
     words = "solve", GAMES[0], "--algorithm=external_sampling", "--max_nodes=50"
     assert main([*words, "--iterations=20", f"--output_dir={tmp_path}"]) == 0
     assert all(float(row["nash_conv"]) > 0 for row in read_rows(tmp_path))

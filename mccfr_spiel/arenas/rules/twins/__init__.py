@@ -1,8 +1,9 @@
 """Compiled twins of OpenSpiel's own games; see docs/large_games.md.
 
-`twin_of` finds the twin of a game. It trusts the game's name and parameters, so callers
-make sure that these tell the game (`infosets.loading.told_by_string`). `difference_to`
-plays both and compares all that solvers see.
+`twin_of` looks up the twin of a game. It trusts the name and parameters of the game, so
+callers must first verify that these identify the game
+(`infosets.identity.told_by_string`). `difference_to` plays a game and its twin and
+compares all that solvers see.
 """
 
 import inspect
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL
 from mccfr_spiel.arenas.rules.twins import (
     battleship,
     bidding,
@@ -40,17 +41,18 @@ TWINS: dict[str, Maker] = {
     "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }
-"""OpenSpiel's name of a game -> what makes its twin."""
+"""Functions that make twins, by OpenSpiel's names of the games."""
 
 TURN_BASED = "turn_based_simultaneous_game"
-"""OpenSpiel's name of the game in which simultaneous moves are made in turn."""
+"""OpenSpiel's name of the wrapper that turns simultaneous moves into sequential ones.
+"""
 
 
 def twin_of(game: pyspiel.Game) -> BoundTwin | None:
-    """The twin of a game; None if it has none for these parameters.
+    """The twin of a game; None if there is none for the game's parameters.
 
     Args:
-        game: in its turn-based form.
+        game: the game, whose simultaneous moves have become turns.
     """
     name, parameters = game.get_type().short_name, game.get_parameters()
     if name == TURN_BASED:
@@ -58,8 +60,8 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         name = parameters.pop("name")
     if name not in TWINS:
         return None
-    known = inspect.signature(TWINS[name]).parameters
-    twin = TWINS[name](**parameters) if known.keys() == parameters.keys() else None
+    expected = inspect.signature(TWINS[name]).parameters
+    twin = TWINS[name](**parameters) if expected.keys() == parameters.keys() else None
     return None if twin is None else BoundTwin(name, twin, game)
 
 
@@ -71,32 +73,31 @@ def difference_to(
     moves: int | None = None,
     seed: int | None = None,
 ) -> str | None:
-    """Plays random histories of a game and of its twin.
+    """Plays random histories of a game and its twin, and compares them.
 
-    At every state it compares who acts, the legal actions and the information-state
-    string, or chance's outcomes and their probabilities to the bit; and at the end the
-    returns, to the bit.
+    At each state it compares the acting player and the legal actions with the
+    information-state string, or the chance outcomes with their probabilities; at the
+    end the returns. Numbers must agree to the bit.
 
     Args:
-        game: in its turn-based form.
-        twin: its twin.
-        histories: how many to play.
-        moves: the number of moves in all after which to stop; None for no limit.
-        seed: of the random histories; None for other ones at each call.
+        game: the game, whose simultaneous moves have become turns.
+        twin: the twin.
+        histories: number of histories.
+        moves: total number of moves after which to stop; None for no limit.
+        seed: seed of the random histories; None for different ones at each call.
 
     Returns:
-        The first difference in words, with the history that leads there; None if there
-        is none.
+        A description of the first difference with its history; None if there is none.
     """
     generator = random.Random(seed)
     left = float("inf") if moves is None else moves
     for _ in range(histories):
         state, vector = game.new_initial_state(), twin.start()
         while True:
-            what, theirs, ours, actions = _seen(state, twin, vector)
+            subject, theirs, ours, actions = _views(state, twin, vector)
             if theirs != ours:
                 return (
-                    f"after the history {state.history()} {what} {theirs}, but "
+                    f"after the history {state.history()} {subject} {theirs}, but "
                     f"{ours} in the twin"
                 )
             if not actions or left <= 0:
@@ -108,10 +109,10 @@ def difference_to(
     return None
 
 
-def _seen(
+def _views(
     state: pyspiel.State, twin: BoundTwin, vector: Any
 ) -> tuple[str, Any, Any, list[int]]:
-    """What to compare at a state: its name, both values of it, and the moves."""
+    """A subject to compare at a state, the values of game and twin, and the moves."""
     acting, player = twin.acting(vector), state.current_player()
     if acting != player:
         return "who acts is", player, acting, []
@@ -130,5 +131,5 @@ def _seen(
 
 
 def _bits(returns: Any) -> list[str]:
-    """The returns as text that tells all bits, but for the sign of a zero."""
+    """The returns as text, exact apart from the sign of zeros."""
     return [repr(value + 0.0) for value in returns]

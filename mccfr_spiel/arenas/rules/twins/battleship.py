@@ -1,46 +1,62 @@
 """The twin of OpenSpiel's battleship.
 
-Two players place their ships in secret, one ship each in turn, and then shoot at each
-other's board in turn. A ship is sunk when all of its cells are hit. The game ends after
-the last shot or when all ships of a player are sunk. A player earns the values of the
-other's sunk ships and pays those of the own ones, times a multiplier.
+Two players secretly place their ships, one ship each in turn, and then shoot at each
+other's board in turn. A ship is sunk when all its cells are hit. The game ends after
+the last shot or when all ships of a player are sunk. A player receives the values of
+the opponent's sunk ships, minus a multiple of the values of the player's sunk ships.
 """
 
 import re
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, add_member, has_member, parts_of
 
 _CELLS, _COLUMNS, _PARTS, _SETS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS = range(8)
 _OF_SHIPS = 8
-# In settings, where _PARTS says how many numbers a set of cells takes, and _SETS where
-# the state has the first; last come the lengths of the ships and their values.
-# The state has the number of moves, then how many cells of each player's ships are not
-# hit, then each move: for a placement its action, for a shot 3 * cell + the outcome.
-# Then come the sets of cells that each player has shot at, and that each one's ships
-# cover.
+"""Entries of `settings`:
+
+_CELLS: number of cells of the board.
+_COLUMNS: number of columns.
+_PARTS: numbers per set of cells.
+_SETS: index of the first set in the state.
+_SHOTS: shots per player.
+_REPEATS: 1 if shots may be repeated.
+_MULTIPLIER: loss multiplier.
+_SHIPS: number of ships.
+_OF_SHIPS: `[ships]` lengths, followed by `[ships]` values.
+"""
+
 _COUNT, _AFLOAT, _MOVES = 0, 1, 3
+"""Entries of the state:
+
+_COUNT: number of moves.
+_AFLOAT: `[2]` intact cells of each player's ships.
+_MOVES: `[moves]` action of a placement, or 3 * cell + outcome of a shot.
+settings[_SETS]: `[4 parts]` sets of cells: shots of player 0 and of player 1, ships of
+    player 0 and of player 1.
+"""
+
 _WATER, _HIT, _SUNK = range(3)
 
 
 @compiled
 def _shot_at(settings, player):
-    """Where the state keeps the cells that a player has shot at."""
+    """Index of the set of cells that a player has shot at."""
     return int(settings[_SETS]) + int(settings[_PARTS]) * player
 
 
 @compiled
 def _covered_by(settings, player):
-    """Where the state keeps the cells that a player's ships cover."""
+    """Index of the set of cells that a player's ships cover."""
     return _shot_at(settings, 2 + player)
 
 
 @compiled
 def _step(settings, ship, action):
-    """How far the cells of a ship are apart after an action; 0 if it does not fit."""
+    """Distance of neighboring cells of a placed ship; 0 if the ship does not fit."""
     cells, columns = int(settings[_CELLS]), int(settings[_COLUMNS])
     length, cell = int(settings[_OF_SHIPS + ship]), action % cells
     if action >= 2 * cells:  # vertical
@@ -50,7 +66,7 @@ def _step(settings, ship, action):
 
 @compiled
 def _cells_in(settings, numbers, at, ship, action):
-    """How many cells of a ship are in a set; -1 if it does not fit the board."""
+    """Number of cells of a placed ship in a set; -1 if the ship does not fit."""
     cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     if step == 0:
         return -1
@@ -63,7 +79,7 @@ def _cells_in(settings, numbers, at, ship, action):
 
 @compiled
 def _cover(settings, numbers, at, ship, action):
-    """Adds a ship's cells to a set."""
+    """Adds the cells of a placed ship to a set."""
     cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
         add_member(numbers, at, cell)
@@ -72,21 +88,21 @@ def _cover(settings, numbers, at, ship, action):
 
 @compiled
 def _can_place(settings, tried, taken, first):
-    """Whether the ships from number `first` on fit the cells that are not taken.
-
-    The search goes depth first. One pass of the loop looks for the next place of one
-    ship; it goes on to the next ship, or back to the one before if there is none.
+    """Whether ships `first`, `first + 1`, ... fit the free cells.
 
     Args:
-        settings: the game's.
-        tried: `[ships + 1]` a buffer for the places of each ship that were tried.
-        taken: `[(ships + 1) * numbers]` for each ship the cells taken before it, of
-            which those before the first one are given.
-        first: the first ship.
+        settings: settings of the game.
+        tried: `[ships + 1]` buffer for the number of placements tried for each ship.
+        taken: `[(ships + 1) * numbers]` set of taken cells before each ship. The
+            caller writes that of `first`.
+        first: first ship to place.
     """
     ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
     numbers, ship = int(settings[_PARTS]), first
     tried[ship] = 0
+    # Depth-first search. Ships first .. ship - 1 are placed. Each pass tries the next
+    # placement of `ship`, or returns to the ship before if there is none. The search
+    # ends when all ships are placed or the first one has no placement left.
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]
@@ -154,13 +170,13 @@ def _is_sunk(settings, state, player, ship):
 
 @compiled
 def _ship_on(settings, state, player, cell):
-    """The ship of a player that covers a cell; -1 for none."""
+    """The ship of a player that covers a cell; -1 if there is none."""
     for ship in range(int(settings[_SHIPS])):
         action = state[_MOVES + 2 * ship + player]
-        away = cell - action % int(settings[_CELLS])
+        offset = cell - action % int(settings[_CELLS])
         step = _step(settings, ship, action)
         last = (int(settings[_OF_SHIPS + ship]) - 1) * step
-        if 0 <= away <= last and away % step == 0:
+        if 0 <= offset <= last and offset % step == 0:
             return ship
     return -1
 
@@ -187,7 +203,7 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The own placements, then all shots; of the other's only the cell is known."""
+    """The player's placements, then all shots; of the opponent's, only the cells."""
     ships, length = int(settings[_SHIPS]), 0
     for k in range(state[_COUNT]):
         move = state[_MOVES + k]
@@ -202,7 +218,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """The shots with their outcomes; of placements only that they were made."""
+    """The number of placements, then the shots with their outcomes."""
     ships = int(settings[_SHIPS])
     for k in range(state[_COUNT]):
         key[k] = 0 if k < 2 * ships else state[_MOVES + k]
@@ -211,7 +227,7 @@ def _world_key(settings, state, key):
 
 @compiled
 def _leaf_class(settings, state, player):
-    """The set of a player's ships that are sunk."""
+    """Bit set of a player's sunk ships."""
     sunk = 0
     for ship in range(int(settings[_SHIPS])):
         if _is_sunk(settings, state, player, ship):
@@ -272,8 +288,8 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_MOST_MOVES = 32_000
-"""Walks without a tree follow histories of this length."""
+_MAX_MOVES = 32_000
+"""Walks over rules follow histories up to this length."""
 
 _NUMBERS = re.compile(r"\[[0-9.]+(;[0-9.]+)*\]")
 
@@ -287,23 +303,23 @@ def twin(
     allow_repeated_shots: bool,
     loss_multiplier: float,
 ) -> Twin | None:
-    """The twin for OpenSpiel's parameters, but for histories of more than 32,000 moves.
+    """Builds the twin from OpenSpiel's parameters, for histories of up to 32,000 moves.
 
     OpenSpiel's boards have at most 10 rows and columns.
     """
     if not all(map(_NUMBERS.fullmatch, (ship_sizes, ship_values))):
         return None
-    lengths, worths = (text[1:-1].split(";") for text in (ship_sizes, ship_values))
+    lengths, values = (text[1:-1].split(";") for text in (ship_sizes, ship_values))
     cells, ships = board_height * board_width, len(lengths)
     moves = 2 * ships + 2 * num_shots
-    if "0" in lengths or moves > _MOST_MOVES:
+    if "0" in lengths or moves > _MAX_MOVES:
         return None
     parts = parts_of(cells)
     board = cells, board_width, parts, _MOVES + moves
     rules = num_shots, allow_repeated_shots, loss_multiplier, ships
     return Twin(
         globals(),
-        (*board, *rules, *map(int, lengths), *map(float, worths)),
+        (*board, *rules, *map(int, lengths), *map(float, values)),
         state=_MOVES + moves + 4 * parts,
         key=ships + 2 * num_shots,
         text_size=12 + 8 * ships + 2 * 16 * num_shots,

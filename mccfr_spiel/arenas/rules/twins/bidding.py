@@ -1,16 +1,17 @@
 """The twins of OpenSpiel's liars_dice and python_liars_poker, for two players.
 
-Each player gets some symbols in secret: rolls dice, or is dealt digits. In turn the
-players bid how often a symbol occurs in both hands, each bid above the one before,
-until a bid is challenged.
+Each player secretly receives some symbols, by rolling dice or drawing digits. In turn
+the players bid how often a symbol occurs in both hands. Each bid must exceed the one
+before. The game ends when a challenged bid is counted.
 
-With dice, of which the highest face stands for any other, a challenged bid is counted
-at once. With digits its bidder may raise it once, or let it be counted, and only a
-raise that is challenged is counted at once. So a bid with dice is like a raise.
+With dice, the highest face stands for any other, and a challenged bid is counted at
+once. With digits, the bidder may answer the challenge by a raise or have the bid
+counted; a challenged raise is counted at once. Hence a bid with dice behaves like a
+raise with digits.
 """
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import (
     MEMBERS,
     Twin,
@@ -21,17 +22,33 @@ from mccfr_spiel.arenas.rules.twins.twin import (
     write_range,
 )
 
-_HAND, _KINDS, _IS_DICE, _FACE_FIRST = range(4)  # in settings
-# The state has the symbols dealt, the moves made since, the newest bid + 1, whether it
-# raises the bidder's own, the challenges since, whether it was counted, the symbols of
-# player 0 and of player 1, and two sets: of the bids made, and of those challenged.
-# Since bids ascend, the two sets tell all moves. Dice are sorted.
+_HAND, _KINDS, _IS_DICE, _FACE_FIRST = range(4)
+"""Entries of `settings`:
+
+_HAND: symbols per hand.
+_KINDS: number of different symbols.
+_IS_DICE: 1 for dice, 0 for digits.
+_FACE_FIRST: 1 if consecutive bids differ in the face, 0 if in the quantity.
+"""
+
 _DEALT, _MOVES, _BID, _IS_RAISE, _CHALLENGES, _COUNTED, _FIRST = range(7)
+"""Entries of the state:
+
+_DEALT: symbols dealt.
+_MOVES: moves of the players.
+_BID: last bid + 1.
+_IS_RAISE: 1 if the last bid raises a bid of the same player.
+_CHALLENGES: challenges since the last bid.
+_COUNTED: 1 if the last bid is counted.
+_FIRST: `[2 hands]` symbols of player 0 and of player 1 (dice are sorted), followed by
+    two sets: bids, and challenged bids. Because bids ascend, these sets determine all
+    moves.
+"""
 
 
 @compiled
 def _bids(settings):
-    """How many bids there are."""
+    """Number of bids."""
     return 2 * int(settings[_HAND]) * int(settings[_KINDS])
 
 
@@ -46,8 +63,10 @@ def _acting(settings, state):
 
 @compiled
 def _legal_actions(settings, state, actions):
-    """Faces from 0 on, or the digits 1 .. 9, 0; or bids, and the challenge behind them
-    with dice, before them with digits."""
+    """Chance: faces 0, 1, ... or digits 1 .. 9, 0. Players: bids and the challenge.
+
+    The challenge is the last action with dice and the first with digits.
+    """
     kinds, is_dice = int(settings[_KINDS]), settings[_IS_DICE] != 0.0
     if state[_DEALT] < 2 * int(settings[_HAND]):
         for k in range(kinds):
@@ -63,15 +82,16 @@ def _legal_actions(settings, state, actions):
 def _deal(settings, state, symbol):
     hand, dealt = int(settings[_HAND]), state[_DEALT]
     state[_DEALT] += 1
-    if settings[_IS_DICE] == 0.0:  # by turns
+    if settings[_IS_DICE] == 0.0:  # alternately
         state[_FIRST + hand * (dealt % 2) + dealt // 2] = symbol
         return
-    first = _FIRST + dealt // hand * hand  # where the player's dice begin
-    place = _FIRST + dealt
-    while place > first and state[place - 1] > symbol:
-        state[place] = state[place - 1]
-        place -= 1
-    state[place] = symbol
+    # Insert the die into the player's sorted dice.
+    first = _FIRST + dealt // hand * hand
+    k = _FIRST + dealt
+    while k > first and state[k - 1] > symbol:
+        state[k] = state[k - 1]
+        k -= 1
+    state[k] = symbol
 
 
 @compiled
@@ -97,8 +117,10 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _write_sets(settings, state, key, length):
-    """Writes the bids, and with digits those challenged, behind the length; returns the
-    new length."""
+    """Appends the set of bids and, with digits, of challenged bids to a key.
+
+    Returns the new length.
+    """
     sets, parts = _FIRST + 2 * int(settings[_HAND]), parts_of(_bids(settings))
     stop = sets + (parts if settings[_IS_DICE] != 0.0 else 2 * parts)
     return copy_range(state, sets, stop, key, length)
@@ -114,7 +136,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """How many symbols were dealt, whether they were counted, and the sets."""
+    """The number of dealt symbols, whether they are counted, and the sets of bids."""
     key[0], key[1] = state[_DEALT], state[_COUNTED]
     return _write_sets(settings, state, key, 2)
 
@@ -135,9 +157,10 @@ def _quantity_of(settings, bid):
 
 @compiled
 def _leaf_class(settings, state, player):
-    """How many symbols of a player count for the last bid.
+    """Number of a player's symbols that match the last bid.
 
-    The tenth digit of the deck is 0 and that of bids is 10, so none does.
+    Digit 0 is the tenth digit of bids, which have the number 10 for it. OpenSpiel
+    compares the two, so no digit 0 ever matches.
     """
     hand, face = int(settings[_HAND]), _face_of(settings, state[_BID] - 1)
     is_dice = settings[_IS_DICE] != 0.0
@@ -188,7 +211,7 @@ _NAMES = word(" b:"), word(" c:")
 @compiled
 def _spell_digits(settings, player, key, length, text):
     hand, parts = int(settings[_HAND]), parts_of(_bids(settings))
-    # A player who is about to answer a raise: the bid before it was challenged.
+    # The string shows whether the bid before the last one was challenged.
     challenged, newest, before = 0, -1, -1
     for bid in range(_bids(settings)):
         if has_member(key, hand, bid):
@@ -200,25 +223,26 @@ def _spell_digits(settings, player, key, length, text):
     if before >= 0:
         challenged = int(has_member(key, hand + parts, before))
     at = put(text, put_labeled(text, at, _RAISED, challenged), _OPEN)
-    for which in range(2):
+    for challenges in range(2):
         for bid in range(_bids(settings)):
-            if has_member(key, hand + which * parts, bid):
-                at = put_labeled(text, at, _NAMES[which], bid)
+            if has_member(key, hand + challenges * parts, bid):
+                at = put_labeled(text, at, _NAMES[challenges], bid)
                 at = put(text, at, _STOP)
     return at
 
 
 _BIDDING_RULES = ("reset-face", "reset-quantity")
-_MOST_SIDES = 9
-"""With more, the string "112" would stand for 1 and 12 as well as for 11 and 2."""
+_MAX_SIDES = 9
+"""Largest number of sides for several dice. With more sides, the string "112" could
+mean 1 and 12 or 11 and 2."""
 
 
 def liars_dice(
     players: int, numdice: int, dice_sides: int, bidding_rule: str
 ) -> Twin | None:
-    """The twin of liars_dice; for several dice with more sides there is none."""
-    is_told = dice_sides <= _MOST_SIDES or numdice == 1
-    if players != 2 or bidding_rule not in _BIDDING_RULES or not is_told:
+    """Builds the twin of liars_dice; None for several dice with more than 9 sides."""
+    is_unique = dice_sides <= _MAX_SIDES or numdice == 1
+    if players != 2 or bidding_rule not in _BIDDING_RULES or not is_unique:
         return None
     bids = 2 * numdice * dice_sides
     key, text_size = numdice + parts_of(bids), 3 * numdice + 8 * bids
@@ -228,7 +252,7 @@ def liars_dice(
 
 
 def liars_poker(players: int, hand_length: int, num_digits: int) -> Twin | None:
-    """The twin of python_liars_poker; None for more players."""
+    """Builds the twin of python_liars_poker; None for more than two players."""
     if players != 2 or hand_length < 1 or not 1 <= num_digits <= 10:
         return None
     bids = 2 * hand_length * num_digits

@@ -1,38 +1,57 @@
 """The twin of OpenSpiel's goofspiel in its turn-based form.
 
-Each player has the cards 1 .. K and bids one of them for the point card of each turn;
-the highest bid wins its points, and a tie loses them. Bids of a turn are made one after
-the other, unseen. The last card of all is played by itself. With perfect information
-players see all hands, otherwise only who won each turn.
+Each player has the cards 1 .. K and bids one of them for the point card of each turn.
+The highest bid wins the points of that card; in a tie nobody does. The bids of a turn
+are made in sequence but hidden. A turn in which each player has one card left is played
+automatically. With perfect information players see all hands, otherwise only the winner
+of each turn.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     compiled,
     write_members,
 )
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
-_PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
+_PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)
+"""Entries of `settings`:
+
+_PLAYERS: number of players.
+_CARDS: cards per player.
+_TURNS: number of turns.
+_ORDER: index of the point order in `_ORDERS`.
+_HIDES: 1 if hands are hidden.
+_PAYS: index of the returns in `_RETURNS`.
+"""
+
 _ORDERS = ("random", "ascending", "descending")
 _RETURNS = ("win_loss", "point_difference", "total_points")
 _ASCENDING, _DESCENDING = 1, 2
 _WIN_LOSS, _DIFFERENCE = 0, 1
-# The state has the turns played, the bids made in this turn, the point cards shown and
-# the set of them; then for each player the points, the set of cards in hand and the bid
-# of this turn; then for each turn the point card, the winner + 1, and everybody's bid.
+
 _TURN, _BIDS, _SHOWN, _SHOWN_SET, _OF_PLAYERS = range(5)
-_NOBODY = -3  # how OpenSpiel writes that no player has won
-# A turn that is over is a number with the point card, the winner + 1 and the own bid.
-_CARD_BITS, _WINNER_BITS = 8, 4  # by which these two are shifted
-_LOW = 15  # the bits of the last two
+"""Entries of the state:
+
+_TURN: turns played.
+_BIDS: bids made in this turn.
+_SHOWN: number of point cards shown.
+_SHOWN_SET: bit set of these cards.
+_OF_PLAYERS: `[P]` points, `[P]` bit sets of hands, `[P]` bids of this turn; then for
+    each turn the point card, the winner + 1 and `[P]` bids, see `_turn_at`.
+"""
+
+_NOBODY = -3  # OpenSpiel's number for a tie
+# A finished turn in a key: point card << 8 | (winner + 1) << 4 | the player's bid.
+_CARD_BITS, _WINNER_BITS = 8, 4
+_LOW = 15  # mask of four bits
 
 
 @compiled
 def _turn_at(settings, turn):
-    """Where the state keeps what happened in a turn."""
+    """Index of the numbers of a turn in the state."""
     players = int(settings[_PLAYERS])
     return _OF_PLAYERS + 3 * players + turn * (players + 2)
 
@@ -46,7 +65,7 @@ def _show(settings, state, card):
 
 @compiled
 def _show_next(settings, state):
-    """Shows the next point card if the order of them is fixed."""
+    """Shows the next point card if their order is fixed."""
     if settings[_ORDER] == _ASCENDING:
         _show(settings, state, state[_SHOWN])
     elif settings[_ORDER] == _DESCENDING:
@@ -81,21 +100,21 @@ def _legal_actions(settings, state, actions):
 
 @compiled
 def _end_turn(settings, state):
-    """Gives the point card to the highest bid, once everybody has made one."""
+    """Awards the point card to the highest bid."""
     players = int(settings[_PLAYERS])
     best, winner = -1, -1
-    place = _turn_at(settings, state[_TURN])
+    record = _turn_at(settings, state[_TURN])
     for player in range(players):
         bid = state[_OF_PLAYERS + 2 * players + player]
-        state[place + 2 + player] = bid
+        state[record + 2 + player] = bid
         state[_OF_PLAYERS + players + player] &= ~(1 << bid)
         if bid > best:
             best, winner = bid, player
         elif bid == best:
             winner = -1
     if winner >= 0:
-        state[_OF_PLAYERS + winner] += state[place] + 1
-    state[place + 1] = winner + 1
+        state[_OF_PLAYERS + winner] += state[record] + 1
+    state[record + 1] = winner + 1
     state[_TURN] += 1
     state[_BIDS] = 0
     if state[_TURN] < int(settings[_TURNS]):
@@ -104,6 +123,7 @@ def _end_turn(settings, state):
 
 @compiled
 def _only_card(left):
+    """The card in a bit set of one member."""
     card = 0
     while left >> card != 1:
         card += 1
@@ -135,9 +155,10 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """One number for each point card shown, after the hands if players see those.
+    """All hands if players see them, then one number for each point card shown.
 
-    It has the card, then the winner of the turn, then the own bid if hands are hidden.
+    The number contains the card, in finished turns also the winner, and if hands are
+    hidden the player's bid.
     """
     players = int(settings[_PLAYERS])
     hides = settings[_HIDES] != 0.0
@@ -146,15 +167,15 @@ def _info_key(settings, state, player, key):
         hands = _OF_PLAYERS + players
         length = copy_range(state, hands, hands + players, key, 0)
     for turn in range(state[_SHOWN]):
-        place = _turn_at(settings, turn)
-        number = state[place]
+        record = _turn_at(settings, turn)
+        entry = state[record]
         if turn < state[_TURN]:
-            number = (state[place] << _CARD_BITS) | (state[place + 1] << _WINNER_BITS)
+            entry = (state[record] << _CARD_BITS) | (state[record + 1] << _WINNER_BITS)
             if hides:
-                number |= state[place + 2 + player]
-        key[length] = number
+                entry |= state[record + 2 + player]
+        key[length] = entry
         length += 1
-    if state[_SHOWN] == state[_TURN]:  # somewhere else than at the player's decisions
+    if state[_SHOWN] == state[_TURN]:  # not a decision of the player
         key[length] = int(settings[_CARDS])
         length += 1
     return length
@@ -204,7 +225,7 @@ def _put_hand(settings, text, at, player, hand):
 
 @compiled
 def _put_own(settings, text, at, player, key, length):
-    """Writes the own hand and bids, for hidden hands."""
+    """Writes the player's hand and bids; used if hands are hidden."""
     cards = int(settings[_CARDS])
     hand = (1 << cards) - 1
     for k in range(length - 1):
@@ -256,8 +277,8 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_MOST_CARDS = 16
-"""A hand is a set of 16 bits, and a bid in a turn's number has 4 bits."""
+_MAX_CARDS = 16
+"""A hand is a set of 16 bits, and a bid has 4 bits in a key."""
 
 
 def twin(
@@ -269,13 +290,13 @@ def twin(
     points_order: str,
     returns_type: str,
 ) -> Twin | None:
-    """The twin for OpenSpiel's parameters, with 2 to 16 cards.
+    """Builds the twin from OpenSpiel's parameters, for 2 to 16 cards.
 
-    There is none for one turn less than cards, with which OpenSpiel's game goes on
-    behind its end. `egocentric` is about tensors only.
+    Returns None if there is one turn less than cards, because OpenSpiel's game then
+    continues after its end. `egocentric` concerns tensors only and is ignored.
     """
     turns = num_cards if num_turns == -1 else num_turns
-    is_covered = 2 <= num_cards <= _MOST_CARDS and 1 <= turns <= num_cards
+    is_covered = 2 <= num_cards <= _MAX_CARDS and 1 <= turns <= num_cards
     if not is_covered or turns == num_cards - 1:
         return None
     if points_order not in _ORDERS or returns_type not in _RETURNS:

@@ -1,23 +1,39 @@
 """The twins of OpenSpiel's phantom_ttt and dark_hex.
 
-Two players put stones on a board in turn, and neither sees those of the other. A player
-who picks a cell that is taken learns so, and moves again, or in the abrupt version
-loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex player 0
-wins by connecting the top with the bottom, player 1 by connecting left with right.
+Two players put stones on a board in turn without seeing the opponent's stones. A player
+who picks an occupied cell learns this and moves again, or in the abrupt version loses
+the turn. In phantom tic-tac-toe three stones in a line win. In dark hex, player 0 wins
+by connecting top and bottom, player 1 by connecting left and right.
 """
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled, write_members
-from mccfr_spiel.arenas.rules.kernel import put, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled, write_members
+from mccfr_spiel.arenas.rules.spelling import put, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin
 
-_ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
-# The state has who acts, the winner + 1 (3: nobody), the moves made, each player's
-# stones and the cells that each player knows, as sets of bits; then each move as
-# 2 * cell + 1 if it succeeded, plus 2 * cells if it was player 1's.
+_ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)
+"""Entries of `settings`:
+
+_ROWS: number of rows.
+_COLUMNS: number of columns.
+_IS_HEX: 1 for dark hex.
+_IS_ABRUPT: 1 for the abrupt version.
+_SHOWS_TURNS: 1 if players see the number of moves.
+"""
+
 _TURN, _WINNER, _COUNT, _STONES, _KNOWN, MOVES = 0, 1, 2, 3, 5, 7
+"""Entries of the state:
+
+_TURN: acting player.
+_WINNER: winner + 1; `_DRAW` for a draw.
+_COUNT: number of moves.
+_STONES: `[2]` bit sets of the players' stones.
+_KNOWN: `[2]` bit sets of cells that the players know to be occupied.
+MOVES: `[moves]` 2 * cell, + 1 for a successful move, + 2 * cells for player 1.
+"""
+
 _DRAW = 3
 _LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)
-"""The lines of tic-tac-toe as sets of cells."""
+"""Lines of tic-tac-toe as bit sets of cells."""
 
 
 @compiled
@@ -28,7 +44,7 @@ def acting(settings, state):
 
 @compiled
 def legal_actions(settings, state, actions):
-    """`Rules.legal_actions`: the cells that the player does not know to be taken."""
+    """`Rules.legal_actions`: cells that the player does not know to be occupied."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     known = state[_KNOWN + state[_TURN]]
     return write_members(((1 << cells) - 1) & ~known, actions)
@@ -44,11 +60,10 @@ def _has_line(stones):
 
 @compiled
 def _connects(settings, stones, cell, player):
-    """Whether the stones that are connected to a cell reach both of a player's sides.
+    """Whether stones connected to a cell reach both sides of a player.
 
-    One pass of the loop adds the neighbors of all cells reached so far. The neighbors
-    of a cell are those beside it, the one above it and the one to the right of that,
-    the one below it and the one to the left of that.
+    The six neighbors of a cell are left, right, above, above right, below and below
+    left.
     """
     rows = int(settings[_ROWS])
     columns = int(settings[_COLUMNS])
@@ -61,6 +76,8 @@ def _connects(settings, stones, cell, player):
         first = (1 << columns) - 1
         last = first << (rows - 1) * columns
     reached = 1 << cell
+    # Each pass adds the neighbors of all cells reached. The loop ends when there are no
+    # new ones.
     while True:
         leftward, rightward = reached & ~left, reached & ~right
         grown = reached | reached << columns | reached >> columns
@@ -74,7 +91,7 @@ def _connects(settings, stones, cell, player):
 
 @compiled
 def play(settings, state, action, is_hex, is_abrupt):
-    """Makes a move; of the settings it reads the rows and columns."""
+    """Applies a move. Of `settings` it reads only the rows and columns."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     player = state[_TURN]
     is_free = not (state[_STONES] | state[_STONES + 1]) >> action & 1
@@ -105,19 +122,19 @@ def _apply_action(settings, state, action):
 
 @compiled
 def world_of(settings, state, key, shows_tries):
-    """Writes the stones in the order in which they were put, each as in the state.
+    """Writes the stones in the order in which they were placed, as moves of the state.
 
-    A try in vain is private. Where both players hear of it (`shows_tries`), that it was
-    made belongs to the world as well, and only its cell is private.
+    A failed move is private. If both players see that it was made (`shows_tries`), the
+    move belongs to the world and only the cell is private.
     """
-    in_vain = 4 * int(settings[_ROWS]) * int(settings[_COLUMNS])
+    failed = 4 * int(settings[_ROWS]) * int(settings[_COLUMNS])
     length = 0
     for k in range(state[_COUNT]):
         if state[MOVES + k] & 1:
             key[length] = state[MOVES + k]
             length += 1
         elif shows_tries:
-            key[length] = in_vain
+            key[length] = failed
             length += 1
     return length
 
@@ -130,15 +147,17 @@ def _world_key(settings, state, key):
 
 @compiled
 def position_key(settings, state, key):
-    """`Description.position_key`: whose turn it is, and the stones."""
+    """`Description.position_key`: the acting player and the stones."""
     key[0], key[1], key[2] = state[_TURN], state[_STONES], state[_STONES + 1]
     return 3
 
 
 @compiled
 def heard_of(settings, state, player, shows_turns):
-    """Whether the own last move succeeded and, where turns are shown, twice the number
-    of the other's moves since then."""
+    """`Description.heard`: 1 if the player's last move succeeded, else 0.
+
+    With `shows_turns`, adds twice the number of the opponent's moves since then.
+    """
     moves = 2 * int(settings[_ROWS]) * int(settings[_COLUMNS])
     last = state[_COUNT] - 1
     k = last
@@ -156,9 +175,11 @@ def _heard(settings, state, player):
 
 @compiled
 def moves_known(settings, state, player, key, first, shows_turns):
-    """Writes from `first` on what a player knows: the own moves in order, each with its
-    answer, and a 0 for each of the other's if turns are shown. Returns the length with
-    these."""
+    """Writes the moves of a player, with their answers, from key[first] on.
+
+    With `shows_turns`, writes 0 for each move of the opponent. Returns the length of
+    the key.
+    """
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     length = first
     for k in range(state[_COUNT]):
@@ -172,7 +193,7 @@ def moves_known(settings, state, player, key, first, shows_turns):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """In dark hex the number of all moves comes first, which is shown in any case."""
+    """The number of moves (in dark hex, which always shows it), then `moves_known`."""
     is_hex, shows = settings[_IS_HEX] != 0.0, settings[_SHOWS_TURNS] != 0.0
     if is_hex:
         key[0] = state[_COUNT]
@@ -181,7 +202,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def returns(settings, state, values):
-    """`Rules.returns`: 1 for the winner, -1 for the other."""
+    """`Rules.returns`: 1 for the winner, -1 for the loser."""
     if state[_WINNER] != _DRAW:
         winner = state[_WINNER] - 1
         values[winner] = 1.0
@@ -226,38 +247,38 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-MOST_CELLS = 49
-"""A set of cells, shifted by a row, must fit 63 bits."""
+MAX_CELLS = 49
+"""A bit set of cells, shifted by one row, must fit 63 bits."""
 
 _SHOWN = {"reveal-nothing": False, "reveal-numturns": True}
 _ABRUPT = {"classical": False, "abrupt": True, "cdh": False, "adh": True}
 
 
 def phantom_ttt(obstype: str, gameversion: str) -> Twin | None:
-    """The twin of phantom_ttt for OpenSpiel's parameters."""
+    """Builds the twin of phantom_ttt from OpenSpiel's parameters."""
     return _twin(False, 3, 3, gameversion, obstype)
 
 
 def dark_hex(
     obstype: str, gameversion: str, board_size: int, num_cols: int, num_rows: int
 ) -> Twin | None:
-    """The twin of dark_hex for OpenSpiel's parameters, with up to 49 cells.
+    """Builds the twin of dark_hex from OpenSpiel's parameters, for up to 49 cells.
 
-    There is none for a single row or column: on such boards OpenSpiel's game misses
-    wins and ends up with a player who has no action. OpenSpiel takes `board_size` for
-    numbers that are not given, and gives both.
+    Returns None for a single row or column, because on such boards OpenSpiel's game
+    misses wins and reaches states without actions. `board_size` is ignored, because
+    OpenSpiel always fills in `num_rows` and `num_cols`.
     """
-    if min(num_rows, num_cols) < 2 or num_rows * num_cols > MOST_CELLS:
+    if min(num_rows, num_cols) < 2 or num_rows * num_cols > MAX_CELLS:
         return None
     return _twin(True, num_rows, num_cols, gameversion, obstype)
 
 
 def _twin(
-    is_hex: bool, rows: int, columns: int, version: str, shown: str
+    is_hex: bool, rows: int, columns: int, version: str, observation: str
 ) -> Twin | None:
-    if version not in _ABRUPT or shown not in _SHOWN:
+    if version not in _ABRUPT or observation not in _SHOWN:
         return None
-    cells, shows = rows * columns, _SHOWN[shown]
+    cells, shows = rows * columns, _SHOWN[observation]
     longest = 2 * cells - 1
     return Twin(
         globals(),

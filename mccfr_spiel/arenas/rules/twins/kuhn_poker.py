@@ -1,24 +1,33 @@
 """The twin of OpenSpiel's kuhn_poker, for any number of players.
 
-P players ante 1 and get one of P + 1 cards. In turn they pass or bet 1; once somebody
-has bet, each of the others passes (and is out) or bets, once. The highest card among
-those who bet wins the pot, or among all if nobody did.
+P players ante 1 and receive one of P + 1 cards each. They pass or bet 1 in turn. After
+the first bet, each other player either passes, and is out, or bets once. The highest
+card of the bettors wins the pot, or the highest of all if nobody bet.
 """
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.game_description import (
     CHANCE,
     TERMINAL,
     compiled,
     write_members,
 )
-from mccfr_spiel.arenas.rules.kernel import put_number, word
+from mccfr_spiel.arenas.rules.spelling import put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
-_PLAYERS = 0  # in settings
-# The state has the number of moves, chance's included, the first player who bet + 1,
-# the winner + 1, the sets of cards dealt and of players who have bet, the cards, and
-# behind them the players' actions.
+_PLAYERS = 0
+"""Entry of `settings`: number of players."""
+
 _COUNT, _BETTOR, _WINNER, _DEALT, _BETTORS, _CARDS = range(6)
+"""Entries of the state:
+
+_COUNT: number of moves, including chance.
+_BETTOR: first bettor + 1.
+_WINNER: winner + 1.
+_DEALT: bit set of dealt cards.
+_BETTORS: bit set of bettors.
+_CARDS: `[P]` cards of the players, followed by `[2 P]` actions.
+"""
+
 _PASS, _BET = range(2)
 _LETTERS = word("pb")
 
@@ -46,17 +55,17 @@ def _legal_actions(settings, state, actions):
 @compiled
 def _apply_action(settings, state, action):
     players = int(settings[_PLAYERS])
-    number = state[_COUNT]
-    state[_CARDS + number] = action  # the actions stand behind the cards
-    state[_COUNT] = number + 1
-    if number < players:
+    count = state[_COUNT]
+    state[_CARDS + count] = action  # cards, then actions
+    state[_COUNT] = count + 1
+    if count < players:
         state[_DEALT] |= 1 << action
         return
     if action == _BET:
-        state[_BETTORS] |= 1 << number % players
+        state[_BETTORS] |= 1 << count % players
         if state[_BETTOR] == 0:
-            state[_BETTOR] = number % players + 1
-    if number + 1 != 2 * players + max(state[_BETTOR] - 1, 0):
+            state[_BETTOR] = count % players + 1
+    if count + 1 != 2 * players + max(state[_BETTOR] - 1, 0):
         return
     best = -1
     for player in range(players):
@@ -98,6 +107,6 @@ def _spell(settings, player, key, length, text):
 
 
 def twin(players: int) -> Twin:
-    """The twin for OpenSpiel's parameters."""
+    """Builds the twin from OpenSpiel's parameters."""
     state, key = _CARDS + 3 * players, 2 * players
     return Twin(globals(), [players], state, key, text_size=3 + 2 * players)

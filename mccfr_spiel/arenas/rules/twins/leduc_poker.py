@@ -1,26 +1,45 @@
-"""The twin of OpenSpiel's leduc_poker, with all of its parameters.
+"""The twin of OpenSpiel's leduc_poker, with all parameters.
 
-P players ante 1 of their 100 and get one card each of a deck of two suits and P + 1
-ranks. After a round of betting a public card is dealt, and another round follows.
-Raises are of 2 in the first round and of 4 in the second, at most two a round. A pair
-with the public card wins, otherwise the higher rank; equal hands split the pot.
+P players have 100 chips, ante 1, and receive one card each of a deck of two suits and
+P + 1 ranks. A round of betting, a public card and a second round follow. Raises are 2
+in the first round and 4 in the second, at most two per round. A pair with the public
+card wins, otherwise the higher rank. Equal hands split the pot.
 """
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range
 
-_PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)  # in settings
-# The state has the cards dealt, the public card + 1, the round, the raises and the
-# calls in it, who acts, the stakes, the numbers of players left and of actions in each
-# round; then for each player the private card, the chips put in and whether the player
-# has folded; then the actions of the first round and those of the second.
+_PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)
+"""Entries of `settings`:
+
+_PLAYERS: number of players.
+_MAPS_ACTIONS: 1 if all actions are legal and impossible ones are calls.
+_FIRST_PLAYER: the player who acts first.
+_MERGES_SUITS: 1 if cards of a rank are identical.
+"""
+
 _DEALT, _PUBLIC, _ROUND, _RAISES, _CALLS, _TURN, _STAKES, _LEFT = range(8)
 _COUNT, _OF_PLAYERS = 8, 10
+"""Entries of the state:
+
+_DEALT: private cards dealt.
+_PUBLIC: public card + 1.
+_ROUND: betting round, 0 or 1; 2 at the end.
+_RAISES: raises in the round.
+_CALLS: calls since the last raise.
+_TURN: acting player.
+_STAKES: chips that a call must reach.
+_LEFT: players who have not folded.
+_COUNT: `[2]` number of actions in each round.
+_OF_PLAYERS: `[P]` private cards, `[P]` chips paid, `[P]` 1 if folded, `[3 P - 2]`
+    actions of round 0, `[3 P - 2]` actions of round 1.
+"""
+
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MONEY = 100
-_SHOWN = 3  # in a key, values from here on are public cards and no actions
+_SHOWN = 3  # added to the public card in a key, to separate it from actions
 
 
 @compiled
@@ -113,7 +132,7 @@ def _apply_action(settings, state, action):
     player = state[_TURN]
     chips = _OF_PLAYERS + players + player
     if action == _FOLD and state[_STAKES] <= state[chips]:
-        action = _CALL  # where every action is legal, those without sense are calls
+        action = _CALL  # with mapped actions, impossible ones are calls
     if action == _RAISE and state[_RAISES] >= _MAX_RAISES:
         action = _CALL
     longest = 3 * players - 2
@@ -146,7 +165,7 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The own card, everybody's chips, the actions and the public card between them."""
+    """The private card, all chips paid, actions, public card, second-round actions."""
     players = int(settings[_PLAYERS])
     if state[_DEALT] <= player:
         return 0
@@ -163,7 +182,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _strength(settings, state, player):
-    """How strong the cards are of a player who is left; 0 if all others folded."""
+    """Strength of the hand of a remaining player; 0 if all others have folded."""
     if state[_LEFT] == 1:
         return 0
     merges = settings[_MERGES_SUITS] != 0.0
@@ -221,7 +240,7 @@ def _put_actions(text, at, key, start, stop):
 def _spell(settings, player, key, length, text):
     players = int(settings[_PLAYERS])
     first = 1 + players
-    stop = first  # where the first round's actions end
+    stop = first  # end of the first round's actions
     while stop < length and key[stop] < _SHOWN:
         stop += 1
     pot = 0
@@ -248,7 +267,7 @@ def _spell(settings, player, key, length, text):
 def twin(
     players: int, action_mapping: bool, starting_player: int, suit_isomorphism: bool
 ) -> Twin:
-    """The twin for OpenSpiel's parameters."""
+    """Builds the twin from OpenSpiel's parameters."""
     longest = 3 * players - 2
     return Twin(
         globals(),

@@ -1,19 +1,36 @@
-"""The twin of OpenSpiel's sheriff, a game of general sum about trust.
+"""The twin of OpenSpiel's sheriff, a general-sum game about trust.
 
-The smuggler (player 0) packs some illegal items in secret. In each round the smuggler
-offers a bribe, and the sheriff says whether to inspect; only the last round counts. An
-inspection costs the smuggler a penalty for each item, or the sheriff one if there are
-none. Without one the smuggler gets the items' value and the sheriff the bribe.
+The smuggler (player 0) secretly packs some illegal items. In each round the smuggler
+offers a bribe, and the sheriff announces whether to inspect; only the last round
+counts. If the sheriff inspects, the smuggler pays a penalty for each item, or the
+sheriff pays one if there are none. Otherwise the smuggler receives the value of the
+items and pays the bribe to the sheriff.
 """
 
-from mccfr_spiel.arenas.rules.description import TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, put_labeled, put_number, word
+from mccfr_spiel.arenas.rules.game_description import TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, put_labeled, put_number, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, copy_range, write_range
 
-_ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
-# The state has how many moves were made, and these: the items, then by turns the bribe
-# and the answer. Actions are 0 and 1 for answers, then items, then bribes.
-_COUNT, _MOVES, _ANSWERS = 0, 1, 2
+_ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)
+"""Entries of `settings`:
+
+_ROUNDS: number of rounds.
+_ITEMS: largest number of items.
+_BRIBE: largest bribe.
+_VALUE: value of an item.
+_PENALTY: penalty of the smuggler per item.
+_EMPTY: penalty of the sheriff for an inspection without items.
+"""
+
+_COUNT, _MOVES = range(2)
+"""Entries of the state:
+
+_COUNT: number of moves.
+_MOVES: `[1 + 2 rounds]` number of items, followed by bribe and answer of each round.
+"""
+
+_ANSWERS = 2
+"""Number of answers. Actions are answers, followed by numbers of items, and bribes."""
 
 
 @compiled
@@ -52,7 +69,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """Whether items were packed, then bribes and answers."""
+    """Whether the smuggler has packed, then bribes and answers."""
     key[0] = int(state[_COUNT] > 0)
     return copy_range(state, _MOVES + 1, _MOVES + state[_COUNT], key, 1)
 
@@ -103,7 +120,7 @@ def twin(
     item_penalty: float,
     sheriff_penalty: float,
 ) -> Twin:
-    """The twin for OpenSpiel's parameters."""
+    """Builds the twin from OpenSpiel's parameters."""
     moves = 1 + 2 * num_rounds
     pays = item_value, item_penalty, sheriff_penalty
     settings = num_rounds, max_items, max_bribe, *pays

@@ -1,37 +1,44 @@
 """The twin of OpenSpiel's tiny_bridge_2p, with and without abstracted hands.
 
-The deck has four hearts and four spades: jack, queen, king, ace. Each of two partners
-gets two cards. In turn they pass or bid higher than before; the first pass after the
-first call ends the auction. The other four cards belong to two opponents, who never
-bid. Both partners get the same: the mean, over the six ways to deal those four cards,
-of what the last bid earns when all four hands are played with open cards.
+The deck has jack, queen, king and ace of hearts and spades. Two partners receive two
+cards each. In turn they pass or make a higher bid; the first pass after the first call
+ends the auction. The other four cards belong to two opponents, who never bid. Both
+partners receive the same return: the mean score of the last bid over the six deals of
+these four cards, if all hands are played with open cards.
 """
 
 import numpy as np
 
-from mccfr_spiel.arenas.rules.description import CHANCE, TERMINAL, compiled
-from mccfr_spiel.arenas.rules.kernel import put, word
+from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
+from mccfr_spiel.arenas.rules.spelling import put, word
 from mccfr_spiel.arenas.rules.twins.twin import Twin, write_range
 
-_IS_ABSTRACTED = 0  # in settings
-# The state has the number of moves, the set of calls made as bits (a pass that ends
-# the auction is the highest bit), the last bid, its bidder, and the players' hands.
-# Since bids ascend and only the first call may be a pass that is followed by others,
-# the set of calls tells their order.
+_IS_ABSTRACTED = 0
+"""Entry of `settings`: 1 if hands are abstracted."""
+
 _COUNT, _CALLS, _BID, _BIDDER, _HANDS = range(5)
+"""Entries of the state:
+
+_COUNT: number of moves, including chance.
+_CALLS: bit set of calls. Bits 1 to 6 are bids; bit 0 is a pass as the first call, and
+    bit 7 a final pass. The set determines the order of the calls, because bids ascend.
+_BID: last bid.
+_BIDDER: last bidder.
+_HANDS: `[2]` hands.
+"""
+
 _PASS, _HIGHEST, _END = 0, 6, 7  # bids are 1 .. 6: 1H, 1S, 1NT, 2H, 2S, 2NT
 _PLAYERS, _RANKS, _CARDS, _SEATS, _NO_TRUMP = 2, 4, 8, 4, 2
 
 
 _PAIRS = np.array([(high, low) for high in range(_CARDS) for low in range(high)])
-"""`[28, 2]` the cards of each hand, which is its number as an outcome of chance."""
+"""`[28, 2]` cards of each hand. The row is the number of the chance outcome."""
 
 _SETS = (1 << _PAIRS).sum(axis=1)
-"""`[28]` the same as sets of bits."""
+"""`[28]` hands as bit sets of cards."""
 
 _LISTED = np.lexsort(_PAIRS.T)
-"""`[28]` the hands as OpenSpiel lists them: by their lower cards, so that they do not
-ascend."""
+"""`[28]` hands in OpenSpiel's order, by the lower card. Their numbers do not ascend."""
 
 
 @compiled
@@ -56,16 +63,16 @@ def _legal_actions(settings, state, actions):
 
 @compiled
 def _apply_action(settings, state, action):
-    number = state[_COUNT]
-    state[_COUNT] = number + 1
-    if number < _PLAYERS:
-        state[_HANDS + number] = action
+    count = state[_COUNT]
+    state[_COUNT] = count + 1
+    if count < _PLAYERS:
+        state[_HANDS + count] = action
     elif action != _PASS:
         state[_CALLS] |= 1 << action
         state[_BID] = action
-        state[_BIDDER] = number % 2
+        state[_BIDDER] = count % 2
     else:
-        state[_CALLS] |= 1 << (_PASS if number == _PLAYERS else _END)
+        state[_CALLS] |= 1 << (_PASS if count == _PLAYERS else _END)
 
 
 @compiled
@@ -80,7 +87,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _winner(played, leader, trump):
-    """The seat that takes a trick; `played[seat]` is that seat's card."""
+    """The seat that wins a trick, in which `played[seat]` is the card of a seat."""
     best = leader
     for k in range(1, _SEATS):
         seat = (leader + k) % _SEATS
@@ -94,17 +101,15 @@ def _winner(played, leader, trump):
 
 @compiled
 def _tricks(holder, leader, trump):
-    """The tricks of seats 0 and 2 if everybody sees all cards and plays well.
+    """Number of tricks that seats 0 and 2 win in optimal play with open cards.
 
-    A seat has a choice of two cards in the first trick, and none in the second. So a
-    play is told by four bits, the leader's the highest; `tricks` has what seats 0 and 2
-    take in each play, or -1 if somebody does not follow suit. Then each pass of the
-    last loop lets one seat choose, the last one first.
+    Each seat chooses between two cards in the first trick and has no choice in the
+    second. A play is hence a number of four bits, of which the leader's is the highest.
 
     Args:
-        holder: `[8]` the seat that has each card.
-        leader: the seat that plays first.
-        trump: the suit of trumps, or _NO_TRUMP.
+        holder: `[8]` seat that holds each card.
+        leader: seat that plays first.
+        trump: suit of trumps, or _NO_TRUMP.
     """
     hands = np.zeros((_SEATS, 2), np.int64)
     filled = np.zeros(_SEATS, np.int64)
@@ -115,6 +120,8 @@ def _tricks(holder, leader, trump):
     plays = 1 << _SEATS
     tricks = np.zeros(plays, np.int64)
     first, second = np.zeros(_SEATS, np.int64), np.zeros(_SEATS, np.int64)
+    # tricks[play] becomes the number of tricks of seats 0 and 2; -1 if a seat does not
+    # follow suit.
     for play in range(plays):
         is_legal = True
         led = hands[leader, play >> _SEATS - 1 & 1] // _RANKS
@@ -130,13 +137,15 @@ def _tricks(holder, leader, trump):
         tricks[play] += int(_winner(second, winner, trump) % 2 == 0)
         if not is_legal:
             tricks[play] = -1
+    # Minimax: each pass lets one seat choose between both values of the lowest bit,
+    # from the last seat to the leader.
     for k in range(_SEATS - 1, -1, -1):
         is_partner = (leader + k) % 2 == 0
         plays //= 2
         for play in range(plays):
-            one, other = tricks[2 * play], tricks[2 * play + 1]
-            most, least = max(one, other), min(one, other)
-            tricks[play] = most if is_partner or least < 0 else least
+            first_value, second_value = tricks[2 * play], tricks[2 * play + 1]
+            high, low = max(first_value, second_value), min(first_value, second_value)
+            tricks[play] = high if is_partner or low < 0 else low
     return tricks[0]
 
 
@@ -168,11 +177,11 @@ def _returns(settings, state, returns):
             count += 1
     leader = (2 * state[_BIDDER] + 3) % _SEATS
     mean = 0.0
-    # Each pass gives seat 1 two of the four cards, and the others to seat 3.
-    for one in range(3):
-        for other in range(one + 1, 4):
+    # Each pass deals two of the four cards to seat 1 and the others to seat 3.
+    for i in range(3):
+        for j in range(i + 1, 4):
             for k in range(4):
-                holder[left[k]] = 1 if k in (one, other) else 3
+                holder[left[k]] = 1 if k in (i, j) else 3
             tricks = _tricks(holder, leader, (bid - 1) % 3)
             mean += _score(bid, tricks) * (1.0 / 6.0)
     returns[0] = mean
@@ -181,7 +190,7 @@ def _returns(settings, state, returns):
 
 _DEALER_0, _DEALER_1 = map(word, (" Us ", " Pd "))
 _CALL_WORDS = word("Pass1H  1S  1NT 2H  2S  2NT ")
-"""Four letters for each call."""
+"""Names of the calls, four letters each."""
 
 _HAND_TEXTS = (
     *("SAHA", "SJHA SKHA SQHA", "SAHJ SAHK SAHQ"),
@@ -197,11 +206,11 @@ _LINE_OF = np.array(
         for low in _CARD_TEXTS[:high]
     ]
 )
-"""`[28]` which of these has a hand."""
+"""`[28]` line of each hand in `_HAND_TEXTS`."""
 
 _LINE = max(map(len, _HAND_TEXTS))
 _HAND_WORDS = word("".join(text.ljust(_LINE) for text in _HAND_TEXTS))
-"""The abstracted hands, `_LINE` letters for each."""
+"""Texts of the abstracted hands, `_LINE` letters each."""
 
 _RANK_WORDS, _SUIT_WORDS = map(word, ("JQKA", "HS"))
 _HYPHEN, _UNKNOWN = map(word, ("-", "??"))
@@ -215,12 +224,12 @@ def _put_card(text, at, card):
 
 
 @compiled
-def _put_padded(text, at, words, start, size):
-    """Writes words[start : start + size] without the spaces at its end."""
-    while size > 0 and words[start + size - 1] == 32:
+def _put_padded(text, at, source, start, size):
+    """Writes source[start : start + size] without trailing spaces."""
+    while size > 0 and source[start + size - 1] == 32:
         size -= 1
     for k in range(size):
-        text[at + k] = words[start + k]
+        text[at + k] = source[start + k]
     return at + size
 
 
@@ -244,6 +253,6 @@ def _spell(settings, player, key, length, text):
 
 
 def twin(abstracted: bool) -> Twin:
-    """The twin for OpenSpiel's parameters."""
+    """Builds the twin from OpenSpiel's parameters."""
     text_size = _LINE + 4 + 5 * (2 + _HIGHEST)
     return Twin(globals(), [abstracted], _HANDS + _PLAYERS, 2, text_size)

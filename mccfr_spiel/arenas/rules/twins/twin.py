@@ -1,11 +1,11 @@
-"""What a twin is: compiled rules that play one of OpenSpiel's own games to the letter.
+"""Twins: compiled rules that reproduce one of OpenSpiel's own games exactly.
 
-A twin has the functions of compiled rules, and one more that spells the
-information-state string of a key. Legal actions, chance outcomes, returns and
-strings equal those of OpenSpiel's game, so that a tree which a twin expands is the tree
-of the game itself.
+A twin has the functions of compiled rules and `spell`, which writes the
+information-state string of a key. Legal actions, chance outcomes, returns and strings
+equal those of OpenSpiel's game, so a twin expands exactly the tree of the game.
 
-Below it stands what the rules of several twins write into keys and lists of actions.
+The module also provides functions that several twins use to write keys, sets of bits
+and lists of actions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,31 +14,32 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.rules.description import (
+from mccfr_spiel.arenas.rules.bound_rules import BoundRules
+from mccfr_spiel.arenas.rules.declarations import declared_by
+from mccfr_spiel.arenas.rules.game_description import (
     MAX_KEY_VALUES,
-    BoundRules,
     Parameter,
     Sizes,
     compiled,
-    declared_by,
     described,
 )
 
 
 class Twin(NamedTuple):
-    """Compiled rules for one of OpenSpiel's games with given parameters.
+    """Compiled rules of one of OpenSpiel's games for given parameters.
 
     Attributes:
-        functions: the `globals()` of the twin's module, as in `described`. One of them,
-            `spell(settings, player, key, length, text) -> int`, writes the
-            information-state string of key[:length] into `text`, as ASCII, and returns
-            its length. It is made by `rules.compiled`. The player is the one who acts.
-        settings: what compiled functions get as `settings`.
-        state: the length of the state vector.
-        key: the length of the longest information key.
-        text_size: the length of the longest string.
-        corrected: fields of `Sizes` of which OpenSpiel's game declares other values
-            than it should.
+        functions: the `globals()` of the twin's module, as for `described`, including
+            `spell(settings, player, key, length, text) -> int`. Compiled by
+            `rules.compiled`, it writes the information-state string of key[:length] to
+            `text` as ASCII and returns the length of the string. `player` is the
+            acting player.
+        settings: the first argument of the compiled functions.
+        state: length of the state vector.
+        key: length of the longest information key.
+        text_size: length of the longest string.
+        corrected: fields of `Sizes` that OpenSpiel's game declares wrongly, with the
+            right values.
     """
 
     functions: Mapping[str, Any]
@@ -50,15 +51,15 @@ class Twin(NamedTuple):
 
 
 class BoundTwin(BoundRules):
-    """A twin of a given game, callable from Python."""
+    """The twin of a game, callable from Python."""
 
     def __init__(self, name: str, twin: Twin, game: pyspiel.Game) -> None:
-        """Makes the rules, which declare what OpenSpiel's game declares.
+        """Makes rules with the declarations of OpenSpiel's game.
 
         Args:
             name: OpenSpiel's name of the game.
-            twin: for the game's parameters.
-            game: the game in its turn-based form.
+            twin: twin for the game's parameters.
+            game: the game, whose simultaneous moves have become turns.
         """
         sizes = Sizes(
             state=twin.state,
@@ -79,7 +80,7 @@ class BoundTwin(BoundRules):
         self.spell, self.text_size = functions["spell"], twin.text_size
 
     def info_state(self, player: int, key: np.ndarray) -> str:
-        """OpenSpiel's information-state string for a key."""
+        """OpenSpiel's information-state string of a key."""
         text = self.new_text()
         length = self.spell(self.settings, player, key, len(key), text)
         return text[:length].tobytes().decode("ascii")
@@ -91,41 +92,38 @@ _WORDS = {
     "info_state": lambda parameters, player, key: str(key.tolist()),
     "observation": lambda parameters, state, player: {},
 }
-"""Words for errors in a twin itself; what users see comes from OpenSpiel's game."""
+"""`Words` for errors in a twin. Users see the texts of OpenSpiel's game."""
 
 Maker = Callable[..., Twin | None]
-"""Makes the twin for the parameters of a game, each an argument of its name; None for
-values that it does not cover."""
-
-
-# --- sets, keys and lists of actions --------------------------------------------------
+"""Builds a twin from the parameters of a game, passed by name; returns None for
+unsupported values."""
 
 
 MEMBERS = 16
-"""How many members of a set each number of a key or a state has, as bits."""
+"""Bits per number of a set that is stored in a key or state."""
 
 
 @compiled
 def parts_of(members):
-    """How many numbers a set of at most so many members takes."""
+    """Number of integers that store a set of up to `members` members."""
     return (members + MEMBERS - 1) // MEMBERS
 
 
 @compiled
 def has_member(numbers, first, member):
-    """Whether a set, which begins at a place of `numbers`, has a member."""
+    """Whether the set that starts at numbers[first] contains a member."""
     return numbers[first + member // MEMBERS] >> member % MEMBERS & 1 != 0
 
 
 @compiled
 def add_member(numbers, first, member):
-    """Adds a member to such a set."""
+    """Adds a member to the set that starts at numbers[first]."""
     numbers[first + member // MEMBERS] |= 1 << member % MEMBERS
 
 
 @compiled
 def write_range(actions, count, start, stop):
-    """Writes start .. stop - 1 behind the actions so far; returns their number."""
+    """Appends start .. stop - 1 to `count` actions; returns the new count."""
     for action in range(start, stop):
         actions[count] = action
         count += 1
@@ -134,8 +132,8 @@ def write_range(actions, count, start, stop):
 
 @compiled
 def copy_range(state, start, stop, key, length):
-    """Writes state[start:stop] behind a key's length; returns the new length."""
-    for place in range(start, stop):
-        key[length] = state[place]
+    """Appends state[start:stop] to a key of a given length; returns the new length."""
+    for k in range(start, stop):
+        key[length] = state[k]
         length += 1
     return length

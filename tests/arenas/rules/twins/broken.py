@@ -1,10 +1,10 @@
-"""A twin that plays another game than it should, and trees that draw as twins do."""
+"""A twin with wrong returns, and trees that draw the random numbers of twins."""
 
 import pyspiel
 import pytest
 
 from mccfr_spiel.arenas.rules import compiled
-from mccfr_spiel.arenas.rules.kernel import key_place
+from mccfr_spiel.arenas.rules.row_table import key_place
 from mccfr_spiel.arenas.rules.twins import BoundTwin, twin_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
@@ -17,7 +17,7 @@ def wrong_returns(settings, state, returns):
 
 
 def broken(game: pyspiel.Game) -> BoundTwin:
-    """Kuhn poker's twin, with which player 0 always wins 1."""
+    """The twin of Kuhn poker, changed so that player 0 always wins 1."""
     twin = twin_of(game)
     assert twin is not None
     rules = twin.description.rules._replace(returns=wrong_returns)
@@ -25,11 +25,8 @@ def broken(game: pyspiel.Game) -> BoundTwin:
     return twin
 
 
-# --- draws -------------------------------------------------------------------
-
-
 def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives infosets that trees meet through pyspiel the places of walks over twins."""
+    """Makes trees expanded through pyspiel use the places of infosets of twins."""
 
     def place(tree, info_state, player, state):
         twin = known_twin(tree.game)

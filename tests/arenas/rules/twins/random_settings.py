@@ -1,4 +1,4 @@
-"""Random settings of the games that have twins, on which twin and game are compared."""
+"""Random parameters of games with twins, for comparisons of game and twin."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -72,9 +72,9 @@ FIT: dict[str, Callable[[Any], bool]] = {
 
 def _battleship(draw: random.Random) -> dict[str, object]:
     rows, columns = draw.randint(1, 8), draw.randint(1, 7)
-    if draw.random() < 0.4:  # more cells than fit the bits of a number
+    if draw.random() < 0.4:  # more cells than bits of an integer
         rows, columns = draw.randint(8, 10), draw.randint(8, 10)
-    # Ships that fill a third of the board's rows always fit.
+    # Ships in at most half of the rows always fit.
     count = draw.randint(1, max(1, min(5, rows // 2)))
     repeats = draw.random() < 0.5
     sizes = [draw.randint(1, columns) for _ in range(count)]
@@ -93,7 +93,7 @@ def _battleship(draw: random.Random) -> dict[str, object]:
 
 
 def _drawn(name: str, draw: random.Random) -> dict[str, object]:
-    """Values of the parameters that go together."""
+    """Random parameters that fit together."""
     if name == "battleship":
         return _battleship(draw)
     values = {key: draw.choice(options) for key, options in VALUES[name].items()}
@@ -105,12 +105,12 @@ SETTINGS = {*VALUES, "battleship"}
 
 
 def random_games(name: str, count: int, seed: int) -> Iterator[str]:
-    """Load strings of a game with random parameters, different as far as possible.
+    """Load strings of a game with random parameters, distinct if there are enough.
 
     Args:
         name: the game, one of `SETTINGS`.
-        count: how many.
-        seed: of the draws.
+        count: number of strings.
+        seed: seed of the draws.
     """
     draw, seen = random.Random(seed), set()
     for _ in range(100 * count):

@@ -1,4 +1,4 @@
-"""The argument `twin` does what it says, wherever it is taken."""
+"""The argument `twin` of each public function decides whether the twin is used."""
 
 import pickle
 
@@ -7,9 +7,10 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree import twin_choice
-from mccfr_spiel.evaluation.responses import evaluated_by_play
-from mccfr_spiel.experiments import Settings, runs, sweeps
-from mccfr_spiel.experiments.sweeps import in_this_process
+from mccfr_spiel.evaluation.play_reports import evaluated_by_play
+from mccfr_spiel.experiments import Settings, sweeps
+from mccfr_spiel.experiments.executors import in_this_process
+from mccfr_spiel.experiments.run_solvers import load_solver
 
 KUHN = "kuhn_poker"
 
@@ -45,7 +46,7 @@ def resume(game, twin, folder):
     folder.mkdir(exist_ok=True)
     ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
     settings = Settings(game, ms.CFR, iterations=1, twin=twin)
-    return runs.load_solver(settings, folder / "solver")
+    return load_solver(settings, folder / "solver")
 
 
 def copied(game, twin, _):
@@ -73,7 +74,7 @@ EXPANDS = {
     "resume": resume,
     "pickle": copied,
 }
-"""What expands the whole tree."""
+"""Functions that expand the whole tree."""
 
 
 def policy_of(game):
@@ -86,8 +87,8 @@ def play(game, twin, folder):
 
 def respond(game, twin, folder):
     policy = policy_of(game)
-    found = ms.learned_response(game, policy, 0, iterations=5, plays=20, twin=twin)
-    return found[:4]
+    response = ms.learned_response(game, policy, 0, iterations=5, plays=20, twin=twin)
+    return response[:4]
 
 
 def evaluate(game, twin, folder):
@@ -95,27 +96,27 @@ def evaluate(game, twin, folder):
 
 
 PLAYS = {"sampled_returns": play, "learned_response": respond, "evaluation": evaluate}
-"""What plays the game."""
+"""Functions that play the game."""
 
-TAKERS = EXPANDS | PLAYS
+FUNCTIONS = EXPANDS | PLAYS
 
 
 @pytest.fixture
 def uses(monkeypatch):
-    """A list that gets an entry each time that a twin is compared with its game."""
-    found, real = [], twin_choice.difference_to
+    """A list with an entry for each comparison of a twin with its game."""
+    twins, original = [], twin_choice.difference_to
 
-    def noted(game, twin, **options):
-        found.append(twin)
-        return real(game, twin, **options)
+    def recorded(game, twin, **options):
+        twins.append(twin)
+        return original(game, twin, **options)
 
-    monkeypatch.setattr(twin_choice, "difference_to", noted)
-    return found
+    monkeypatch.setattr(twin_choice, "difference_to", recorded)
+    return twins
 
 
-@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_true_uses_the_twin_and_false_does_not(name, uses, tmp_path):
-    TAKERS[name](KUHN, False, tmp_path / "a")
+    FUNCTIONS[name](KUHN, False, tmp_path / "a")
     assert not uses
-    TAKERS[name](KUHN, True, tmp_path / "b")
+    FUNCTIONS[name](KUHN, True, tmp_path / "b")
     assert uses

@@ -1,7 +1,7 @@
-"""Walks over compiled twins, which store no node, compute what walks over trees do.
+"""Walks over compiled twins equal walks over trees.
 
-The trees are expanded through pyspiel, and the strings are pyspiel's. Only the places
-of draws are those of walks over the twin.
+The trees are expanded through pyspiel with pyspiel's strings. Only the places of random
+draws are those of walks over twins.
 """
 
 import importlib
@@ -40,9 +40,6 @@ NAMES = (
 )
 
 
-# --- the same bits --------------------------------------------------------------
-
-
 @pytest.fixture
 def same_draws(monkeypatch):
     take_places_from_keys(monkeypatch)
@@ -52,7 +49,7 @@ def same_draws(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "game"), [*zip(NAMES, itertools.cycle(GAMES), strict=False)]
 )
-def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
+def test_walks_over_twins_equal_walks_over_trees(game, name):
     algorithm = ALGORITHMS[name]
     whole = Solver(GameTree(game, twin=False).expand_all(), algorithm, seed=5)
     walking = Solver(game, algorithm, seed=5, store="none")
@@ -68,11 +65,8 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     assert walking.tree.num_nodes == 1
 
 
-# --- which is chosen --------------------------------------------------------------
-
-
 @pytest.mark.compiled
-def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
+def test_twin_replaces_a_tree_that_does_not_fit(monkeypatch):
     compared = mock.Mock(side_effect=twin_choice.difference_to)
     monkeypatch.setattr(twin_choice, "difference_to", compared)
     solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, max_memory="1GiB")
@@ -82,7 +76,7 @@ def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
     through = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, twin=False)
     assert through.store == "tree"
     through.iterate(5)
-    # Small trees grow through pyspiel, unless the twin is asked for.
+    # Small trees grow through pyspiel unless `twin=True`.
     assert Solver(KUHN).tree.num_nodes == 1
     assert Solver(KUHN).store == "tree"
     asked = Solver(KUHN, twin=True)
@@ -91,14 +85,14 @@ def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit(monkeypatch):
     assert Solver(KUHN, max_nodes=100, twin=True).store == "none"
 
 
-def test_what_has_no_twin_is_refused_without_a_tree():
+def test_games_without_a_twin_are_refused_without_a_tree():
     with pytest.raises(ValueError, match=r"no compiled rules but those of its twin"):
         Solver(KUHN, store="none", twin=False)
     with pytest.raises(ValueError, match=r"has an abstraction"):
         Solver(KUHN, store="none", abstraction=pyspiel.State.information_state_string)
 
 
-def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
+def test_differing_twin_is_not_walked(monkeypatch):
     monkeypatch.setattr(twin_choice, "twin_of", broken)
     monkeypatch.setitem(twin_choice.LEAST_NODES, "walking", 10)
     with pytest.warns(TwinWarning, match="returns are"):
@@ -111,7 +105,7 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
 
 
 @pytest.mark.compiled
-def test_a_first_walk_that_cannot_fit_is_refused_early():
+def test_oversized_first_walk_is_refused_early():
     solver = Solver("battleship", ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     with pytest.raises(WalkTooLargeError, match=r"surely meets more information sets"):
         solver.iterate(1)
@@ -123,8 +117,8 @@ def test_a_first_walk_that_cannot_fit_is_refused_early():
 
 
 HUGE = "goofspiel(num_cards=13,imp_info=True)"
-"""A walk that follows all of a player's actions meets 1.7e10 information sets: the sum
-of 13! / (13 - k)! over the turns k."""
+"""A walk over all actions of a player meets 1.7e10 infosets: the sum of 13! / (13 - k)!
+over the turns k."""
 
 
 @pytest.mark.compiled
@@ -138,10 +132,10 @@ of 13! / (13 - k)! over the turns k."""
     ],
     ids=str,
 )
-def test_a_huge_walk_is_refused_within_seconds_at_any_max_memory(algorithm):
+def test_huge_walk_is_refused_within_seconds(algorithm):
     small = Solver("goofspiel(num_cards=4,imp_info=True)", algorithm, store="none")
     small.iterate(1)  # compiles
-    for max_memory in ("300MiB", "16GiB", "4TB"):  # the last one is no machine's
+    for max_memory in ("300MiB", "16GiB", "4TB"):  # more than any machine has
         solver = Solver(HUGE, algorithm, max_memory=max_memory)
         assert solver.store == "none"
         began = time.process_time()

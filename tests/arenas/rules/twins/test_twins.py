@@ -1,7 +1,6 @@
-"""Compiled twins play OpenSpiel's games to the letter, and their trees are the games'.
+"""Compiled twins and their trees equal OpenSpiel's games exactly.
 
-The oracle is pyspiel: its states on random histories, and the trees that are expanded
-through it.
+The oracle is pyspiel: random histories, and trees expanded through it.
 """
 
 import random
@@ -13,7 +12,7 @@ import pytest
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
 from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.infosets.names import KeyNames
-from mccfr_spiel.arenas.rules.game import check_sizes
+from mccfr_spiel.arenas.rules.plain_rules import check_sizes
 from mccfr_spiel.arenas.rules.twins import TWINS, difference_to, twin_of
 from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.arenas.tree.twin_choice import TwinWarning
@@ -56,10 +55,10 @@ def both_trees(text: str) -> tuple[GameTree, GameTree]:
 def check_trees_are_equal(text: str) -> None:
     ours, theirs = both_trees(text)
     for name in ARRAYS:
-        mine, its = getattr(ours, name), getattr(theirs, name)
-        assert mine.dtype == its.dtype
-        assert mine.shape == its.shape
-        assert mine.tobytes() == its.tobytes(), name
+        array, expected = getattr(ours, name), getattr(theirs, name)
+        assert array.dtype == expected.dtype
+        assert array.shape == expected.shape
+        assert array.tobytes() == expected.tobytes(), name
     assert ours.info_states == theirs.info_states
     assert ours.shared_strings == theirs.shared_strings
     assert ours.digest() == theirs.digest()
@@ -77,8 +76,8 @@ def test_random_histories_are_equal_at_random_settings(name):
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_rules_and_strings_keep_to_the_sizes_that_they_declare(name):
-    """Compiled code does not check that; here the rules run as plain Python."""
+def test_rules_and_strings_fit_their_declared_sizes(name):
+    """The rules run as plain Python, because compiled code does not check indices."""
     for text in settings.random_games(name, 5, seed=4):
         game = turn_based(pyspiel.load_game(text))
         twin = twin_of(game)
@@ -99,41 +98,38 @@ def test_trees_are_equal_node_for_node(text):
     check_trees_are_equal(text)
 
 
-# --- twins that differ -----------------------------------------------------------
-
-
-def test_a_broken_twin_is_refused_and_the_history_is_named(monkeypatch):
+def test_broken_twin_is_refused_with_a_history(monkeypatch):
     monkeypatch.setattr(twin_choice, "twin_of", broken)
     game = pyspiel.load_game("kuhn_poker")
     with pytest.warns(TwinWarning, match=r"after the history \[\d.*returns are") as met:
         tree = GameTree(game, twin=True).expand_all()
     assert not is_expanded_by_twin(tree)
     assert tree.digest() == GameTree("kuhn_poker", twin=False).expand_all().digest()
-    # The history that the warning names is one where the two really differ.
-    words = str(met[0].message).partition("after the history [")[2].partition("]")[0]
+    # Game and twin differ after the history that the warning names.
+    text = str(met[0].message).partition("after the history [")[2].partition("]")[0]
     state = game.new_initial_state()
-    for action in map(int, words.split(", ")):
+    for action in map(int, text.split(", ")):
         state.apply_action(action)
     assert state.is_terminal()
     assert state.returns() != [1.0, -1.0]
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
+    ("other", "message"),
     [
         ("leduc_poker(players=3)", r"after the history \[\] chance has"),
         ("leduc_poker(starting_player=1)", r"after the history \[.+\] who acts is 0"),
         ("kuhn_poker", r"after the history \[\] chance has"),
     ],
 )
-def test_each_kind_of_difference_is_told(other, words):
+def test_each_kind_of_difference_is_reported(other, message):
     twin = twin_of(pyspiel.load_game(other))
     assert twin is not None
-    found = difference_to(pyspiel.load_game("leduc_poker"), twin, histories=50)
-    assert re.search(words, str(found))
+    difference = difference_to(pyspiel.load_game("leduc_poker"), twin, histories=50)
+    assert re.search(message, str(difference))
 
 
-def test_games_that_only_bear_the_name_get_no_twin():
+def test_other_games_of_a_name_get_no_twin():
     game = small_game(move(0, "a", leaf(1.0, -1.0), leaf(-1.0, 1.0)))
     assert twin_of(game) is None
     misere = pyspiel.load_game("misere(game=kuhn_poker())")
@@ -150,11 +146,11 @@ def test_games_that_only_bear_the_name_get_no_twin():
         "tic_tac_toe",
     ],
 )
-def test_twins_step_aside_for_what_they_do_not_cover(text):
+def test_unsupported_settings_have_no_twin(text):
     assert twin_of(turn_based(pyspiel.load_game(text))) is None
 
 
-def test_a_twin_that_does_not_exist_cannot_be_asked_for():
+def test_request_for_a_missing_twin_is_refused():
     with pytest.raises(ValueError, match=r"tic_tac_toe.* has no compiled twin"):
         GameTree("tic_tac_toe", twin=True, abstraction=None)
     with pytest.raises(ValueError, match="abstraction has no twin"):
@@ -163,10 +159,7 @@ def test_a_twin_that_does_not_exist_cannot_be_asked_for():
         GameTree("kuhn_poker", twin="yes")  # pyright: ignore[reportArgumentType]
 
 
-# --- who gets one --------------------------------------------------------------
-
-
-def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
+def test_twin_is_used_automatically_where_it_saves_time(monkeypatch):
     assert not is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
     monkeypatch.setitem(twin_choice.LEAST_NODES, "expanding", 10)
     assert is_expanded_by_twin(GameTree("kuhn_poker").expand_all())

@@ -1,0 +1,61 @@
+"""Algorithms from the text that `repr` returns."""
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.algorithms import averages, rules, samplings
+from mccfr_spiel.algorithms.algorithm import Algorithm
+from mccfr_spiel.algorithms.averages import Averaging
+from mccfr_spiel.algorithms.samplings import Sampling
+from mccfr_spiel.common import refusals
+
+_CALLS: dict[str, Any] = {
+    **{k: v for k, v in vars(samplings).items() if isinstance(v, Sampling)},
+    **{k: v for k, v in vars(averages).items() if isinstance(v, Averaging)},
+    **rules.RULES,
+    **{kind.__name__: kind for kind in rules.RULES.values()},
+    **{cls.__name__: cls for cls in (Algorithm, Averaging, Sampling)},
+    **{
+        make.__name__: make
+        for make in (samplings.full, samplings.outcome, averages.polynomial)
+    },
+}
+"""Names that a repr may contain. They create values and have no other effects."""
+
+
+def value_in(text: str, more_calls: Mapping[str, Any]) -> Any:
+    """Evaluates the repr of a value, without executing other code.
+
+    An example is `Algorithm(outcome(0.4), ftrl(step_size=0.5), LINEAR)`.
+
+    Args:
+        text: the repr.
+        more_calls: additional names that the text may contain, and their values or
+            functions, such as a user's part.
+
+    Raises:
+        ValueError: the text contains anything but known names, calls and literals; or a
+            function refuses its arguments.
+    """
+    calls = _CALLS | {**more_calls}
+    try:
+        return _value(ast.parse(text.strip(), mode="eval").body, calls)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"Cannot read algorithm={text!r}: {error}") from error
+
+
+def _value(node: ast.expr, calls: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Name(id=name):
+            if name in calls:
+                return calls[name]
+            hint = refusals.near(name, calls)
+            raise ValueError(
+                f"Unknown name {name!r}. Expected one of {', '.join(calls)}.{hint}"
+            )
+        case ast.Call(func=ast.Name() as make, args=args, keywords=keywords):
+            named = {str(word.arg): _value(word.value, calls) for word in keywords}
+            return _value(make, calls)(*(_value(arg, calls) for arg in args), **named)
+        case _:
+            return ast.literal_eval(node)

@@ -1,0 +1,270 @@
+"""The gradient estimators: what one walk over the tree samples.
+
+| constant | sampled | paper |
+|---|---|---|
+| FULL | nothing | Zinkevich, Johanson, Bowling, Piccione 2007 |
+| CHANCE | chance | Zinkevich et al. 2007 |
+| OPPONENT | the other players | Farina, Kroer, Sandholm 2020 |
+| EXTERNAL | chance and the other players | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| OUTCOME | all, epsilon 0.6 | Lanctot, Waugh, Zinkevich, Bowling 2009 |
+| BALANCED_OUTCOME | all, by the balanced strategy | Farina, Kroer, Sandholm 2020 |
+| AVERAGE_STRATEGY | all, by the average strategy | Gibson et al. 2012 |
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mccfr_spiel.algorithms.part import Part, name_in
+from mccfr_spiel.common import refusals
+
+_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
+_BY_REGRET = "regret"
+_BASELINES = ("", "learned", "predictive")
+
+_PUBLISHED_NAMES = {
+    "FULL": "CFR",
+    "BALANCED_OUTCOME": "balanced outcome sampling",
+    "AVERAGE_STRATEGY": "average-strategy sampling",
+}
+"""Names in papers that differ from the names of the constants."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sampling(Part):
+    """What one walk over the tree samples. Walks follow all moves that are not sampled.
+
+    Attributes:
+        chance: whether outcomes of chance are sampled, by their probabilities.
+        opponents: whether actions of players who are not updated are sampled, by their
+            policies.
+        player: how actions of the updated player are selected. "all": all actions.
+            "epsilon": one action, drawn from the policy mixed with the uniform one.
+            "balanced": one action, drawn from the balanced strategy, which spreads
+            evenly over the player's sequences. "average": each action with probability
+            (bonus + threshold S(a)) / (bonus + sum S), clipped to [epsilon, 1], where S
+            is the weighted sum of the player's plans.
+        epsilon: share of the uniform policy for "epsilon", minimum probability for
+            "average".
+        prune: True skips opponents' actions of probability 0. "regret" is regret-based
+            pruning, for two players, regret matching and no sampling: actions of the
+            updated player are skipped while their regret must stay negative whatever
+            the opponent plays (Brown, Sandholm 2015). Regrets below a skipped action
+            are restored by a best response (Brown, Sandholm 2017).
+        threshold: threshold for "average".
+        bonus: bonus for "average".
+        prune_below: negative regret, or None. In 95 % of the walks, actions of the
+            updated player with probability 0 and a lower cumulative regret are skipped,
+            unless they end the game. Regrets are kept above 31/30 of this number.
+            Requires external sampling and regret matching.
+        baseline: kind of baselines, "" for none. "learned": estimates are corrected by
+            the values that earlier walks found at each infoset and action (Schmid et
+            al. 2019). "predictive": these values are weighted by the policy after the
+            update, similar to Davis et al. 2020. Requires outcome, balanced outcome or
+            external sampling. Draws of chance are not corrected.
+        baseline_rate: step size of baselines, in (0, 1].
+
+    Raises:
+        ValueError: a field has the wrong type or is out of range, or fields do not fit
+            together.
+    """
+
+    chance: bool
+    opponents: bool
+    player: str = "all"
+    epsilon: float = 0.0
+    prune: bool | str = False
+    threshold: float = 0.0
+    bonus: float = 0.0
+    prune_below: float | None = None
+    baseline: str = ""
+    baseline_rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("chance", "opponents", "prune"):
+            value = getattr(self, name)
+            if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
+                self.fill(prune=_BY_REGRET)
+                continue
+            others = f', or "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", others)})
+        if self.player not in _PLAYER_SAMPLINGS:
+            raise ValueError(
+                f"Sampling: player={self.player!r} must be one of "
+                f"{', '.join(_PLAYER_SAMPLINGS)}."
+                f"{refusals.near(str(self.player), _PLAYER_SAMPLINGS)}"
+            )
+        self.fill(epsilon=_epsilon(self.epsilon, self.player))
+        for name in ("threshold", "bonus"):
+            value = refusals.number(getattr(self, name), name, 0, 1e100)
+            if value and self.player != "average":
+                raise ValueError(
+                    f"{name}={value:g} requires average-strategy sampling, "
+                    f'player="average". Use it or drop {name}.'
+                )
+            self.fill(**{name: value})
+        if self.prune_below is not None:
+            self._check_prunes()
+        self._check_baseline()
+        if self.prunes_by_regret and self.is_sampled:
+            raise ValueError(
+                'prune="regret" requires exact regrets, so sample nothing. Use '
+                "full sampling, or prune_below with external sampling."
+            )
+
+    def _check_baseline(self) -> None:
+        rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
+        self.fill(baseline_rate=rate)
+        if self.baseline not in _BASELINES:
+            raise ValueError(
+                f'baseline={self.baseline!r} must be "learned" or "predictive", or "" '
+                f"for none.{refusals.near(str(self.baseline), _BASELINES)}"
+            )
+        if not self.baseline and rate != 0.5:
+            raise ValueError(
+                f"baseline_rate={rate:g} requires a baseline. Set "
+                'baseline="learned" or "predictive", or drop baseline_rate.'
+            )
+        draws = self.chance and self.opponents and not self.picks_actions
+        if self.baseline and not draws:
+            raise ValueError(
+                f"baseline={self.baseline!r} requires outcome, balanced outcome or "
+                "external sampling. Use one of them or drop the baseline."
+            )
+        if self.baseline and self.prune_below is not None:
+            raise ValueError(
+                f"baseline={self.baseline!r} does not work with "
+                f"prune_below={self.prune_below:g}, because walks that skip actions "
+                "cannot estimate values of infosets. Drop one of the two."
+            )
+
+    def _check_prunes(self) -> None:
+        value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
+        if value == 0:
+            raise ValueError(
+                f"prune_below={value:g} must be negative. Pluribus used -300,000,000 "
+                "for stacks of 10,000 chips."
+            )
+        if not (self.chance and self.opponents and self.player == "all"):
+            raise ValueError(
+                f"prune_below={value:g} requires external sampling. Use it or drop "
+                "prune_below."
+            )
+        self.fill(prune_below=value)
+
+    @property
+    def prunes_by_regret(self) -> bool:
+        """Whether `prune` is "regret"."""
+        return self.prune == _BY_REGRET
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether anything is sampled."""
+        return self.chance or self.opponents or self.player != "all"
+
+    @property
+    def draws_one_action(self) -> bool:
+        """Whether walks follow one action of the updated player at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_actions(self) -> bool:
+        """Whether walks follow a random subset of actions, see selection.py."""
+        return self.player == "average"
+
+    def __repr__(self) -> str:
+        if self.prune and self == full(prune=self.prune):
+            return f"full(prune={self.prune!r})"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome({self.epsilon!r})"
+        return name_in(globals(), self) or self.spelled("Sampling")
+
+    def __str__(self) -> str:
+        name = name_in(globals(), self)
+        if name:
+            return _PUBLISHED_NAMES.get(name, f"{name.lower()} sampling")
+        if self == full(prune=self.prune):
+            return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome sampling (epsilon {self.epsilon:g})"
+        if self.prune_below is not None:
+            return f"external sampling, pruned below {self.prune_below:g}"
+        if self.baseline:
+            plain = self._replace(baseline="", baseline_rate=0.5)
+            rate = f" at {self.baseline_rate:g}" * (self.baseline_rate != 0.5)
+            return f"{plain} with {self.baseline} baselines{rate}"
+        if self.player == "average" and self.chance and self.opponents:
+            parameters = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
+            return f"average-strategy sampling ({parameters})"
+        is_sampled = {"chance": self.chance, "opponents": self.opponents}
+        is_sampled[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, flag in is_sampled.items() if flag)
+        return f"{'pruned ' if self.prune else ''}sampling of {sampled or 'nothing'}"
+
+
+def _epsilon(value: Any, player: str) -> float:
+    if player not in ("epsilon", "average"):
+        return refusals.number(value, "epsilon", 0, 1)
+    try:
+        return refusals.number(value, "epsilon", 0, 1, open_low=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} With 0, actions of probability 0 would never be sampled and "
+            "estimates would be biased. Published values are 0.6 for outcome sampling "
+            "(Lanctot et al.) and 0.05 for average-strategy sampling (Gibson et al.)."
+        ) from None
+
+
+def full(*, prune: bool | str = False) -> Sampling:
+    """No sampling (Zinkevich et al. 2007).
+
+    Args:
+        prune: see `Sampling`.
+    """
+    return Sampling(chance=False, opponents=False, prune=prune)
+
+
+def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
+    """Outcome sampling: each walk follows one history (Lanctot et al. 2009).
+
+    Args:
+        epsilon: exploration of the updated player, in (0, 1].
+        baseline: kind of baselines, see `Sampling`.
+    """
+    return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
+
+
+def external(*, baseline: str = "") -> Sampling:
+    """External sampling: walks follow all actions of the updated player only.
+
+    Chance and opponents are sampled (Lanctot et al. 2009).
+
+    Args:
+        baseline: kind of baselines, see `Sampling`.
+    """
+    return Sampling(True, True, baseline=baseline)
+
+
+def average_strategy(
+    epsilon: float = 0.05, threshold: float = 1000.0, bonus: float = 1e6
+) -> Sampling:
+    """Average-strategy sampling (Gibson et al. 2012).
+
+    Walks follow an action with a probability that increases with its share of the
+    average. Chance and opponents are sampled. The defaults are the paper's parameters
+    for poker.
+
+    Args:
+        epsilon: minimum probability of an action.
+        threshold: factor of the average.
+        bonus: constant that favours actions early in a run.
+    """
+    return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
+
+
+FULL = full()
+CHANCE = Sampling(chance=True, opponents=False)
+OPPONENT = Sampling(chance=False, opponents=True)
+EXTERNAL = Sampling(chance=True, opponents=True)
+OUTCOME = outcome(0.6)
+BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
+AVERAGE_STRATEGY = average_strategy()

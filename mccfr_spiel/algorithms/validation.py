@@ -1,0 +1,116 @@
+"""Algorithms by name, and checks that the parts of an algorithm fit together."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mccfr_spiel.algorithms import own_parts, rules
+from mccfr_spiel.algorithms.algorithm import (
+    ALGORITHMS,
+    AUTO,
+    MOST_BATCH,
+    Algorithm,
+    named_constants,
+)
+from mccfr_spiel.algorithms.averages import Averaging
+from mccfr_spiel.algorithms.minimizer import Minimizer
+from mccfr_spiel.algorithms.samplings import Sampling
+from mccfr_spiel.common import refusals
+
+
+def near_algorithms(name: str, known: Iterable[str]) -> str:
+    """Returns a hint with similar names, or the names of the MCCFR family.
+
+    Args:
+        name: the unknown name. "+" is read as "_plus".
+        known: the known names.
+    """
+    if "mccfr" in name.lower():
+        family = (name for name in known if name.endswith("_sampling"))
+        return f" Did you mean {' or '.join(sorted(family, key=len))}?"
+    return refusals.near(name.replace("+", "_plus"), known)
+
+
+def algorithm_of(given: Any) -> Algorithm:
+    """Returns the algorithm with a name in ALGORITHMS, or checks a given algorithm.
+
+    Raises:
+        ValueError: the name is unknown, or `check_algorithm` fails.
+    """
+    if isinstance(given, str):
+        if given.lower() not in ALGORITHMS:
+            hint = near_algorithms(given, ALGORITHMS)
+            raise ValueError(
+                f"Unknown algorithm {given!r}. Expected one of "
+                f"{', '.join(ALGORITHMS)}.{hint}"
+            )
+        return ALGORITHMS[given.lower()]
+    check_algorithm(given)
+    return given
+
+
+def check_algorithm(algorithm: Any) -> None:
+    """Checks that a value is an Algorithm whose parts fit together.
+
+    The parts have validated their own fields before.
+
+    Raises:
+        ValueError: a part has the wrong type, or a combination is not possible.
+    """
+    if not isinstance(algorithm, Algorithm):
+        raise ValueError(
+            f"{algorithm!r} must be an Algorithm, such as "
+            f"{', '.join(f'ms.{name}' for name in named_constants())} "
+            "(ms is mccfr_spiel)."
+        )
+    kinds = {"sampling": Sampling, "minimizer": Minimizer, "averaging": Averaging}
+    for name, kind in kinds.items():
+        part = getattr(algorithm, name)
+        if not isinstance(part, kind):
+            maker = own_parts.OWN_KINDS[name].maker
+            how = f" Call it, or wrap your own function: {maker}(...)."
+            raise ValueError(
+                f"{name}={part!r} must be a {kind.__name__}.{how * callable(part)}"
+            )
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
+        raise ValueError(
+            f"{minimizer.rule} moves the policy everywhere in each iteration, so it "
+            f"does not work with {sampling}, which skips infosets. Use ms.FULL instead."
+        )
+    refusals.flag(algorithm.alternating, "alternating")
+    batch = algorithm.batch
+    if isinstance(batch, str) and batch != AUTO:
+        raise ValueError(f'batch={batch!r} must be an integer or "{AUTO}".')
+    if batch != AUTO and refusals.integer(batch, "batch", 1) > MOST_BATCH:
+        raise ValueError(f"batch={batch} must be at most {MOST_BATCH}.")
+    if batch != 1 and not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"batch={batch} requires a sampling: without it, all walks of a batch are "
+            "the same. Drop the batch, or choose a sampling."
+        )
+    if sampling.prune_below is not None or sampling.prunes_by_regret:
+        _check_can_prune(algorithm)
+    if algorithm.sampling.baseline == "predictive" and not (
+        batch == 1 and algorithm.alternating
+    ):
+        raise ValueError(
+            'baseline="predictive" requires alternating updates and batch=1, because '
+            "the baselines depend on the policy right after each update. Set "
+            'baseline="learned" instead.'
+        )
+
+
+def _check_can_prune(algorithm: Algorithm) -> None:
+    argument = 'prune="regret"'
+    if algorithm.sampling.prune_below is not None:
+        argument = f"prune_below={algorithm.sampling.prune_below:g}"
+    if algorithm.minimizer.rule != rules.RegretMatching.rule:
+        raise ValueError(
+            f"{argument} requires regret_matching, because {algorithm.minimizer.rule} "
+            "keeps no very negative regrets. Change the rule or drop the pruning."
+        )
+    if algorithm.batch != 1:
+        raise ValueError(
+            f"{argument} requires batch=1, not {algorithm.batch}, because the walks of "
+            "a batch may skip different actions of an infoset. Drop one of the two."
+        )

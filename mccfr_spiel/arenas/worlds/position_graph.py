@@ -1,0 +1,289 @@
+"""The graph of positions of a game, which allows walks over worlds without the rules.
+
+The successors of a world depend on little: on its *position*, such as the board and the
+player to move. A *node* of the graph is a position together with the *answers* of both
+players: what each has heard since the own last move, as a number (`Description.heard`).
+A game with a billion worlds may have only thousands of nodes. A node lists private
+moves, and edges: sets of actions that lead to the same node. The worlds of the game are
+the paths of this graph, with a list of entries at each step.
+
+A walk (graph_walk.py) keeps the last sequence of every entry. At a node the infoset of
+an entry is read from a table, by last sequence and answer. An edge turns these infosets
+into the entries of the next world. The rules are asked only about sequences and actions
+met for the first time.
+"""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arenas.rules.played import end_game, who_acts
+from mccfr_spiel.arenas.rules.row_table import ROW, SLOT, find_key, number_row, row_hash
+from mccfr_spiel.arenas.rules.rule_calls import (
+    HEARD,
+    POSITION_KEY,
+    call,
+)
+from mccfr_spiel.arenas.worlds import traversal
+from mccfr_spiel.arenas.worlds.traversal import NOT_SHARED
+from mccfr_spiel.common.arrays import TERMINAL
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
+
+
+class PositionGraph(NamedTuple):
+    """The nodes of the graph, and a table from sequences to infosets.
+
+    Shapes: N nodes, A actions, H answers (`heard` returns 0 to H - 1), I infosets, S
+    sequences, V values in all keys, T slots.
+
+    Attributes:
+        next_infoset: 1 + the infoset after each sequence and answer; 0 if unknown.
+        parents: the player's previous sequence per sequence; freed after the search.
+        options: set of legal actions and first sequence per infoset.
+        nodes: see ACTOR.
+        edges: A edges per node: a set of actions and the destination.
+        returns: returns of both players at terminal nodes.
+        values: concatenated keys of the nodes.
+        rows: start and hash per key, see `RowTable`.
+        table: hash table of the keys.
+        counts: see NUM_NODES.
+    """
+
+    next_infoset: Annotated[np.ndarray, Entry(INT, "[S, H]")]
+    parents: Annotated[np.ndarray, Entry(INT, "[S]")]
+    options: Annotated[np.ndarray, Entry(LONG, "[I, 2]")]
+    nodes: Annotated[np.ndarray, Entry(LONG, "[N, NUM_NODE_COLUMNS]")]
+    edges: Annotated[np.ndarray, Entry(LONG, "[N A, 2]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
+    values: Annotated[np.ndarray, Entry(LONG, "[V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[N + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]")]
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds that the walk has visited."""
+        return int(self.counts[NUM_WORLDS])
+
+    @property
+    def payoffs(self) -> np.ndarray:
+        """`[N, 2]` the distinct returns."""
+        ends = self.nodes[:, ACTOR] == TERMINAL
+        return np.unique(self.returns[ends], axis=0)
+
+
+ACTOR, NUM_EDGES, LAST_HEARD, PRIVATE, PRIVATE_HEARD, EXPLORED, NUM_NODE_COLUMNS = (
+    range(7)
+)
+"""The columns of `PositionGraph.nodes`.
+
+ACTOR: the acting player, or TERMINAL.
+NUM_EDGES: number of edges.
+LAST_HEARD: the answer of the acting player.
+PRIVATE: set of private moves, which stay in the same world.
+PRIVATE_HEARD: the mover's answer after a private move.
+EXPLORED: set of actions whose effect is known.
+NUM_NODE_COLUMNS: number of columns.
+"""
+
+NUM_NODES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HEIGHT, NUM_COUNTS = range(6)
+"""The entries of `PositionGraph.counts`.
+
+NUM_NODES: number of nodes.
+NUM_WORLDS: number of worlds visited by the walk.
+ALL_EDGES: number of edges between these worlds.
+NUM_STEPS: number of steps along these edges.
+HEIGHT: largest number of worlds on a path.
+"""
+
+
+class WorldStack(NamedTuple):
+    """Stack of a walk over worlds, with a level per world on the path.
+
+    Shapes: D levels, C entries per world, n values of a state, M longest past, K
+    longest key, I infosets, S sequences, H longest history plus one. Block `level` of
+    an array of shape `[D C]` begins at `level * C`. The entries that the mover of a
+    level has after an edge are in block `level + 1` of `sequences`; the other player's
+    entries stay where they are.
+
+    Attributes:
+        sequences: last sequence per entry.
+        firsts: first entry per player in `sequences`.
+        counts: number of entries per player, without those of private moves.
+        options: per entry of the acting player, the legal actions and the first
+            sequence.
+        entries: number of entries of the acting player, private moves included.
+        nodes: node per world.
+        next_edge: next edge per world.
+        num_edges: number of edges per world.
+        reach: per player, the opponent's plan summed over the entries.
+        owed: per player, the value to pay to the last sequences.
+        start: initial state.
+        pasts: own moves of both players, a buffer of `stand`.
+        key: key of a node, a buffer of `write_key`.
+        noted: histories of infosets, see `HistoryStack`.
+        plan: plans of both players; empty during a search.
+        gradient: gradients of the updated players.
+        at: see LISTED_EDGES.
+    """
+
+    sequences: Annotated[np.ndarray, Entry(INT, "[D C]")]
+    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]")]
+    options: Annotated[np.ndarray, Entry(LONG, "[D C, 2]")]
+    entries: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    nodes: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    num_edges: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
+    owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]")]
+    start: Annotated[np.ndarray, Entry(LONG, "[n]")]
+    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    noted: Annotated[np.ndarray, Entry(traversal.BYTE, "[I, H]")]
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
+
+
+LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(traversal.NUM_AT, traversal.NUM_AT + 3)
+"""The entries of `WorldStack.at` after those of all walks.
+
+LISTED_EDGES: number of edges written to `Worlds`.
+LISTED_STEPS: number of steps written to `Worlds`.
+"""
+
+
+@inlined
+def _unroll(scene, player, sequence):
+    """Writes the moves that lead to a sequence at the end of a buffer; returns the
+    index of the first.
+    """
+    past = scene.walk.pasts[player]
+    first = len(past)
+    # Sequences 0 and 1 are the players' empty sequences.
+    while sequence >= 2:
+        first -= 1
+        past[first] = scene.known.actions[sequence]
+        sequence = np.int64(scene.graph.parents[sequence])
+    return first
+
+
+@inlined
+def stand(scene, level, player, sequence):
+    """Moves the path to where a player's sequence meets the opponent's first entry;
+    returns whether the two fit each other.
+
+    Any opponent's entry will do, because what a player knows depends on the world and
+    the player's own past alone.
+    """
+    walk, other = scene.walk, 1 - player
+    mine = _unroll(scene, player, sequence)
+    others = np.int64(walk.sequences[walk.firsts[other, level]])
+    theirs = _unroll(scene, other, others)
+    begin, start = (mine, theirs) if player == 0 else (theirs, mine)
+    first, second = walk.pasts[0, begin:], walk.pasts[1, start:]
+    return traversal.replay(scene, first, second, walk.pasts[0, :0])
+
+
+@inlined
+def find_infoset(scene, level, player, sequence, heard):
+    """Finds or adds the infoset after a sequence and an answer; returns a status."""
+    graph, path = scene.graph, scene.path
+    is_there = stand(scene, level, player, sequence)
+    if not is_there or who_acts(scene.rules, scene.game, path) != player:
+        return np.int64(NOT_SHARED)
+    path.last[player] = sequence
+    status, count, infoset = traversal.meet(scene, player)
+    if status == DONE:
+        first = np.int64(scene.tree.infosets[infoset]["first_sequence"])
+        graph.next_infoset[sequence, heard] = infoset + 1
+        graph.options[infoset, 0] = traversal.as_set(path, count)
+        graph.options[infoset, 1] = first
+        for k in range(count):
+            graph.parents[first + k] = sequence
+    return status
+
+
+@inlined
+def write_key(scene):
+    """Writes the key of the path's node: position and answers of both players. Returns
+    a status and the length.
+    """
+    walk, graph, game, state = scene.walk, scene.graph, scene.game, scene.path.state
+    arguments = game.settings, state, walk.key
+    length = np.int64(call(scene.rules, POSITION_KEY, arguments))
+    if not 0 <= length <= len(walk.key) - 2:
+        return np.int64(NOT_SHARED), length
+    status = np.int64(DONE)
+    for player in range(2):
+        heard = call(scene.rules, HEARD, (game.settings, state, player))
+        walk.key[length + player] = heard
+        if not 0 <= heard < graph.next_infoset.shape[1]:
+            status = np.int64(traversal.MANY_ANSWERS)
+    return status, length + 2
+
+
+@inlined
+def number_node(scene, length):
+    """Finds or adds the node of the buffered key; returns a status and the node."""
+    graph, key, counts = scene.graph, scene.walk.key, scene.graph.counts
+    new, hashed = counts[NUM_NODES], row_hash(key, length)
+    node = number_row(graph.values, graph.rows, graph.table, new, hashed, key, length)
+    status = np.int64(DONE)
+    if node == new:
+        counts[NUM_NODES] = new + 1
+        acting = who_acts(scene.rules, scene.game, scene.path)
+        graph.nodes[new, ACTOR] = acting
+        if acting == TERMINAL:
+            utilities = scene.tree.utilities
+            status = np.int64(end_game(scene.rules, scene.game, scene.path, utilities))
+            graph.returns[new, 0] = utilities[0, 0]
+            graph.returns[new, 1] = utilities[0, 1]
+        elif 0 <= acting <= 1:
+            graph.nodes[new, LAST_HEARD] = key[length - 2 + acting]
+        else:
+            status = np.int64(NOT_SHARED)
+    return status, node
+
+
+@inlined
+def look_along(scene, level, node, sequence, bit):
+    """Follows an action that is new at a node, and adds an edge or marks the action as
+    private; returns a status.
+    """
+    graph, player = scene.graph, scene.graph.nodes[node, ACTOR]
+    if not stand(scene, level, player, sequence):
+        return np.int64(NOT_SHARED)
+    graph.nodes[node, EXPLORED] |= bit
+    status, length = write_key(scene)
+    if status != DONE:
+        return status
+    # A move is private if it changes nothing but the mover's own answer, so that the
+    # opponent has heard nothing. Then the key with the old answer is the key of the
+    # present node.
+    key, last = scene.walk.key, length - 2 + player
+    heard, key[last] = key[last], graph.nodes[node, LAST_HEARD]
+    hashed = row_hash(key, length)
+    same_node = find_key(graph.values, graph.rows, graph.table, hashed, key, length)
+    key[last] = heard
+    if same_node == node:
+        if graph.nodes[node, PRIVATE] and graph.nodes[node, PRIVATE_HEARD] != heard:
+            return np.int64(NOT_SHARED)
+        graph.nodes[node, PRIVATE] |= bit
+        graph.nodes[node, PRIVATE_HEARD] = heard
+        return status
+    status, target = number_node(scene, length)
+    count = graph.nodes[node, NUM_EDGES]
+    row = node * scene.game.stops[0]
+    end = row + count
+    # Actions that lead to the same node share an edge.
+    while row < end and graph.edges[row, 1] != target:
+        row += 1
+    if row == end:
+        graph.edges[row, 0], graph.edges[row, 1] = 0, target
+        graph.nodes[node, NUM_EDGES] = count + 1
+    graph.edges[row, 0] |= bit
+    return status

@@ -1,0 +1,254 @@
+"""The depth-first loop of all walks over histories and worlds, with helpers.
+
+A walk keeps a stack level per node or world on the path. Four steps define it:
+
+| step | does |
+|---|---|
+| `has_room` | checks that every array can hold the next node or world |
+| `enter` | finds the outgoing edges |
+| `go_along` | builds the node or world at the end of an edge |
+| `come_back` | finishes an edge after the subtree |
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arenas.rules import played
+from mccfr_spiel.arenas.rules.rule_infosets import has_room_for
+from mccfr_spiel.arenas.rules.rule_records import (
+    INFOSETS,
+    GameArrays,
+    Known,
+    nodes_of,
+)
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.jit import inlined, jit
+from mccfr_spiel.kernels.stored import nothing
+from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+
+BYTE = np.dtype(np.int8)
+"""Type of the histories noted by walks over worlds."""
+
+MANY_ENTRIES, NOT_SHARED, OUT_OF_TIME, MANY_ANSWERS = range(50, 54)
+"""Statuses in addition to those of `kernels.tables`.
+
+MANY_ENTRIES: a world has more entries or edges than the buffers hold.
+NOT_SHARED: two entries contradict each other, or a class is out of range.
+OUT_OF_TIME: the slice is used up; call the walk again.
+MANY_ANSWERS: `heard` returned a number that has no column in the table.
+"""
+
+
+LEVEL, VISITED, ROOM, FIRST, END, NUM_AT = range(6)
+"""Common entries of the array `at` of all walks.
+
+LEVEL: current stack level; -1 at the end of the walk.
+VISITED: number of nodes or worlds entered so far.
+ROOM: number of entries per world that the buffers hold.
+FIRST, END: half-open range of updated players; empty during a search.
+NUM_AT: number of entries that all walks share.
+"""
+
+
+class Scene(NamedTuple):
+    """The records that the steps of a walk read and change.
+
+    Attributes:
+        rules: the addresses from `callable_rules`.
+        tree: one node, and the records of the infosets.
+        game: the game's declaration.
+        known: keys and actions of the infosets.
+        path: the state at which the rules are evaluated.
+        walk: the walk's stack. `next_edge` is -1 for a node or world not yet entered.
+        listed: the lists that the walk writes.
+        graph: the graph of positions; in walks without a graph, the same as `listed`.
+    """
+
+    rules: Any
+    tree: TreeArrays
+    game: GameArrays
+    known: Known
+    path: played.Path
+    walk: Any
+    listed: Any
+    graph: Any
+
+
+def layout_of(walk: type, listed: type, *graph: type) -> Layout:
+    """The layout of a walk's frame."""
+    return Layout(TreeArrays, GameArrays, Known, played.Path, walk, listed, *graph)
+
+
+def make_follow(
+    layout: Layout, has_room: Any, enter: Any, go_along: Any, come_back: Any = nothing
+) -> Any:
+    """Makes the compiled loop `follow(frame, rules, limit)` of a walk.
+
+    Args:
+        layout: layout of the frame.
+        has_room: (scene) -> whether all arrays have room for the next node or world.
+        enter: (scene, level) -> status; writes `next_edge` and `num_edges`.
+        go_along: (scene, level, edge) -> status, and whether to descend along the edge.
+        come_back: (scene, level); called after a subtree, with level -1 at the end.
+
+    Returns:
+        A function that continues the walk until it ends, a step fails, or `at[VISITED]`
+        reaches `limit`. It returns DONE, GROW if an array must grow first, a status of
+        this file, or BROKEN plus a code of rules/kernel.py. After GROW and OUT_OF_TIME
+        another call resumes the walk.
+    """
+    views = layout.viewer()
+    walk_kind, listed_kind, graph_kind = *layout.kinds[4:6], layout.kinds[-1]
+
+    @jit(nogil=True, views_only=True)
+    def follow(frame, rules, limit):
+        tree, game = views(frame, TreeArrays), views(frame, GameArrays)
+        known, path = views(frame, Known), views(frame, played.Path)
+        walk, listed = views(frame, walk_kind), views(frame, listed_kind)
+        graph = views(frame, graph_kind)
+        scene = Scene(rules, tree, game, known, path, walk, listed, graph)
+        level, status = walk.at[LEVEL], np.int64(DONE)
+        # Invariant: levels below `level` have been entered, and `next_edge` counts the
+        # edges already taken there. An iteration enters the current node or world if
+        # that is pending, then either descends along an untaken edge or returns to the
+        # level above. The walk ends when it returns from level 0. All positions live in
+        # `walk`, so that a new call resumes exactly here.
+        while level >= 0:
+            walk.at[LEVEL] = level
+            if walk.next_edge[level] < 0:
+                if walk.at[VISITED] >= limit:
+                    return np.int64(OUT_OF_TIME)
+                if not has_room(scene):
+                    return np.int64(GROW)
+                status = np.int64(enter(scene, level))
+                if status != DONE:
+                    return status
+                walk.at[VISITED] += 1
+            edge = walk.next_edge[level]
+            if edge < walk.num_edges[level]:
+                walk.next_edge[level] = edge + 1
+                status, descends = go_along(scene, level, edge)
+                if status != DONE:
+                    return status
+                if descends:
+                    level += 1
+                    walk.next_edge[level] = -1
+            else:
+                level -= 1
+                come_back(scene, level)
+        walk.at[LEVEL] = level
+        return status
+
+    return follow
+
+
+_BITS = tuple(
+    np.int64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
+)
+_ONES = np.int64(0x0101010101010101)
+
+
+@inlined
+def num_bits(actions):
+    """The number of bits of a set of fewer than 63 actions."""
+    # Adds neighbouring bits, then pairs, then nibbles; the product sums up the bytes
+    # (Warren, Hacker's Delight, section 5-1).
+    pairs, nibbles, bytes_ = _BITS
+    actions -= (actions >> 1) & pairs
+    actions = (actions & nibbles) + ((actions >> 2) & nibbles)
+    return (((actions + (actions >> 4)) & bytes_) * _ONES) >> 56
+
+
+@inlined
+def sequence_at(options, entry, bit):
+    """The sequence of an action at an entry's infoset.
+
+    Args:
+        options: `[n, 2]` per entry, the set of legal actions and the first sequence.
+        entry: row of `options`.
+        bit: the action as a set with a single bit.
+    """
+    # Actions ascend with their sequences, so the legal actions below this one count the
+    # sequences before it.
+    return options[entry, 1] + num_bits(options[entry, 0] & (bit - 1))
+
+
+@inlined
+def has_room(scene):
+    """Whether the store has room for the infosets of ROOM more entries."""
+    known, entries = scene.known, scene.walk.at[ROOM]
+    sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
+    infosets = scene.tree.infosets
+    fits = has_room_for(infosets, known, entries, sequences, values)
+    return fits and not 0 < len(scene.walk.noted) <= known.counts[INFOSETS] + entries
+
+
+@inlined
+def meet(scene, player):
+    """Finds or adds the infoset of the acting player at the state of the path.
+
+    Returns:
+        A status, the number of moves, and the infoset (-1 at a chance node).
+    """
+    known, path, noted = scene.known, scene.path, scene.walk.noted
+    before = known.counts[INFOSETS]
+    # Nothing is pushed on a stack of nodes, so any number of moves is accepted.
+    room = np.int64(1) << 40
+    nodes = nodes_of(scene.tree, scene.game, known, path, scene.rules)
+    status, moves = played.arrive(nodes, 0, player, room)
+    infoset = moves.infoset
+    if status == DONE and infoset == before and len(noted) > 0:
+        noted[infoset, 0] = path.position[played.NUM_MOVES]
+        for k in range(path.position[played.NUM_MOVES]):
+            noted[infoset, 1 + k] = path.history[k]
+    return status, moves.count, infoset
+
+
+@inlined
+def as_set(path, count):
+    """The first `count` moves of the path as a bit set."""
+    moves = np.int64(0)
+    for k in range(count):
+        moves |= np.int64(1) << path.moves[k]
+    return moves
+
+
+@inlined
+def replay(scene, first, second, owners):
+    """Moves the path to the history in which two entries meet.
+
+    Args:
+        scene: scene of a walk whose `start` is the initial state.
+        first, second: moves and private deals of player 0 and of player 1, in order.
+        owners: the player who sees each private deal, in order.
+
+    Returns:
+        Whether the entries fit each other. They always do if the declaration is right.
+    """
+    rules, game, path = scene.rules, scene.game, scene.path
+    if len(first) + len(second) > len(path.history) - 2:
+        return False
+    for k in range(len(path.state)):
+        path.state[k] = scene.walk.start[k]
+    path.position[played.NUM_MOVES] = 0
+    of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
+    # The rules decide whose turn it is. An iteration consumes a move of that player, or
+    # a deal to the owner. The loop ends when both lists are used up, or at a state that
+    # matches neither list.
+    while of_first < len(first) or of_second < len(second):
+        acting = played.who_acts(rules, game, path)
+        if acting == CHANCE_NODE and deals < len(owners):
+            acting = owners[deals]
+            deals += 1
+        if acting == 0 and of_first < len(first):
+            action = first[of_first]
+            of_first += 1
+        elif acting == 1 and of_second < len(second):
+            action = second[of_second]
+            of_second += 1
+        else:
+            return False
+        played.move_on(rules, game, path, action)
+    return True

@@ -1,0 +1,149 @@
+"""Learning a response of one player to fixed policies of the others."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyspiel
+
+from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
+from mccfr_spiel.arenas.infosets.loading import turn_based
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
+from mccfr_spiel.arenas.rule_arena import RuleArena
+from mccfr_spiel.arenas.rules.bound_rules import (
+    BoundRules,
+)
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    MemoryBudgetError,
+    make_budget,
+)
+from mccfr_spiel.policies.adapter import PolicyAdapter
+from mccfr_spiel.solving.solver import Solver
+
+
+class _FixedState:
+    """A state in which the moves of all players but one are chance moves.
+
+    Other attributes, such as `returns`, are those of the wrapped state.
+    """
+
+    __slots__ = ("_asked", "_player", "_state")
+
+    def __init__(
+        self, state: pyspiel.State, asked: Sequence[PolicyAdapter], player: int
+    ) -> None:
+        self._state = state
+        self._asked = asked
+        self._player = player
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def current_player(self) -> int:
+        acting = self._state.current_player()
+        return acting if acting < 0 or acting == self._player else CHANCE_NODE
+
+    def is_chance_node(self) -> bool:
+        return self.current_player() == CHANCE_NODE
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        if self._state.is_chance_node():
+            return self._state.chance_outcomes()
+        acting = self._asked[self._state.current_player()]
+        probs = acting.action_probabilities(self._state)
+        legal = self._state.legal_actions()
+        return [(action, probs.get(action, 0.0)) for action in legal]
+
+    def clone(self) -> "_FixedState":
+        return _FixedState(self._state.clone(), self._asked, self._player)
+
+    def child(self, action: int) -> "_FixedState":
+        return _FixedState(self._state.child(action), self._asked, self._player)
+
+    def __str__(self) -> str:
+        return str(self._state)
+
+
+class Opponents(NamedTuple):
+    """A game in which all players but one follow fixed policies.
+
+    Attributes:
+        game: the game as the user passed it.
+        each: `[P]` policies; the player's own is ignored.
+        player: the player who responds.
+        max_nodes, max_memory: limits of the arena.
+    """
+
+    game: pyspiel.Game
+    each: Sequence[PolicyAdapter]
+    player: int
+    max_nodes: int
+    max_memory: MaxMemory
+
+    def new_state(self) -> Any:
+        """The initial state; moves of the others are chance moves."""
+        state = turn_based(self.game).new_initial_state()
+        return _FixedState(state, self.each, self.player)
+
+    def arena(self, rules: BoundRules | None) -> GameTree | RuleArena:
+        """A new arena for walks over `rules`, or through pyspiel if `rules` is None."""
+        limits = {"max_nodes": self.max_nodes, "twin": False}
+        if rules is None:
+            return GameTree(
+                self.game,
+                max_memory=self.max_memory,
+                new_state=self.new_state,
+                **limits,
+            )
+        return RuleArena(
+            self.game,
+            rules,
+            make_budget(self.max_memory),
+            new_state=self.new_state,
+            walk_limit=self.max_nodes,
+            **limits,
+        )
+
+
+def learn(
+    faced: Opponents,
+    rules: BoundRules | None,
+    until: tuple[int | None, float],
+    seed: int,
+) -> Solver:
+    """Learns by external sampling, or by outcome sampling if walks are too large.
+
+    Args:
+        faced: the game and the fixed policies.
+        rules: the rules for walks over compiled rules; None for walks through pyspiel.
+        until: number of iterations, or None and a number of seconds.
+        seed: seed of the walks.
+    """
+    with contextlib.suppress(WalkTooLargeError):
+        return _run(EXTERNAL, faced.arena(rules), until, seed)
+    # Not in an `except` clause, where the error would keep the first tree alive.
+    return _run(OUTCOME, faced.arena(rules), until, seed)
+
+
+def _run(
+    sampling: Sampling,
+    arena: GameTree | RuleArena,
+    until: tuple[int | None, float],
+    seed: int,
+) -> Solver:
+    """Runs a solver for a number of iterations or seconds, or until memory is full."""
+    iterations, seconds = until
+    algorithm = CFR_PLUS._replace(sampling=sampling)
+    solver = Solver(arena, algorithm, seed=seed, store=arena.store)
+    with contextlib.suppress(MemoryBudgetError):
+        if iterations is not None:
+            solver.iterate(iterations)
+            return solver
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            solver.iterate(max(solver.num_iterations // 8, 1))
+    return solver

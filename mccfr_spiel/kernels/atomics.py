@@ -1,0 +1,109 @@
+"""Atomic operations on integers that threads share.
+
+Compiled code that runs in several threads has released Python's lock and must not wait
+for it. So the threads communicate through an array of integers, by operations that no
+other thread can interrupt. With the JIT off, the same operations use a lock.
+"""
+
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+from mccfr_spiel.kernels.drafts import PASTED
+
+_LOCK = threading.RLock()
+
+# A forked child must find the lock free. Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_LOCK.acquire,
+        after_in_child=_LOCK.release,
+        after_in_parent=_LOCK.release,
+    )
+
+
+def load(desk: np.ndarray, place: int) -> int:
+    """Reads an integer atomically."""
+    return int(desk[place])
+
+
+def replace(desk: np.ndarray, place: int, old: int, new: int) -> bool:
+    """Replaces an integer by `new` if it still is `old`; returns whether it was.
+
+    A thread that reads the new value also sees everything written before.
+    """
+    with _LOCK:
+        if desk[place] != old:
+            return False
+        desk[place] = new
+        return True
+
+
+def give_way() -> None:
+    """Yields the processor to other threads."""
+    time.sleep(0)
+
+
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emits the address of an entry of a desk, the first two arguments."""
+    desk, place = signature.args[:2]
+    data = context.make_array(desk)(context, builder, arguments[0]).data
+    at = context.cast(builder, arguments[1], place, types.intp)
+    return cgutils.gep(builder, data, at)
+
+
+def _emit_load(_: Any, desk: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, *call: Any) -> Any:
+        return builder.load_atomic(_pointer(context, builder, *call), "seq_cst", 8)
+
+    return types.int64(desk, place), generate
+
+
+def _emit_replace(_: Any, desk: Any, place: Any, old: Any, new: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = _pointer(context, builder, signature, arguments)
+        numbers = [
+            context.cast(builder, arguments[k], signature.args[k], types.int64)
+            for k in (2, 3)
+        ]
+        pair = builder.cmpxchg(at, *numbers, "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
+
+    return types.boolean(desk, place, old, new), generate
+
+
+_load: Any = intrinsic(_emit_load)
+_replace: Any = intrinsic(_emit_replace)
+
+
+@overload(load, jit_options=PASTED)
+def _compiled_load(desk, place):
+    return lambda desk, place: _load(desk, place)
+
+
+@overload(replace, jit_options=PASTED)
+def _compiled_replace(desk, place, old, new):
+    return lambda desk, place, old, new: _replace(desk, place, old, new)
+
+
+_YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+_is_known = llvmlite.binding.address_of_symbol(_YIELD) is not None
+_yield: Any = types.ExternalFunction(_YIELD, types.int32())
+
+
+@overload(give_way, jit_options=PASTED)
+def _compiled_give_way():
+    if not _is_known:  # waiting threads then use up their time slices
+        return lambda: None
+
+    def call():
+        _yield()
+
+    return call

@@ -1,0 +1,217 @@
+"""Factors of a payoff matrix by differences of similar rows or columns.
+
+Each row is written as a multiple of a similar row plus a difference. A minimum spanning
+tree decides which row refers to which other row, and M = I - C, where C holds the
+multiples along the edges of the tree. The same is done with the columns of the result.
+On the win-lose matrix of poker this gives the bidiagonal differences of Farina and
+Sandholm 2022.
+"""
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse import csgraph
+
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.offline.factorization import (
+    EQUAL,
+    Csr,
+    Factorization,
+    csr,
+    drop_rounding,
+    trivial_factors,
+    without_zeros,
+)
+
+_OVERHEAD = 2
+"""Nonzeros that a reference from one row to another adds to the other factors."""
+
+_MAX_CANDIDATES = 200
+"""Number of rows with which each row is compared."""
+
+
+@jit
+def _most_common(ratios, count):
+    """(value, frequency) of the most common of the first `count` ratios, which are
+    sorted."""
+    # Equal ratios form a run. Each pass extends the current run by one ratio or, if the
+    # ratio differs, records the run's length and begins the next run.
+    best, frequency = ratios[0], 0
+    begin = 0
+    for end in range(1, count + 1):
+        if end == count or ratios[end] - ratios[begin] > EQUAL * abs(ratios[begin]):
+            if end - begin > frequency:
+                best, frequency = ratios[begin], end - begin
+            begin = end
+    return best, frequency
+
+
+@jit
+def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
+    """Finds pairs of rows i > k whose difference A_i - c A_k has few nonzeros.
+
+    Args:
+        starts, columns, values: A in csr form with sorted columns.
+        column_starts, column_rows: the rows that appear in each column, sorted.
+        limit: the largest number of rows k to compare with a row i.
+
+    Returns:
+        Arrays of i, k, c, and the number of nonzeros of each difference.
+    """
+    num_rows = len(starts) - 1
+    shared = np.zeros(num_rows, np.int64)
+    touched = np.empty(num_rows, np.int64)
+    ratios = np.empty(len(column_starts))
+    out_i = [0 for _ in range(0)]
+    out_k = [0 for _ in range(0)]
+    out_c = [0.0 for _ in range(0)]
+    out_cost = [0 for _ in range(0)]
+    # Each pass handles one row i. It first counts the columns that i shares with every
+    # earlier row. It then compares i, entry by entry, with the rows that share the most
+    # columns; the most common ratio of two entries becomes the factor c. A pair is kept
+    # if its difference has fewer nonzeros than the longer of the two rows.
+    for i in range(num_rows):
+        size = starts[i + 1] - starts[i]
+        met = 0
+        for entry in range(starts[i], starts[i + 1]):
+            column = columns[entry]
+            for position in range(column_starts[column], column_starts[column + 1]):
+                k = column_rows[position]
+                if k >= i:
+                    break
+                if shared[k] == 0:
+                    touched[met] = k
+                    met += 1
+                shared[k] += 1
+        least = 2
+        if met > limit:
+            counts = np.sort(shared[touched[:met]])
+            least = max(least, counts[met - limit])
+        for t in range(met):
+            k = touched[t]
+            common = shared[k]
+            shared[k] = 0
+            other = starts[k + 1] - starts[k]
+            # Skip a pair that would save nothing even if it matched perfectly.
+            if common < least or size + other - 2 * common >= max(size, other):
+                continue
+            a, b, count = starts[i], starts[k], 0
+            while a < starts[i + 1] and b < starts[k + 1]:
+                if columns[a] < columns[b]:
+                    a += 1
+                elif columns[a] > columns[b]:
+                    b += 1
+                else:
+                    ratios[count] = values[a] / values[b]
+                    count += 1
+                    a += 1
+                    b += 1
+            ordered = np.sort(ratios[:count])
+            c, matches = _most_common(ordered, count)
+            cost = size + other - common - matches
+            if cost < max(size, other):
+                out_i.append(i)
+                out_k.append(k)
+                out_c.append(c)
+                out_cost.append(cost)
+    return np.array(out_i), np.array(out_k), np.array(out_c), np.array(out_cost)
+
+
+def _difference_rows(matrix: Csr) -> Factorization:
+    """Factors the matrix by differences of rows."""
+    matrix = csr(matrix)
+    matrix.sort_indices()
+    by_column = scipy.sparse.csc_array(matrix)
+    by_column.sort_indices()
+    num_rows = matrix.shape[0]
+    first, second, factor, cost = _similar_rows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int64),
+        matrix.data,
+        by_column.indptr.astype(np.int64),
+        by_column.indices.astype(np.int64),
+        _MAX_CANDIDATES,
+    )
+    # Each row refers to its parent in a minimum spanning tree rooted at the zero row,
+    # so a row that resembles no other refers to zero and stays as it is.
+    sizes = np.diff(matrix.indptr)
+    root = num_rows
+    ends = np.concatenate((first, np.full(num_rows, root)))
+    others = np.concatenate((second, np.arange(num_rows)))
+    costs = np.concatenate((cost + _OVERHEAD, sizes + 0.5))
+    shape = (num_rows + 1, num_rows + 1)
+    tree = csgraph.minimum_spanning_tree(csr((costs, (ends, others)), shape=shape))
+    _, parent = csgraph.breadth_first_order(tree, root, directed=False)
+    parent = parent[:num_rows]
+    refers = parent != root
+    if not refers.any():
+        return trivial_factors(matrix)
+    ratio = csr(
+        (
+            np.concatenate((factor, 1 / factor)),
+            (np.concatenate((first, second)), np.concatenate((second, first))),
+        ),
+        shape=(num_rows, num_rows),
+    )
+    rows = np.flatnonzero(refers)
+    references = parent[rows]
+    ratios = np.asarray(ratio[rows, references])
+    combine = csr((ratios, (rows, references)), shape=(num_rows, num_rows))
+    taken = combine @ matrix
+    difference = drop_rounding(matrix - taken, abs(matrix) + abs(combine) @ abs(matrix))
+    # Inner rows are the rows to which others refer. Only they become rows of V'.
+    is_inner = np.zeros(num_rows, bool)
+    is_inner[references] = True
+    rest = scipy.sparse.diags_array((~is_inner).astype(float))
+    inner = csr(scipy.sparse.eye_array(num_rows))[:, is_inner]
+    return Factorization(
+        without_zeros(rest @ difference),
+        without_zeros(inner + rest @ combine @ inner),
+        without_zeros(inner.T @ (inner - combine @ inner)),
+        csr(difference[is_inner]),
+    )
+
+
+def _difference_columns(factors: Factorization) -> Factorization:
+    """Also factors the columns of Ahat and V' together by differences."""
+    stacked = scipy.sparse.vstack((factors.residual, factors.right), format="csr")
+    inner = _difference_rows(csr(stacked.T))
+    if not inner.rank:
+        return factors
+    m = factors.residual.shape[0]
+    residual = csr(inner.residual.T)
+    spread = csr(inner.right.T)
+    block = scipy.sparse.block_array
+    return Factorization(
+        residual[:m],
+        csr(scipy.sparse.hstack((factors.left, spread[:m]))),
+        csr(
+            block([[factors.middle, -spread[m:]], [None, inner.middle.T]])
+            if factors.rank
+            else inner.middle.T
+        ),
+        csr(scipy.sparse.vstack((residual[m:], inner.left.T))),
+    )
+
+
+def _transpose(factors: Factorization) -> Factorization:
+    residual, left, middle, right = (csr(factor.T) for factor in factors)
+    return Factorization(residual, right, middle, left)
+
+
+def difference_factors(matrix: Csr) -> Factorization:
+    """Factors by differences of similar rows, of similar columns, or of both.
+
+    Returns:
+        The factorization with the fewest nonzeros, which may be the trivial one.
+    """
+    matrix = csr(matrix)
+    rows = _difference_rows(matrix)
+    columns = _difference_rows(csr(matrix.T))
+    choices = (
+        trivial_factors(matrix),
+        rows,
+        _transpose(columns),
+        _difference_columns(rows),
+        _transpose(_difference_columns(columns)),
+    )
+    return min(choices, key=lambda factors: factors.num_nonzeros)

@@ -1,0 +1,75 @@
+"""Factored payoff matrices A = Ahat + U M^-1 V', which make linear programs sparser.
+
+A linear program can use `Ahat' x + V w` with `M' w = U' x` in place of A' x. The size
+of the program then depends on the number of nonzeros in all four factors together
+(Zhang, Sandholm 2020).
+
+| file | method |
+|---|---|
+| rank_one_factors.py | products u v' of rank one; M is the identity |
+| difference_factors.py | differences of similar rows or columns |
+"""
+
+from typing import Any, NamedTuple
+
+import scipy.sparse
+
+Csr = Any
+"""A scipy.sparse.csr_array. Its type is Any, because type checkers infer a wrong
+shape."""
+
+
+def csr(data: Any, *, shape: tuple[int, int] | None = None) -> Csr:
+    """Calls `scipy.sparse.csr_array` with a result that type checkers accept."""
+    return scipy.sparse.csr_array(data, shape=shape)
+
+
+EQUAL = 1e-11
+"""Relative difference up to which two ratios count as equal."""
+
+
+class Factorization(NamedTuple):
+    """A factored matrix A `[m, n]` = residual + left middle^-1 right, in csr arrays.
+
+    Attributes:
+        residual: `[m, n]` Ahat.
+        left: `[m, k]` U.
+        middle: `[k, k]` M, triangular after a permutation.
+        right: `[k, n]` V'.
+    """
+
+    residual: Csr
+    left: Csr
+    middle: Csr
+    right: Csr
+
+    @property
+    def num_nonzeros(self) -> int:
+        """Number of nonzeros in all four factors."""
+        return sum(factor.nnz for factor in self)
+
+    @property
+    def rank(self) -> int:
+        """k, the number of variables that the factorization adds to a program."""
+        return self.middle.shape[0]
+
+
+def trivial_factors(matrix: Csr) -> Factorization:
+    """The factorization A = Ahat."""
+    m, n = matrix.shape
+    return Factorization(matrix, csr((m, 0)), csr((0, 0)), csr((0, n)))
+
+
+def drop_rounding(difference: Csr, sizes: Csr) -> Csr:
+    """Drops the entries of `difference` that are rounding errors.
+
+    `sizes` holds the magnitude of the subtracted terms of each entry.
+    """
+    return without_zeros(difference * (abs(difference) > 10 * EQUAL * sizes))
+
+
+def without_zeros(matrix: Csr) -> Csr:
+    """A copy of the matrix without stored zeros."""
+    matrix = csr(matrix)
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,0 +1,139 @@
+"""The dilated entropy of a treeplex and its prox map, in compiled loops.
+
+The dilated entropy of a plan x with the policy b is
+
+    d(x) = sum_I beta_I x[p(I)] (log |A(I)| + sum_a b(a|I) log b(a|I)),
+    beta_I = 2 + 2 max_a sum of beta_K over the infosets K right below (I, a)
+
+(Kroer, Waugh, Kilinc-Karzan, Sandholm 2020). It is 0 at the uniform policy, where it is
+smallest. For a gradient g, a center c and a scale mu, the *prox map* computes
+
+    max over x of <g, x> - mu D(x || c),   D(x || c) = sum_I beta_I x[p(I)] KL(b || c).
+
+This needs one softmax per infoset, bottom up, and then the plan of the new policy, top
+down. With the uniform policy as center, the prox map is the *smoothed best response*,
+because d(x) = D(x || uniform).
+
+A center is stored as the logarithm of a policy, which cannot underflow. A plan can,
+because plans multiply probabilities along a history.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.offline.factorization import Csr, csr
+from mccfr_spiel.offline.sequence_forms import (
+    SequenceForm,
+    Treeplex,
+    best_response_value,
+)
+
+
+class Side(NamedTuple):
+    """One player's arrays for the compiled loops: n infosets, m sequences.
+
+    Attributes:
+        infosets: `[n]` as in the player's Treeplex.
+        weight: `[n]` weights beta of the dilated entropy.
+        uniform: `[m]` logarithm of the uniform policy.
+        starts, columns, values: B_p in csr form, one row per sequence of the player.
+            B_p maps the other player's plan to the player's gradient.
+    """
+
+    infosets: np.ndarray
+    weight: np.ndarray
+    uniform: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+
+@jit
+def prox(side, gradient, center, scale, log_policy, plan):
+    """Maximizes <gradient, x> - scale D(x || center) and returns the maximum.
+
+    Args:
+        side: the player's Side.
+        gradient: `[m]`, overwritten by the values of the sequences.
+        center: `[m]` logarithm of the center's policy. Actions at -inf are never
+            played, but every infoset needs an action with a finite entry.
+        scale: mu, above 0.
+        log_policy, plan: `[m]` outputs: the maximizer. `log_policy` may be `center`.
+    """
+    # Bottom up. When a pass reaches infoset i, the gradient at each of its sequences
+    # includes the value of everything below. The pass writes the softmax policy of the
+    # infoset and adds the infoset's value to the gradient at the parent sequence.
+    for i in range(len(side.infosets) - 1, -1, -1):
+        start = side.infosets[i]["first_sequence"]
+        stop = start + side.infosets[i]["num_actions"]
+        step = scale * side.weight[i]
+        largest = -np.inf
+        for s in range(start, stop):
+            log_policy[s] = center[s] + gradient[s] / step
+            largest = max(largest, log_policy[s])
+        total = 0.0
+        for s in range(start, stop):
+            total += math.exp(log_policy[s] - largest)
+        # Subtracted separately, because `largest + rest` could round `rest` away.
+        rest = math.log(total)
+        for s in range(start, stop):
+            log_policy[s] = log_policy[s] - largest - rest
+        gradient[side.infosets[i]["parent"]] += step * (largest + rest)
+    # Top down: multiply the policy along the sequences.
+    plan[0] = 1.0
+    for i in range(len(side.infosets)):
+        mass = plan[side.infosets[i]["parent"]]
+        start = side.infosets[i]["first_sequence"]
+        for s in range(start, start + side.infosets[i]["num_actions"]):
+            plan[s] = mass * math.exp(log_policy[s])
+    return gradient[0]
+
+
+@jit
+def respond(side, gradient, scale, log_policy, plan):
+    """The smoothed best response: the prox map with the uniform policy as center."""
+    return prox(side, gradient, side.uniform, scale, log_policy, plan)
+
+
+@jit
+def evaluate_gradient(side, plan, gradient):
+    """Writes B_p times the other player's plan into `gradient` `[m]`."""
+    for row in range(len(gradient)):
+        total = 0.0
+        for entry in range(side.starts[row], side.starts[row + 1]):
+            total += side.values[entry] * plan[side.columns[entry]]
+        gradient[row] = total
+
+
+@jit
+def mix_into(first, second, weight, result):
+    """Writes (1 - weight) first + weight second into `result`, which may be either of
+    them."""
+    for s in range(len(result)):
+        result[s] = (1.0 - weight) * first[s] + weight * second[s]
+
+
+def make_sides(form: SequenceForm) -> tuple[Side, Side]:
+    """The Sides of both players."""
+
+    def side(plex: Treeplex, rows: Csr) -> Side:
+        infosets, weight = plex.records, np.empty(plex.num_infosets)
+        dilate(infosets, np.zeros(plex.num_sequences), weight)
+        uniform = np.zeros(plex.num_sequences)
+        uniform[1:] = -np.log(np.repeat(plex.num_actions, plex.num_actions))
+        starts, columns = (a.astype(np.int64) for a in (rows.indptr, rows.indices))
+        return Side(infosets, weight, uniform, starts, columns, rows.data)
+
+    first, second = form.treeplexes
+    return side(first, form.payoffs), side(second, csr(-form.payoffs.T))
+
+
+def regularizer_range(plex: Treeplex, side: Side) -> float:
+    """The maximum of the dilated entropy d on the treeplex; the minimum is 0."""
+    values = np.zeros(plex.num_sequences)
+    np.add.at(values, plex.parent, side.weight * np.log(plex.num_actions))
+    return best_response_value(plex, values)
