@@ -22,10 +22,7 @@ from mccfr_spiel.algorithms.minimizer import Minimizer
 from mccfr_spiel.algorithms.part import Part
 from mccfr_spiel.algorithms.samplings import Sampling
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.functions import (
-    digest_of,
-    name_of,
-)
+from mccfr_spiel.common.functions import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
 """Maximum weight of an iteration in an average, so that 1e20 weights fit a double."""

@@ -85,8 +85,8 @@ class Sampling(Part):
             if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
                 self.fill(prune=_BY_REGRET)
                 continue
-            alternatives = f', nor "{_BY_REGRET}"' if name == "prune" else ""
-            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", alternatives)})
+            others = f', or "{_BY_REGRET}"' if name == "prune" else ""
+            self.fill(**{name: refusals.flag(value, f"Sampling: {name}", others)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
                 f"Sampling: player={self.player!r} must be one of "

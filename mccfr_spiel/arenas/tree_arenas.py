@@ -10,9 +10,7 @@ from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.arenas.tree_pass import TreePass
-from mccfr_spiel.common.infoset_arrays import (
-    pack_strings,
-)
+from mccfr_spiel.common.infoset_arrays import pack_strings
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.stored import make_iterate
 

@@ -18,30 +18,16 @@ from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
 from mccfr_spiel.arenas.rules.game_description import SPARE
-from mccfr_spiel.arenas.rules.row_table import (
-    row_hash,
-)
-from mccfr_spiel.arenas.rules.rule_store import (
-    RuleStore,
-)
+from mccfr_spiel.arenas.rules.row_table import row_hash
+from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.tree.twin_choice import compiled_rules, known_twin
-from mccfr_spiel.common.budget import (
-    Budget,
-)
-from mccfr_spiel.common.infoset_arrays import (
-    pack_strings,
-)
+from mccfr_spiel.common.budget import Budget
+from mccfr_spiel.common.infoset_arrays import pack_strings
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.policies.frozen_table import (
-    FrozenTable,
-)
-from mccfr_spiel.policies.policy import (
-    SequencePolicy,
-)
-from mccfr_spiel.policies.vectors import (
-    MOST_OFF,
-)
+from mccfr_spiel.policies.frozen_table import FrozenTable
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import MOST_OFF
 
 _DRAWS = 1 << 16
 """Random numbers drawn at a time."""

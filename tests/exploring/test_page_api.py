@@ -460,7 +460,7 @@ def test_command_reports_errors(tmp_path, capsys, results):
     for words, told in (
         ([], "the file of a policy is required"),
         (["nowhere"], "not found: nowhere"),
-        ([str(tmp_path)], "it has no policy"),
+        ([str(tmp_path)], "contains no policy"),
         ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
         ([str(results), "--game=leduc_poker"], "not for leduc_poker"),
     ):
