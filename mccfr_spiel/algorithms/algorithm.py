@@ -119,10 +119,20 @@ SAPCFR_PLUS = Algorithm(
 """PCFR+ with a prediction of weight 1/3 (Meng et al. 2025)."""
 CHANCE_SAMPLING = Algorithm(samplings.CHANCE, rules.regret_matching())
 """Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
+CHANCE_SAMPLING_QUASI = Algorithm(
+    samplings.CHANCE._replace(chance_draws="sobol"), rules.regret_matching()
+)
+"""Chance sampling with chance drawn from a Sobol sequence, as in quasi-Monte Carlo."""
 OPPONENT_SAMPLING = Algorithm(samplings.OPPONENT, rules.regret_matching())
 """Farina, Kroer, Sandholm 2020, with regret matching."""
 EXTERNAL_SAMPLING = Algorithm(samplings.EXTERNAL, rules.regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.2."""
+EXTERNAL_SAMPLING_QUASI = Algorithm(
+    samplings.external(chance_draws="sobol"), rules.regret_matching()
+)
+"""External sampling with chance drawn from a Sobol sequence over the walks.
+
+Similar to Li, Chen, Huang 2026, who draw with a counter per chance node."""
 OUTCOME_SAMPLING = Algorithm(samplings.OUTCOME, rules.regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
 BALANCED_OUTCOME_SAMPLING = Algorithm(

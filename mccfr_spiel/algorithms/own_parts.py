@@ -177,6 +177,14 @@ class OwnEstimator(OwnPart, Sampling):
     maker: ClassVar[str] = "own_estimator"
     arguments = "tree", "policy", "player", "rng"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.chance_draws != "independent":
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} requires a sampling of the "
+                f"package; {self.name} makes its own draws. Drop chance_draws."
+            )
+
     def __str__(self) -> str:
         return self.function.__name__
 

@@ -20,6 +20,7 @@ from mccfr_spiel.common import refusals
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
+_CHANCE_DRAWS = ("independent", "sobol")
 
 _PUBLISHED_NAMES = {
     "FULL": "CFR",
@@ -62,6 +63,10 @@ class Sampling(Part):
             update, similar to Davis et al. 2020. Requires outcome, balanced outcome or
             external sampling. Draws of chance are not corrected.
         baseline_rate: step size of baselines, in (0, 1].
+        chance_draws: how outcomes of chance are drawn. "independent": independently in
+            every walk. "sobol": from a scrambled Sobol sequence over the walks of a
+            player, which covers the outcomes evenly. Requires that chance is sampled.
+            The theorems of Lanctot et al. 2009 assume independent draws.
 
     Raises:
         ValueError: a field has the wrong type or is out of range, or fields do not fit
@@ -78,6 +83,7 @@ class Sampling(Part):
     prune_below: float | None = None
     baseline: str = ""
     baseline_rate: float = 0.5
+    chance_draws: str = "independent"
 
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
@@ -105,6 +111,7 @@ class Sampling(Part):
         if self.prune_below is not None:
             self._check_prunes()
         self._check_baseline()
+        self._check_chance_draws()
         if self.prunes_by_regret and self.is_sampled:
             raise ValueError(
                 'prune="regret" requires exact regrets, so sample nothing. Use '
@@ -137,6 +144,19 @@ class Sampling(Part):
                 "cannot estimate values of infosets. Drop one of the two."
             )
 
+    def _check_chance_draws(self) -> None:
+        if self.chance_draws not in _CHANCE_DRAWS:
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} must be "
+                f"{' or '.join(map(repr, _CHANCE_DRAWS))}."
+                f"{refusals.near(str(self.chance_draws), _CHANCE_DRAWS)}"
+            )
+        if self.correlates_chance and not self.chance:
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} requires a sampling that draws "
+                "chance, such as ms.EXTERNAL. Use one or drop chance_draws."
+            )
+
     def _check_prunes(self) -> None:
         value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
         if value == 0:
@@ -162,6 +182,11 @@ class Sampling(Part):
         return self.chance or self.opponents or self.player != "all"
 
     @property
+    def correlates_chance(self) -> bool:
+        """Whether draws of chance in different walks are correlated."""
+        return self.chance_draws != "independent"
+
+    @property
     def draws_one_action(self) -> bool:
         """Whether walks follow one action of the updated player at each infoset."""
         return self.player in ("epsilon", "balanced")
@@ -182,6 +207,9 @@ class Sampling(Part):
         name = name_in(globals(), self)
         if name:
             return _PUBLISHED_NAMES.get(name, f"{name.lower()} sampling")
+        if self.correlates_chance:
+            plain = self._replace(chance_draws="independent")
+            return f"{plain} with Sobol draws of chance"
         if self == full(prune=self.prune):
             return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
         if self == outcome(self.epsilon or 1.0):
@@ -233,15 +261,16 @@ def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
     return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
 
 
-def external(*, baseline: str = "") -> Sampling:
+def external(*, baseline: str = "", chance_draws: str = "independent") -> Sampling:
     """External sampling: walks follow all actions of the updated player only.
 
     Chance and opponents are sampled (Lanctot et al. 2009).
 
     Args:
         baseline: kind of baselines, see `Sampling`.
+        chance_draws: how chance is drawn, see `Sampling`.
     """
-    return Sampling(True, True, baseline=baseline)
+    return Sampling(True, True, baseline=baseline, chance_draws=chance_draws)
 
 
 def average_strategy(

@@ -28,6 +28,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.frame import new_record
+from mccfr_spiel.kernels.sobol import NO_POINTS
 
 _ROOM_OF_GROUP = 2**8
 """Initial capacity of a group in infosets, a power of two."""
@@ -39,7 +40,7 @@ _SMALL = 4
 """Groups may take `1 / _SMALL` of the budget even if less memory is free. The store of
 infosets then fails first, with the more useful message."""
 
-_NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
+_NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), NO_POINTS)
 
 
 class GroupedWalks:

@@ -94,6 +94,7 @@ def sampled_by(algorithm: Algorithm) -> Sampled:
         skips=sampling.prune_below is not None,
         baseline=sampling.baseline,
         batched=algorithm.batch != 1,
+        correlates=sampling.correlates_chance,
     )
 
 

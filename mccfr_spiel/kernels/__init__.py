@@ -10,6 +10,7 @@
 | recording.py | payoffs of leaves, infosets met |
 | sampling.py, selection.py | draws; average-strategy sampling, skipped actions |
 | randomness.py | draws as a function of seed, iteration, player and place |
+| sobol.py | chance draws that are correlated between walks |
 | baselines.py | control variates for walks |
 | visits.py | walks and updates of players with imperfect recall |
 | apply.py, lazy_average.py | updates after walks; the average policy |

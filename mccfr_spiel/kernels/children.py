@@ -9,9 +9,16 @@ from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.kernels.baselines import control
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.progress import Progress
-from mccfr_spiel.kernels.randomness import child_place, uniform
+from mccfr_spiel.kernels.randomness import (
+    COUNTED_PLACES,
+    NO_PLACES,
+    place_below,
+    uniform,
+    with_chance_move,
+)
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.selection import push_kept, push_picked
+from mccfr_spiel.kernels.sobol import correlated_draw
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import (
     Choice,
@@ -30,12 +37,17 @@ def make_draw(switches: Switches, source: Source) -> Any:
     """
     place_at, draws_own = source.place_at, switches.draws_own
     chance, opponents = switches.samples_chance, switches.samples_opponents
+    correlates = switches.correlates
 
     @inlined
-    def draw_at(nodes, trip, spot, moves):
+    def draw_at(task, nodes, trip, spot, moves):
         draw = 0.0
         if moves.acting == CHANCE_NODE:
-            if chance:
+            if correlates:
+                draw = correlated_draw(
+                    task.points, trip.serial, trip.scramble, trip.stream, spot.place
+                )
+            elif chance:
                 draw = uniform(trip.stream, spot.place)
         elif draws_own if moves.acting == trip.player else opponents:
             draw = uniform(trip.stream, place_at(nodes, moves.infoset))
@@ -53,6 +65,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
     keep, policy_at, fetch = source.keep, source.policy_at, source.fetch
     chance, opponents = switches.samples_chance, switches.samples_opponents
     draws_own, prunes = switches.draws_own, switches.prunes
+    places = switches.places
     has_debts, pushes_all = switches.has_debts, not (chance and opponents)
 
     @inlined
@@ -76,7 +89,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
                 probs, row = policy_at(nodes, tables, moves)
             height = push_weighted_children(
                 probs, row, walk, height, spot, moves,
-                prunes and not is_chance, chance, has_debts,
+                prunes and not is_chance, places, has_debts,
             )  # fmt: skip
             return height, Choice(False, 0, spot.sequence, spot.weight, 0.0)
         return height, Choice(True, child, spot.sequence, spot.weight, 0.0)
@@ -90,7 +103,7 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
     draws_own, explores = switches.draws_own, switches.explores
     picks_own, skips = switches.picks_own, switches.skips
     is_weighted, has_debts = switches.is_weighted, switches.has_debts
-    placed = switches.samples_chance
+    places = switches.places
     follows = not picks_own
 
     @inlined
@@ -103,7 +116,7 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
             own = place_at(nodes, moves.infoset)
             height = push_picked(
                 tables, walk, height, spot, moves,
-                task.settings, trip.stream, own, placed,
+                task.settings, trip.stream, own, places,
             )  # fmt: skip
         elif draws_own:
             policy, row = policy_at(nodes, tables, moves)
@@ -116,11 +129,11 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
             weight /= likelihood
         elif skips:
             height, weight = push_kept(
-                tables, walk, height, spot, moves, trip.poor, placed
+                tables, walk, height, spot, moves, trip.poor, places
             )
         else:
             height = push_other_children(
-                walk, height, spot, moves, is_weighted, placed, has_debts
+                walk, height, spot, moves, is_weighted, places, has_debts
             )
         return height, Choice(follows, child, moves.slots + child, weight, likelihood)
 
@@ -129,12 +142,16 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
 
 def make_follow(switches: Switches, source: Source) -> Any:
     """Builds `follow`, which moves to the selected child and returns a `Spot`."""
-    descend, samples_chance = source.descend, switches.samples_chance
+    descend, places = source.descend, switches.places
 
     @inlined
     def follow(nodes, spot, moves, choice):
         node = descend(nodes, moves, choice.child)
-        place = child_place(spot.place, choice.child) if samples_chance else spot.place
+        place = spot.place
+        if places != NO_PLACES:
+            place = place_below(place, choice.child, places)
+        if places == COUNTED_PLACES and moves.acting == CHANCE_NODE:
+            place = with_chance_move(place)
         return Spot(node, choice.sequence, choice.weight, place, spot.debt)
 
     return follow

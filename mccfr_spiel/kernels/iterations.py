@@ -15,8 +15,9 @@ from mccfr_spiel.kernels.batches import present_iteration
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress
-from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.randomness import stream_key
 from mccfr_spiel.kernels.selection import poor_regret
+from mccfr_spiel.kernels.sobol import root_place, scramble_key
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.switches import Sampled
@@ -43,6 +44,7 @@ def make_begin(sampled: Sampled) -> Any:
     (NEEDS_GROUPS), or if the list of notes is full (STACK_FULL).
     """
     batched, learns = sampled.batched, sampled.learns
+    root = root_place(sampled.correlates)
 
     @inlined
     def begin_walk(task, walk, num_players, progress):
@@ -62,7 +64,7 @@ def make_begin(sampled: Sampled) -> Any:
         if learns:  # the first note is the heading
             marks[layout.NOTED_BEFORE] = num_notes
             num_notes += 1
-        height = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
+        height = push(walk, 0, 0, walker, 1.0, root)
         walk.debt[0] = debt_at_root(task, walk)
         zero = np.int64(0)
         return (
@@ -77,6 +79,7 @@ def make_begin(sampled: Sampled) -> Any:
 def make_trip(sampled: Sampled) -> Any:
     """Builds `trip_of`, which computes the `Trip` of the present walk."""
     batched, skips = sampled.batched, sampled.skips
+    correlates = sampled.correlates
 
     @inlined
     def trip_of(task, walk, seed, iteration, num_players, is_large):
@@ -88,9 +91,13 @@ def make_trip(sampled: Sampled) -> Any:
             before, _ = batches.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
         stream = stream_key(seed, serial, walker, num_players)
+        scramble = np.uint64(0)
+        if correlates:
+            scramble = scramble_key(seed, serial, walker)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
         pause = np.int64(job[layout.PAUSE_LIMIT]) - walk.cursor[layout.NODES_TOUCHED]
-        return Trip(walker, stream, poor, marks[layout.PASSED], pause, is_large)
+        passed = marks[layout.PASSED]
+        return Trip(walker, serial, stream, scramble, poor, passed, pause, is_large)
 
     return trip_of
 

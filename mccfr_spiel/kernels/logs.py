@@ -15,7 +15,7 @@ from mccfr_spiel.kernels.tables import DONE, LOG_FULL
 
 FORK = np.dtype(
     [
-        ("stream", np.uint64),
+        ("serial", np.int64),
         ("place", np.uint64),
         ("weight", np.float64),
         ("node", np.int32),
@@ -24,7 +24,7 @@ FORK = np.dtype(
 )
 """A node where a walk enters a block.
 
-- stream: key of the walk's draws;
+- serial: number of the walk, see `progress.Trip`;
 - place: place of the history;
 - weight: importance weight;
 - node: node number;
@@ -66,7 +66,7 @@ def log_leaf(log: Log, num_leaves: int, payoff: float, sequence: int) -> Any:
 
 @inlined
 def log_infoset(
-    log: Log, num_met: int, num_forks: int, stream: int, spot: Spot, moves: Moves
+    log: Log, num_met: int, num_forks: int, serial: int, spot: Spot, moves: Moves
 ) -> tuple[Any, int]:
     """Logs an infoset, and a fork if the infoset is the root of a block.
 
@@ -76,7 +76,7 @@ def log_infoset(
     # The infoset is logged on each visit; `shared_walks.gather_top` drops duplicates.
     log.event[num_met] = moves.infoset
     if log.home[moves.start] >= 0:
-        log.fork[num_forks]["stream"] = stream
+        log.fork[num_forks]["serial"] = serial
         log.fork[num_forks]["place"] = spot.place
         log.fork[num_forks]["weight"] = spot.weight
         log.fork[num_forks]["node"] = spot.node

@@ -5,6 +5,9 @@ state. A walk draws at most one number at each place. Hence external sampling dr
 action per infoset, even if the walk visits several of its histories (Lanctot et al.
 2009). Growth of the tree and checkpoints cannot change results.
 
+If draws of chance are correlated between walks (sobol.py), the place of a history is
+*counted*: its lowest byte is the number of chance moves so far.
+
 Compiled functions require `np.uint64` arguments.
 """
 
@@ -20,9 +23,26 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _PATH = np.uint64(0xD1342543DE82EF95)
 _ONE = np.uint64(1)
 _TO_UNIT = 2.0**-53
+_BYTE = np.uint64(255)
+_COUNTED_PATH = np.uint64(0xD1342543DE82EF01)
+"""A multiplier that keeps the lowest byte of its factor."""
 
 ROOT_PLACE = np.uint64(0x243F6A8885A308D3)
 """Place of the empty history."""
+
+COUNTED_ROOT = ROOT_PLACE & ~_BYTE
+"""Place of the empty history if places count chance moves."""
+
+MAX_COUNTED = 32
+"""Largest number of chance moves in a counted place. Later moves are not counted."""
+
+NO_PLACES, PLACES, COUNTED_PLACES = range(3)
+"""Kinds of places of histories that a walk keeps:
+
+- NO_PLACES: none, because no chance move is drawn;
+- PLACES: hashes;
+- COUNTED_PLACES: hashes whose lowest byte counts chance moves.
+"""
 
 
 @jit
@@ -53,6 +73,29 @@ def uniform(stream, place):
 def child_place(place, child):
     """Returns the place of the history that continues with child number `child`."""
     return place * _PATH + (np.uint64(child) + _ONE)
+
+
+@jit
+def place_below(place, child, places):
+    """Returns the place after a move that is not drawn from chance.
+
+    `places` is PLACES or COUNTED_PLACES. With the latter, the count does not change.
+    """
+    if places == COUNTED_PLACES:
+        return place * _COUNTED_PATH + ((np.uint64(child) + _ONE) << np.uint64(8))
+    return child_place(place, child)
+
+
+@jit
+def chance_moves_of(place):
+    """Returns the number of chance moves that a counted place contains."""
+    return np.int64(place & _BYTE)
+
+
+@jit
+def with_chance_move(place):
+    """Returns the counted place with one more chance move."""
+    return place + np.uint64(chance_moves_of(place) < MAX_COUNTED)
 
 
 def infoset_place(player: int, info_state: str) -> int:

@@ -107,7 +107,7 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         start_new(nodes, tables, walk, start_tables, task)
         if in_top and is_own:
             status, num_forks = log_infoset(
-                log, num_met, num_forks, trip.stream, spot, moves
+                log, num_met, num_forks, trip.serial, spot, moves
             )
             num_met += 1
             continues = status == DONE and log.home[start] < 0

@@ -19,7 +19,12 @@ import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined
-from mccfr_spiel.kernels.randomness import child_place, uniform
+from mccfr_spiel.kernels.randomness import (
+    NO_PLACES,
+    child_place,
+    place_below,
+    uniform,
+)
 from mccfr_spiel.kernels.sampling import Floats
 from mccfr_spiel.kernels.stack import Moves, Spot
 from mccfr_spiel.kernels.tables import Tables, Walk
@@ -56,7 +61,7 @@ def push_picked(
     settings: np.ndarray,
     stream: int,
     own: int,
-    placed: bool,
+    places: int,
 ) -> int:
     """Pushes the children selected by average-strategy sampling.
 
@@ -72,7 +77,7 @@ def push_picked(
         settings: see `tables.NUM_SETTINGS`.
         stream: key of the walk's draws.
         own: place of the infoset. Each action has its own place, derived from it.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
 
     Returns:
         The new height.
@@ -90,8 +95,8 @@ def push_picked(
         walk.sequence[height] = s
         walk.weight[height] = spot.weight / likelihood
         walk.debt[height] = spot.debt
-        if placed:
-            walk.place[height] = child_place(spot.place, child)
+        if places != NO_PLACES:
+            walk.place[height] = place_below(spot.place, child, places)
         height += 1
     return height
 
@@ -129,7 +134,7 @@ def push_kept(
     spot: Spot,
     moves: Moves,
     poor: float,
-    placed: bool,
+    places: int,
 ) -> tuple[int, float]:
     """Pushes children like `push_other_children`; poor actions get the weight LOOK.
 
@@ -140,7 +145,7 @@ def push_kept(
         spot: the node.
         moves: its moves.
         poor: regret below which actions are skipped.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
 
     Returns:
         The new height, and the weight of the first child.
@@ -149,8 +154,8 @@ def push_kept(
         walk.node[height] = moves.first + child
         walk.sequence[height] = moves.start + child
         walk.weight[height] = kept_weight(tables, moves.start + child, poor)
-        if placed:
-            walk.place[height] = child_place(spot.place, child)
+        if places != NO_PLACES:
+            walk.place[height] = place_below(spot.place, child, places)
         walk.debt[height] = spot.debt
         height += 1
     return height, kept_weight(tables, moves.start, poor)

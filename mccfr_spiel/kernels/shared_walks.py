@@ -42,7 +42,8 @@ from mccfr_spiel.kernels.logs import FORK, LEAF, Log
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress, with_height
-from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.randomness import stream_key
+from mccfr_spiel.kernels.sobol import root_place, scramble_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
@@ -207,18 +208,32 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
-@inlined
-def trip_in_batch(player: int, stream: int, is_large: bool) -> Trip:
-    """Returns the `Trip` of a walk in a thread, without pauses or repeated steps."""
-    return Trip(player, stream, -np.inf, np.int64(0), np.int64(2**62), is_large)
+def make_trip_in_batch(sampled: Sampled) -> Any:
+    """Builds `trip_in_batch`, which computes the `Trip` of a walk in a thread.
+
+    Such a walk neither pauses nor repeats steps.
+    """
+    correlates = sampled.correlates
+
+    @inlined
+    def trip_in_batch(seed, serial, player, num_players, is_large):
+        stream = stream_key(seed, serial, player, num_players)
+        scramble = np.uint64(0)
+        if correlates:
+            scramble = scramble_key(seed, serial, player)
+        zero, never = np.int64(0), np.int64(2**62)
+        return Trip(player, serial, stream, scramble, -np.inf, zero, never, is_large)
+
+    return trip_in_batch
 
 
-def make_part_of_batch(walk_on: Any) -> Any:
+def make_part_of_batch(sampled: Sampled, walk_on: Any) -> Any:
     """Builds `walk_part`, which runs walks `first .. stop - 1` of a batch.
 
     `walk` identifies the batch, `stack` belongs to the thread. `walk_part` returns a
     status and the total counters.
     """
+    trip_in_batch, root = make_trip_in_batch(sampled), root_place(sampled.correlates)
 
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
@@ -228,9 +243,8 @@ def make_part_of_batch(walk_on: Any) -> Any:
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
             serial = before + nth + 1
-            stream = stream_key(seed, serial, player, num_players)
-            height = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
-            trip = trip_in_batch(player, stream, is_large)
+            height = push(stack, 0, 0, player, 1.0, root)
+            trip = trip_in_batch(seed, serial, player, num_players, is_large)
             progress = with_height(progress, height)
             status, progress = walk_on(task, nodes, tables, stack, log, trip, progress)
             nth += 1
@@ -244,7 +258,9 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
     `work` is a pair: a frame of SHARED_LAYOUT, and a plan.
     """
-    walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, layout.TOP_PART))
+    walk_top = make_walk(sampled, rule, STORED, layout.TOP_PART)
+    walk_part = make_part_of_batch(sampled, walk_top)
+    trip_in_batch = make_trip_in_batch(sampled)
     walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
     apply_block = apply.make_apply(rule, part=layout.BLOCK_PART)
 
@@ -271,6 +287,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         num_met, zero = np.int64(cut.num_met[block]), np.int64(0)
         progress = Progress(zero, num_met, zero, zero, zero, zero)
         status = np.int64(layout.DONE)
+        seed, num_players = task.job[layout.SEED], tree.utilities.shape[1]
         # Slices are in order of the walks, and the forks of a slice are sorted stably.
         # Sums of the block therefore have the same order of terms as in a single
         # thread. An inner pass continues a walk and prefetches for later forks, because
@@ -292,7 +309,8 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
                 at = order[k]
                 node, weight = fork[at]["node"], fork[at]["weight"]
                 height = push(stack, 0, node, player, weight, fork[at]["place"])
-                trip = trip_in_batch(player, fork[at]["stream"], is_large)
+                serial = fork[at]["serial"]
+                trip = trip_in_batch(seed, serial, player, num_players, is_large)
                 progress = with_height(progress, height)
                 status, progress = walk_block(
                     task, tree, tables, stack, None, trip, progress

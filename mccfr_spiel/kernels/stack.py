@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, pasted
-from mccfr_spiel.kernels.randomness import child_place
+from mccfr_spiel.kernels.randomness import NO_PLACES, place_below
 from mccfr_spiel.kernels.tables import Walk
 
 MAX_POSTPONED = 16
@@ -153,7 +153,7 @@ def push_weighted_children(
     spot: Spot,
     moves: Moves,
     prune: bool,
-    placed: bool,
+    places: int,
     indebted: bool,
 ) -> int:
     """Pushes all children at a node of chance or of an opponent.
@@ -166,7 +166,7 @@ def push_weighted_children(
         spot: the node.
         moves: its moves.
         prune: True to omit children of probability 0.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
         indebted: True to store debts.
 
     Returns:
@@ -179,8 +179,8 @@ def push_weighted_children(
             walk.node[height] = moves.first + child
             walk.sequence[height] = spot.sequence
             walk.weight[height] = spot.weight * prob
-            if placed:
-                walk.place[height] = child_place(spot.place, child)
+            if places != NO_PLACES:
+                walk.place[height] = place_below(spot.place, child, places)
             if indebted:
                 walk.debt[height] = spot.debt
             height += 1
@@ -194,7 +194,7 @@ def push_other_children(
     spot: Spot,
     moves: Moves,
     weighted: bool,
-    placed: bool,
+    places: int,
     indebted: bool,
 ) -> int:
     """Pushes all children except the first at a node of the updated player.
@@ -208,7 +208,7 @@ def push_other_children(
         spot: the node.
         moves: its moves.
         weighted: True to store weights; otherwise all weights are 1.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
         indebted: True to store debts.
 
     Returns:
@@ -219,8 +219,8 @@ def push_other_children(
         walk.sequence[height] = moves.slots + child
         if weighted:
             walk.weight[height] = spot.weight
-        if placed:
-            walk.place[height] = child_place(spot.place, child)
+        if places != NO_PLACES:
+            walk.place[height] = place_below(spot.place, child, places)
         if indebted:
             walk.debt[height] = spot.debt
         height += 1

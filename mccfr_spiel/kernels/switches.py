@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mccfr_spiel.kernels.randomness import COUNTED_PLACES, NO_PLACES, PLACES
 from mccfr_spiel.kernels.tables import ALONE, BLOCK_PART, TOP_PART
 
 
@@ -24,6 +25,8 @@ class Sampled(NamedTuple):
         forgets: True for players with imperfect recall, see visits.py. Requires regret
             matching or regret matching+. Such algorithms walk even if they sample
             nothing.
+        correlates: True to draw chance from a Sobol sequence over the walks, see
+            sobol.py.
     """
 
     chance: bool
@@ -36,6 +39,14 @@ class Sampled(NamedTuple):
     baseline: str
     batched: bool
     forgets: bool = False
+    correlates: bool = False
+
+    @property
+    def places(self) -> int:
+        """NO_PLACES, PLACES or COUNTED_PLACES, see randomness.py."""
+        if not self.chance:
+            return NO_PLACES
+        return COUNTED_PLACES if self.correlates else PLACES
 
     @property
     def learns(self) -> bool:
@@ -78,6 +89,8 @@ class Switches(NamedTuple):
     Attributes:
         samples_chance: one outcome is drawn at chance nodes. Only in this case the
             stack stores places of histories.
+        places: kind of these places, see randomness.py.
+        correlates: chance is drawn from a Sobol sequence, see sobol.py.
         samples_opponents: one action is drawn at opponents' nodes.
         prunes: actions that opponents play with probability 0 are skipped.
         draws_own: one action of the updated player is drawn.
@@ -99,6 +112,8 @@ class Switches(NamedTuple):
     """
 
     samples_chance: bool
+    places: int
+    correlates: bool
     samples_opponents: bool
     prunes: bool
     draws_own: bool
@@ -128,6 +143,8 @@ def switches_of(sampled: Sampled, *, grows: bool, part: int) -> Switches:
     is_alone_once = sampled.meets_once and has_debts
     return Switches(
         samples_chance=sampled.chance,
+        places=sampled.places,
+        correlates=sampled.correlates,
         samples_opponents=sampled.opponents,
         prunes=sampled.prune,
         draws_own=sampled.draws_one_action,

@@ -29,7 +29,7 @@ from mccfr_spiel.kernels.jit import inlined
 
 INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
-FLOAT = np.dtype(np.float64)
+FLOAT, WORD = np.dtype(np.float64), np.dtype(np.uint32)
 
 NOTE = np.dtype(
     [("start", "<i8"), ("count", "<i4"), ("chosen", "<i4"), ("number", "<f8")]
@@ -195,11 +195,14 @@ class Task(NamedTuple):
         job: entries listed at SEED.
         settings: entries listed at EPSILON.
         parameters: parameters of the local rule, see minimizers.py.
+        points: Sobol points of correlated chance draws, see `sobol.points`; no rows
+            without them.
     """
 
     job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]")]
     settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]")]
     parameters: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
+    points: Annotated[np.ndarray, Entry(WORD, "[K, 1024]")]
 
 
 class TreeArrays(NamedTuple):

@@ -35,7 +35,8 @@ The concepts:
 12. Task: job, settings and rule parameters (tables.py).
 13. Tables: learned state, read only, and the gradient (tables.py).
 14. Walk: scratch that a walk writes: stack, infosets met, notes (tables.py).
-15. Place: key of a draw, identifying an infoset or a chance history (randomness.py).
+15. Place: key of a draw, identifying an infoset or a chance history (randomness.py,
+    sobol.py).
 16. Debt: amount that the lazy average still owes an infoset (apply.py).
 17. Notes: decisions from which baselines learn (baselines.py).
 18. Visits: decisions of players with imperfect recall (visits.py).
@@ -136,7 +137,7 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     break
                 # Draw before recording the infoset: the address of the next node
                 # depends on the draw, and the processor records while it loads.
-                draw = draw_at(nodes, trip, spot, moves)
+                draw = draw_at(task, nodes, trip, spot, moves)
                 if acting >= 0:
                     status, continues, spot, moves, progress = meet_infoset(
                         task, nodes, tables, walk, log, trip, spot, moves, progress

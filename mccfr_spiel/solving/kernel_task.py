@@ -5,6 +5,7 @@ import numpy as np
 from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnAveraging, OwnRule
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.minimizers import name_of_own
+from mccfr_spiel.kernels.sobol import NO_POINTS, points
 
 
 def task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
@@ -34,6 +35,7 @@ def task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
         job=job,
         settings=settings,
         parameters=np.array(algorithm.minimizer.parameters, np.float64),
+        points=points() if sampling.correlates_chance else NO_POINTS,
     )
 
 

@@ -99,7 +99,8 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         rule: the local rule; a user's rule must be compiled.
         sampled: what a walk samples, with batches.
     """
-    walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
+    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
+    walk_part = make_part_of_batch(sampled, walk_on)
     move, start_tables = apply.make_apply(rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
 
