@@ -45,7 +45,7 @@ def make_draw(switches: Switches, source: Source) -> Any:
         if moves.acting == CHANCE_NODE:
             if correlates:
                 draw = correlated_draw(
-                    task.points, trip.serial, trip.scramble, trip.stream, spot.place
+                    task.points, trip.player, trip.serial, trip.stream, spot.place
                 )
             elif chance:
                 draw = uniform(trip.stream, spot.place)

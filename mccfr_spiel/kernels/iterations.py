@@ -17,7 +17,7 @@ from mccfr_spiel.kernels.minimizers import RULES, Rule
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress
 from mccfr_spiel.kernels.randomness import stream_key
 from mccfr_spiel.kernels.selection import poor_regret
-from mccfr_spiel.kernels.sobol import root_place, scramble_key
+from mccfr_spiel.kernels.sobol import root_place
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.switches import Sampled
@@ -79,7 +79,6 @@ def make_begin(sampled: Sampled) -> Any:
 def make_trip(sampled: Sampled) -> Any:
     """Builds `trip_of`, which computes the `Trip` of the present walk."""
     batched, skips = sampled.batched, sampled.skips
-    correlates = sampled.correlates
 
     @inlined
     def trip_of(task, walk, seed, iteration, num_players, is_large):
@@ -91,13 +90,10 @@ def make_trip(sampled: Sampled) -> Any:
             before, _ = batches.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
         stream = stream_key(seed, serial, walker, num_players)
-        scramble = np.uint64(0)
-        if correlates:
-            scramble = scramble_key(seed, serial, walker)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
         pause = np.int64(job[layout.PAUSE_LIMIT]) - walk.cursor[layout.NODES_TOUCHED]
         passed = marks[layout.PASSED]
-        return Trip(walker, serial, stream, scramble, poor, passed, pause, is_large)
+        return Trip(walker, serial, stream, poor, passed, pause, is_large)
 
     return trip_of
 

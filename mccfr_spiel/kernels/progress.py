@@ -18,8 +18,6 @@ class Trip(NamedTuple):
         player: the updated player.
         serial: number of the walk among all walks of the player, starting at 1.
         stream: key of the walk's draws, see randomness.py.
-        scramble: key that scrambles correlated chance draws, see sobol.py; 0 without
-            them.
         poor: regret below which actions are skipped, see selection.py.
         passed: number of nodes whose contributions a repeated walk skips.
         pause: value of `Progress.num_touched` at which the walk pauses.
@@ -29,7 +27,6 @@ class Trip(NamedTuple):
     player: Any
     serial: Any
     stream: Any
-    scramble: Any
     poor: Any
     passed: Any
     pause: Any

@@ -43,7 +43,7 @@ from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress, with_height
 from mccfr_spiel.kernels.randomness import stream_key
-from mccfr_spiel.kernels.sobol import root_place, scramble_key
+from mccfr_spiel.kernels.sobol import root_place
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
@@ -208,23 +208,14 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
-def make_trip_in_batch(sampled: Sampled) -> Any:
-    """Builds `trip_in_batch`, which computes the `Trip` of a walk in a thread.
-
-    Such a walk neither pauses nor repeats steps.
-    """
-    correlates = sampled.correlates
-
-    @inlined
-    def trip_in_batch(seed, serial, player, num_players, is_large):
-        stream = stream_key(seed, serial, player, num_players)
-        scramble = np.uint64(0)
-        if correlates:
-            scramble = scramble_key(seed, serial, player)
-        zero, never = np.int64(0), np.int64(2**62)
-        return Trip(player, serial, stream, scramble, -np.inf, zero, never, is_large)
-
-    return trip_in_batch
+@inlined
+def trip_in_batch(
+    seed: int, serial: int, player: int, num_players: int, is_large: bool
+) -> Trip:
+    """Returns the `Trip` of a walk in a thread, without pauses or repeated steps."""
+    stream = stream_key(seed, serial, player, num_players)
+    zero, never = np.int64(0), np.int64(2**62)
+    return Trip(player, serial, stream, -np.inf, zero, never, is_large)
 
 
 def make_part_of_batch(sampled: Sampled, walk_on: Any) -> Any:
@@ -233,7 +224,7 @@ def make_part_of_batch(sampled: Sampled, walk_on: Any) -> Any:
     `walk` identifies the batch, `stack` belongs to the thread. `walk_part` returns a
     status and the total counters.
     """
-    trip_in_batch, root = make_trip_in_batch(sampled), root_place(sampled.correlates)
+    root = root_place(sampled.correlates)
 
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
@@ -260,7 +251,6 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     """
     walk_top = make_walk(sampled, rule, STORED, layout.TOP_PART)
     walk_part = make_part_of_batch(sampled, walk_top)
-    trip_in_batch = make_trip_in_batch(sampled)
     walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
     apply_block = apply.make_apply(rule, part=layout.BLOCK_PART)
 

@@ -1,12 +1,17 @@
 """Correlated chance draws: a scrambled Sobol sequence over the walks of a player.
 
 The chance move after d other chance moves uses dimension d of the sequence, and the
-walk's number selects the point. Draws of many walks therefore cover the outcomes more
-evenly than independent draws (Li, Chen, Huang 2026). The result is a pure function of
-seed, player, number of the walk and place, like every draw.
+number of the walk selects the point. Draws of many walks therefore cover the outcomes
+more evenly than independent draws (Li, Chen, Huang 2026). Each draw is a pure function
+of seed, player, number of the walk and place.
 
-From dimension NUM_DIMENSIONS on, draws are independent. Other draws must stay
-independent: correlating the opponents' draws with the same number prevents convergence.
+From dimension NUM_DIMENSIONS on, draws are independent. Draws of players must stay
+independent, too: correlating the opponents' draws with the number of the walk prevents
+convergence.
+
+The scramble is a random linear scramble with a random digital shift (Matousek 1998).
+Its variance is that of Owen's nested scramble. Because it is linear, tables contain
+scrambled points, and a draw takes no longer than an independent one.
 """
 
 import functools
@@ -22,10 +27,17 @@ from mccfr_spiel.kernels.randomness import (
     mix,
 )
 
+NUM_DIMENSIONS = MAX_COUNTED
+"""Number of dimensions of the sequence."""
+
+NUM_COLUMNS = 1026
+"""Row length of `points`."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_SCRAMBLED_PLACE = np.uint64(0xA4093822299F31D0)
 _TO_UNIT = 2.0**-53
 _NUM_BITS = 32
+_NUM_POINTS = 2**_NUM_BITS
+_KEY = 1024
 
 _DIRECTIONS = """
 1:1  3:1  7:1,3  11:1,3,1  13:1,1,1  19:1,1,3,3  25:1,3,5,13  37:1,1,5,5,17
@@ -42,12 +54,19 @@ _DIRECTIONS = """
 The bits of the number before the colon are the coefficients of the polynomial.
 """
 
-NUM_DIMENSIONS = MAX_COUNTED
-"""Number of dimensions."""
+NO_POINTS = np.zeros((0, NUM_COLUMNS), np.uint32)
+"""The table of walks without correlated draws."""
+
+
+@functools.cache
+def directions() -> np.ndarray:
+    """`[NUM_DIMENSIONS, 32]` uint32: direction numbers as fractions of 2^32."""
+    numbers = np.array([_directions(text) for text in _DIRECTIONS.split()], np.uint32)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _directions(text: str) -> list[int]:
-    """Returns the 32 direction numbers of a dimension, as 32-bit fractions."""
     polynomial, _, initial = text.partition(":")
     coefficients = int(polynomial)
     degree = coefficients.bit_length() - 1
@@ -63,27 +82,53 @@ def _directions(text: str) -> list[int]:
     return v
 
 
-NO_POINTS = np.zeros((0, 1024), np.uint32)
-"""The table of walks without correlated draws."""
+def scrambled_points(seed: int, num_players: int) -> np.ndarray:
+    """Returns the table from which walks draw.
 
+    Args:
+        seed: seed of the solver, in [0, 2^64).
+        num_players: number of players, whose sequences are scrambled independently.
 
-@functools.cache
-def points() -> np.ndarray:
-    """`[NUM_DIMENSIONS, 4 * 256]` uint32: parts of Sobol points, with reversed bits.
-
-    Point t is the exclusive or of four entries of a row, one per byte of t. The entry
-    of value x in byte k has the index 256 k + x. Bits are reversed, because the
-    scramble works on reversed bits.
+    Returns:
+        `[num_players * NUM_DIMENSIONS, NUM_COLUMNS]` uint32. Point t of a row's
+        dimension is the exclusive or of four entries, one per byte of t: the entry of
+        value x in byte k has the index 256 k + x. The last two entries are a key for
+        walks after the first 2^32.
     """
-    table = np.zeros((NUM_DIMENSIONS, 1024), np.uint32)
-    for row, text in zip(table, _DIRECTIONS.split(), strict=True):
-        for bit, number in enumerate(_directions(text)):
+    tables = []
+    for player in range(num_players):
+        # Raw output, because NumPy may change the algorithms of distributions.
+        draws = np.random.PCG64([seed, player]).random_raw((NUM_DIMENSIONS, 34))
+        digits = _linear_scramble((draws[:, :32] >> 32).astype(np.uint32))
+        table = np.zeros((NUM_DIMENSIONS, NUM_COLUMNS), np.uint32)
+        values = np.arange(256, dtype=np.uint32)
+        for bit in range(_NUM_BITS):
             byte, shift = divmod(bit, 8)
-            reverse = np.uint32(int(f"{number:032b}"[::-1], 2))
-            values = np.arange(256, dtype=np.uint32)
-            row[256 * byte : 256 * byte + 256] ^= (values >> shift & 1) * reverse
-    table.flags.writeable = False
-    return table
+            part = (values >> shift & 1) * digits[:, bit : bit + 1]
+            table[:, 256 * byte : 256 * byte + 256] ^= part
+        table[:, :256] ^= (draws[:, 32:33] >> 32).astype(np.uint32)  # digital shift
+        table[:, _KEY] = draws[:, 33] >> 32
+        table[:, _KEY + 1] = draws[:, 33] & 0xFFFFFFFF
+        tables.append(table)
+    return np.concatenate(tables)
+
+
+def _linear_scramble(draws: np.ndarray) -> np.ndarray:
+    """Returns direction numbers multiplied by random lower triangular matrices.
+
+    `draws` `[NUM_DIMENSIONS, 32]` contains random bits for the rows of the matrices. A
+    digit of the result is the digit itself plus random digits of higher significance.
+    """
+    result = np.zeros((NUM_DIMENSIONS, _NUM_BITS), np.uint32)
+    for digit in range(_NUM_BITS):
+        bit = _NUM_BITS - 1 - digit
+        higher = np.uint32(-(1 << (bit + 1)) % 2**32)
+        row = (draws[:, digit : digit + 1] & higher) | np.uint32(1 << bit)
+        parity = directions() & row
+        for shift in (16, 8, 4, 2, 1):
+            parity ^= parity >> np.uint32(shift)
+        result |= (parity & np.uint32(1)) << np.uint32(bit)
+    return result
 
 
 def root_place(correlates: bool) -> np.uint64:
@@ -92,62 +137,29 @@ def root_place(correlates: bool) -> np.uint64:
 
 
 @jit
-def scramble_key(seed, serial, player):
-    """Returns the key that scrambles the points of a walk.
-
-    The key is constant for 2^32 walks of a player, after which the points repeat.
-    `serial` is the number of the walk, starting at 1.
-    """
-    epoch = np.uint64(serial - 1) >> np.uint64(32)
-    part = (epoch << np.uint64(8)) + np.uint64(player)
-    return mix(mix(seed + _SCRAMBLED_PLACE) + part * _GOLDEN)
-
-
-@jit
-def scrambled(point, key):
-    """Returns a 32-bit fraction: a point, scrambled as a nested uniform scramble.
-
-    This is the hash of Laine and Karras 2011 with Vegdahl's constants. `point` has
-    reversed bits, so that each operation propagates bits of higher significance to bits
-    of lower significance only. Bits from 32 on are ignored.
-    """
-    x = point ^ (point * np.uint64(0x3D20ADEA))
-    x = (x + key) * ((key >> np.uint64(32)) | np.uint64(1))
-    x ^= x * np.uint64(0x05526C56)
-    x ^= x * np.uint64(0x53A22864)
-    # Reverses 32 bits.
-    ones, pairs = np.uint64(0x55555555), np.uint64(0x33333333)
-    halves, full = np.uint64(0x0F0F0F0F), np.uint64(0x00FF00FF)
-    x = ((x >> np.uint64(1)) & ones) | ((x & ones) << np.uint64(1))
-    x = ((x >> np.uint64(2)) & pairs) | ((x & pairs) << np.uint64(2))
-    x = ((x >> np.uint64(4)) & halves) | ((x & halves) << np.uint64(4))
-    x = ((x >> np.uint64(8)) & full) | ((x & full) << np.uint64(8))
-    return ((x >> np.uint64(16)) | (x << np.uint64(16))) & np.uint64(0xFFFFFFFF)
-
-
-@jit
-def correlated_draw(points, serial, scramble, stream, place):
+def correlated_draw(points, player, serial, stream, place):
     """Returns the draw in [0, 1) of a chance move.
 
     Args:
-        points: see the function `points`.
-        serial: number of the walk, starting at 1.
-        scramble: result of `scramble_key`.
+        points: table of `scrambled_points`.
+        player: the updated player.
+        serial: number of the walk among all walks of the player, starting at 1.
         stream: key of the walk's independent draws, see randomness.py.
         place: counted place of the history.
     """
     low, dimension = mix(stream ^ place), chance_moves_of(place)
-    if dimension >= len(points):
+    if dimension >= NUM_DIMENSIONS:
         return np.float64(np.int64(low >> np.uint64(11))) * _TO_UNIT
-    walk = np.int64(serial) - 1
-    point = (
-        points[dimension, walk & 255]
-        ^ points[dimension, 256 + ((walk >> 8) & 255)]
-        ^ points[dimension, 512 + ((walk >> 16) & 255)]
-        ^ points[dimension, 768 + ((walk >> 24) & 255)]
+    row, walk = np.int64(player) * NUM_DIMENSIONS + dimension, np.int64(serial) - 1
+    point = np.uint64(
+        points[row, walk & 255]
+        ^ points[row, 256 + ((walk >> 8) & 255)]
+        ^ points[row, 512 + ((walk >> 16) & 255)]
+        ^ points[row, 768 + ((walk >> 24) & 255)]
     )
-    key = mix(scramble + np.uint64(dimension) * _GOLDEN)
-    high = scrambled(np.uint64(point), key)
+    if walk >= _NUM_POINTS:  # the points repeat with another digital shift
+        key = (np.uint64(points[row, _KEY]) << np.uint64(32)) | points[row, _KEY + 1]
+        point ^= mix(key + np.uint64(walk >> 32) * _GOLDEN) >> np.uint64(32)
     # An independent draw fills the 21 bits of a double below the 32 bits of the point.
-    bits = (high << np.uint64(21)) | (low >> np.uint64(43))
+    bits = (point << np.uint64(21)) | (low >> np.uint64(43))
     return np.float64(np.int64(bits)) * _TO_UNIT

@@ -195,14 +195,14 @@ class Task(NamedTuple):
         job: entries listed at SEED.
         settings: entries listed at EPSILON.
         parameters: parameters of the local rule, see minimizers.py.
-        points: Sobol points of correlated chance draws, see `sobol.points`; no rows
-            without them.
+        points: Sobol points of correlated chance draws, see
+            `sobol.scrambled_points`; no rows without them.
     """
 
     job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]")]
     settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]")]
     parameters: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
-    points: Annotated[np.ndarray, Entry(WORD, "[K, 1024]")]
+    points: Annotated[np.ndarray, Entry(WORD, "[K, 1026]")]
 
 
 class TreeArrays(NamedTuple):

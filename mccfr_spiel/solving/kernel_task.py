@@ -5,16 +5,19 @@ import numpy as np
 from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnAveraging, OwnRule
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.minimizers import name_of_own
-from mccfr_spiel.kernels.sobol import NO_POINTS, points
+from mccfr_spiel.kernels.sobol import NO_POINTS, scrambled_points
 
 
-def task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
+def task_of(
+    algorithm: Algorithm, seed: int, batch: int, num_players: int
+) -> layout.Task:
     """Returns the parameters of an algorithm in the arrays of `layout.Task`.
 
     Args:
         algorithm: the algorithm.
         seed: any integer; the kernels use it modulo 2^64.
         batch: walks per player and iteration, or `GROWING`.
+        num_players: number of players of the game.
     """
     sampling, averaging = algorithm.sampling, algorithm.averaging
     is_own = isinstance(averaging, OwnAveraging)
@@ -27,6 +30,9 @@ def task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
     settings[layout.GAMMA] = averaging.gamma
     settings[layout.GAMMA_CHANGE] = averaging.change
     settings[layout.HORIZON] = averaging.horizon
+    points = NO_POINTS
+    if sampling.correlates_chance:
+        points = scrambled_points(seed % 2**64, num_players)
     job = np.zeros(layout.JOB_SIZE, np.uint64)
     job[layout.SEED] = seed % 2**64
     job[layout.ALTERNATING] = algorithm.alternating
@@ -35,7 +41,7 @@ def task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
         job=job,
         settings=settings,
         parameters=np.array(algorithm.minimizer.parameters, np.float64),
-        points=points() if sampling.correlates_chance else NO_POINTS,
+        points=points,
     )
 
 

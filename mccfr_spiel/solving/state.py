@@ -149,7 +149,7 @@ class SolverState:
         self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
         self.rule = kernel_name(minimizer)
         self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
-        self.task = task_of(algorithm, seed, self.batch)
+        self.task = task_of(algorithm, seed, self.batch, self.tree.num_players)
         self.job = self.task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
