@@ -27,7 +27,6 @@ from mccfr_spiel.kernels.randomness import (
 )
 from mccfr_spiel.kernels.sampling import Floats
 from mccfr_spiel.kernels.stack import Moves, Spot
-from mccfr_spiel.kernels.tables import Tables, Walk
 
 # --- average-strategy sampling --------------------------------------------------------
 
@@ -53,8 +52,8 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
 
 @inlined
 def push_picked(
-    tables: Tables,
-    walk: Walk,
+    tables: layout.Tables,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,
@@ -128,8 +127,8 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
 
 @inlined
 def push_kept(
-    tables: Tables,
-    walk: Walk,
+    tables: layout.Tables,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,
@@ -162,7 +161,7 @@ def push_kept(
 
 
 @inlined
-def kept_weight(tables: Tables, s: int, poor: float) -> float:
+def kept_weight(tables: layout.Tables, s: int, poor: float) -> float:
     """Returns the weight of a child: LOOK after a poor action, else 1."""
     # A poor action is played only if no regret is positive and the policy is uniform.
     # The value of the infoset then depends on the action.
