@@ -269,6 +269,11 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "Theorems 4 and 5 are about estimates without baselines, because baselines "
             "change the range of an estimate. Omit the baseline or the bound."
         )
+    if sampling.correlates_chance:
+        raise ValueError(
+            "Theorems 4 and 5 assume independent draws of chance, not "
+            f"chance_draws={sampling.chance_draws!r}. Omit chance_draws or the bound."
+        )
     if algorithm.batch != 1:
         raise ValueError(
             f"Theorems 4 and 5 are about one walk per player, not {algorithm.batch}. "
