@@ -156,7 +156,12 @@ def is_compiled(name: str) -> bool:
         return kind == "external" or (kind == "opponent" and "3" not in more)
     if "rules" in more or "abstraction" in more:
         return kind == "external" or name in ("outcome rules", "opponent rules")
-    return kind not in ("external_predictive", "pruned_chance", "drawn", "outcome_sobol")
+    return kind not in (
+        "external_predictive",
+        "pruned_chance",
+        "drawn",
+        "outcome_sobol",
+    )
 
 
 def solver_of(run: Run) -> ms.Solver:

@@ -5,6 +5,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.kernels.baselines import control
 from mccfr_spiel.kernels.jit import inlined
@@ -14,7 +16,6 @@ from mccfr_spiel.kernels.randomness import (
     NO_PLACES,
     place_below,
     uniform,
-    with_chance_move,
 )
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.selection import push_kept, push_picked
@@ -150,8 +151,8 @@ def make_follow(switches: Switches, source: Source) -> Any:
         place = spot.place
         if places != NO_PLACES:
             place = place_below(place, choice.child, places)
-        if places == COUNTED_PLACES and moves.acting == CHANCE_NODE:
-            place = with_chance_move(place)
+        if places == COUNTED_PLACES:
+            place += np.uint64(moves.acting == CHANCE_NODE)
         return Spot(node, choice.sequence, choice.weight, place, spot.debt)
 
     return follow

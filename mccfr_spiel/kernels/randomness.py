@@ -6,7 +6,7 @@ action per infoset, even if the walk visits several of its histories (Lanctot et
 2009). Growth of the tree and checkpoints cannot change results.
 
 If draws of chance are correlated between walks (sobol.py), the place of a history is
-*counted*: its lowest byte is the number of chance moves so far.
+*counted*: its lowest 16 bits are the number of chance moves so far.
 
 Compiled functions require `np.uint64` arguments.
 """
@@ -23,25 +23,21 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _PATH = np.uint64(0xD1342543DE82EF95)
 _ONE = np.uint64(1)
 _TO_UNIT = 2.0**-53
-_BYTE = np.uint64(255)
-_COUNTED_PATH = np.uint64(0xD1342543DE82EF01)
-"""A multiplier that keeps the lowest byte of its factor."""
+_COUNT_BITS = np.uint64(16)
+_COUNT = np.uint64(0xFFFF)
 
 ROOT_PLACE = np.uint64(0x243F6A8885A308D3)
 """Place of the empty history."""
 
-COUNTED_ROOT = ROOT_PLACE & ~_BYTE
+COUNTED_ROOT = ROOT_PLACE & ~_COUNT
 """Place of the empty history if places count chance moves."""
-
-MAX_COUNTED = 32
-"""Largest number of chance moves in a counted place. Later moves are not counted."""
 
 NO_PLACES, PLACES, COUNTED_PLACES = range(3)
 """Kinds of places of histories that a walk keeps:
 
 - NO_PLACES: none, because no chance move is drawn;
 - PLACES: hashes;
-- COUNTED_PLACES: hashes whose lowest byte counts chance moves.
+- COUNTED_PLACES: hashes whose lowest 16 bits count chance moves.
 """
 
 
@@ -82,20 +78,16 @@ def place_below(place, child, places):
     `places` is PLACES or COUNTED_PLACES. With the latter, the count does not change.
     """
     if places == COUNTED_PLACES:
-        return place * _COUNTED_PATH + ((np.uint64(child) + _ONE) << np.uint64(8))
+        # `child` comes last, so that loops over children compute the first part once.
+        hashed = (place * _PATH & ~_COUNT) | (place & _COUNT)
+        return hashed + ((np.uint64(child) + _ONE) << _COUNT_BITS)
     return child_place(place, child)
 
 
 @jit
 def chance_moves_of(place):
     """Returns the number of chance moves that a counted place contains."""
-    return np.int64(place & _BYTE)
-
-
-@jit
-def with_chance_move(place):
-    """Returns the counted place with one more chance move."""
-    return place + np.uint64(chance_moves_of(place) < MAX_COUNTED)
+    return np.int64(place & _COUNT)
 
 
 def infoset_place(player: int, info_state: str) -> int:

@@ -9,25 +9,24 @@ From dimension NUM_DIMENSIONS on, draws are independent. Draws of players must s
 independent, too: correlating the opponents' draws with the number of the walk prevents
 convergence.
 
-The scramble is a random linear scramble with a random digital shift (Matousek 1998).
-Its variance is that of Owen's nested scramble. Because it is linear, tables contain
-scrambled points, and a draw takes no longer than an independent one.
+The scramble is a random linear scramble with a random digital shift (Matousek 1998). It
+has the variance of Owen's nested scramble (Owen 2003). Linear scrambles can be applied
+to the direction numbers in advance, so a draw only looks up four numbers.
 """
 
 import functools
 
 import numpy as np
 
-from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.randomness import (
     COUNTED_ROOT,
-    MAX_COUNTED,
     ROOT_PLACE,
     chance_moves_of,
     mix,
 )
 
-NUM_DIMENSIONS = MAX_COUNTED
+NUM_DIMENSIONS = 32
 """Number of dimensions of the sequence."""
 
 NUM_COLUMNS = 1026
@@ -136,7 +135,7 @@ def root_place(correlates: bool) -> np.uint64:
     return COUNTED_ROOT if correlates else ROOT_PLACE
 
 
-@jit
+@inlined
 def correlated_draw(points, player, serial, stream, place):
     """Returns the draw in [0, 1) of a chance move.
 
@@ -150,7 +149,9 @@ def correlated_draw(points, player, serial, stream, place):
     low, dimension = mix(stream ^ place), chance_moves_of(place)
     if dimension >= NUM_DIMENSIONS:
         return np.float64(np.int64(low >> np.uint64(11))) * _TO_UNIT
-    row, walk = np.int64(player) * NUM_DIMENSIONS + dimension, np.int64(serial) - 1
+    # Numba does not check unsigned indices for negative values.
+    row = np.uint64(np.int64(player) * NUM_DIMENSIONS + dimension)
+    walk = np.int64(serial) - 1
     point = np.uint64(
         points[row, walk & 255]
         ^ points[row, 256 + ((walk >> 8) & 255)]

@@ -14,12 +14,10 @@ from mccfr_spiel.kernels import sobol
 from mccfr_spiel.kernels.randomness import (
     COUNTED_PLACES,
     COUNTED_ROOT,
-    MAX_COUNTED,
     chance_moves_of,
     place_below,
     stream_key,
     uniform,
-    with_chance_move,
 )
 from mccfr_spiel.kernels.sampling import plain_draw_chance
 from tests.reference import Draw, Node, Textbook
@@ -54,7 +52,7 @@ def place_at(*moves: int) -> np.uint64:
     with np.errstate(over="ignore"):
         for child in moves:
             below = np.uint64(place_below(place, child, COUNTED_PLACES))
-            place = np.uint64(with_chance_move(below))
+            place = below + np.uint64(1)
     return place
 
 
@@ -136,10 +134,14 @@ def test_points_repeat_with_another_shift():
 @pytest.mark.both
 def test_draws_beyond_the_last_dimension_are_independent():
     points = sobol.scrambled_points(5, 2)
-    last, beyond = place_at(*(MAX_COUNTED - 1) * (0,)), place_at(*MAX_COUNTED * (0,))
-    later = place_at(*(MAX_COUNTED + 300) * (0,))
-    assert chance_moves_of(last) == MAX_COUNTED - 1
-    assert chance_moves_of(beyond) == chance_moves_of(later) == MAX_COUNTED
+    last, beyond = (
+        place_at(*(sobol.NUM_DIMENSIONS - 1) * (0,)),
+        place_at(*sobol.NUM_DIMENSIONS * (0,)),
+    )
+    later = place_at(*(sobol.NUM_DIMENSIONS + 300) * (0,))
+    assert chance_moves_of(last) == sobol.NUM_DIMENSIONS - 1
+    assert chance_moves_of(beyond) == sobol.NUM_DIMENSIONS
+    assert chance_moves_of(later) == sobol.NUM_DIMENSIONS + 300
     stream = np.uint64(stream_key(np.uint64(0), 9, 0, 2))
     assert draw(points, 9, last) != uniform(stream, last)
     for place in (beyond, later):
@@ -157,9 +159,9 @@ def test_counted_places_are_distinct_and_keep_their_count():
                 for child in range(6)
             ]
             if depth % 2:
-                below = [(np.uint64(with_chance_move(p)), n + 1) for p, n in below]
+                below = [(p + np.uint64(1), n + 1) for p, n in below]
             places, level = places + below, below
-    assert len({int(place) >> 8 for place, _ in places}) == len(places)
+    assert len({int(place) >> 16 for place, _ in places}) == len(places)
     assert all(chance_moves_of(place) == count for place, count in places)
 
 
@@ -232,10 +234,12 @@ LEDUC_RANKS = "python_leduc_ranks(ranks=2)"
 def test_sources_of_nodes_do_not_change_results(name, batch):
     if batch > 1 and name.startswith("pruning"):
         pytest.skip("batches exclude pruning")
-    algorithm, rules = algorithm_of(SAMPLINGS[name], batch), {"store": "none"}
+    algorithm = algorithm_of(SAMPLINGS[name], batch)
+    rules: dict[str, Any] = {"store": "none"}
     whole = Solver(GameTree(LEDUC_RANKS).expand_all(), algorithm, seed=4)
     whole.iterate(25)
-    for options in (rules, {"store": "tree", "twin": False, "max_nodes": 150}):
+    small: dict[str, Any] = {"store": "tree", "twin": False, "max_nodes": 150}
+    for options in (rules, small):
         other = Solver(LEDUC_RANKS, algorithm, seed=4, **options)
         for more in (1, 3, 21):  # in pieces
             other.iterate(more)
@@ -381,4 +385,4 @@ def test_algorithms_with_correlated_draws_have_names_and_reprs():
     assert ms.ALGORITHMS["external_sampling_quasi"] is quasi
     assert ms.ALGORITHMS["chance_sampling_quasi"] is ms.CHANCE_SAMPLING_QUASI
     assert str(quasi) == "external sampling with Sobol draws of chance"
-    assert eval(repr(quasi), vars(algorithms)) == quasi
+    assert eval(repr(quasi), {**vars(algorithms)}) == quasi
