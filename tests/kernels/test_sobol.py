@@ -122,6 +122,19 @@ def test_consecutive_walks_are_stratified():
 
 
 @pytest.mark.both
+def test_every_byte_of_the_number_selects_digits():
+    """Bits 8 k to 8 k + 7 of the number determine these digits of dimension 0."""
+    points = sobol.scrambled_points(5, 2)
+    for byte in range(4):
+        serials = [1 + (k << 8 * byte) for k in range(256)]
+        draws = [
+            int(draw(points, n, place_at()) * 2 ** (8 * byte + 8)) for n in serials
+        ]
+        assert len({u >> 8 for u in draws}) == 1
+        assert {u & 255 for u in draws} == {*range(256)}
+
+
+@pytest.mark.both
 def test_points_repeat_with_another_shift():
     points = sobol.scrambled_points(5, 2)
     first = np.array([draw(points, k, place_at()) for k in range(1, 65)])
