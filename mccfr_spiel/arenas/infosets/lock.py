@@ -137,7 +137,7 @@ def _under_lock(
         raised_by: amount added to the level while the method runs.
         name: name of the method in messages; its own name by default.
     """
-    doing = name or method.__name__.lstrip("_")
+    doing = name or method.__name__.strip("_")
 
     @functools.wraps(method)
     def locked(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -19,7 +19,7 @@ from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL
 MAX_UTILITY = 1e100
 """Largest absolute payoff. Sums and squares of such payoffs, and their products with
 probabilities, stay far below 1.8e308, the largest double. The importance weights of
-outcome sampling have a separate bound, `kernels.walk.MAX_WEIGHT`."""
+outcome sampling have a separate bound, `kernels.recording.MAX_WEIGHT`."""
 
 _SUM_TOLERANCE = 1e-6
 """Absolute tolerance of the sum of returns. OpenSpiel uses the same tolerance when it
