@@ -64,8 +64,8 @@ def infoset_place(player: int, info_state: str) -> int:
     """Returns the place of an infoset: a 64-bit hash of its player and string.
 
     Raises:
-        ValueError: the string contains a lone surrogate. Every infoset string passes
-            through this function, so other code need not check.
+        ValueError: the string contains a lone surrogate. All infoset strings of stored
+            trees pass through this function, so other code need not check them.
     """
     try:
         text = f"{player} {info_state}".encode()

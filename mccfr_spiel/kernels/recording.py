@@ -1,7 +1,7 @@
 """Stages of the walk that record payoffs of leaves and infosets for the update."""
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 

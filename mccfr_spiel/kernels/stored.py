@@ -25,7 +25,7 @@ _MAX_FETCHED = 256
 
 @inlined
 def nothing(*arguments):
-    """Does nothing. Rows need no state, and their infosets exist before the walk."""
+    """Does nothing: stored nodes need no preparation, and no infosets are added."""
 
 
 @inlined
@@ -59,31 +59,31 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def place_at(nodes, infoset):
-    """Returns the place of the infoset."""
+    """Returns the place (key of draws) of the infoset."""
     return nodes.infosets[infoset]["place"]
 
 
 @inlined
 def policy_at(nodes, tables, moves):
-    """Returns the table of policies, which is indexed by sequences."""
+    """Returns the table of policies and the sequence of the first move."""
     return tables.policy, moves.start
 
 
 @inlined
 def descend(nodes, moves, child):
-    """Returns the child's row."""
+    """Returns the row of child number `child`."""
     return moves.first + child
 
 
 @inlined
 def stop(nodes, node, acting):
-    """Returns the same row, which needs no saving."""
+    """Returns the same row, because a stored node need not be saved."""
     return node
 
 
 @pasted
 def fetch(nodes: layout.TreeArrays, moves: Moves) -> None:
-    """Prefetches the children before one of them is drawn."""
+    """Prefetches the rows of the children, at most _MAX_FETCHED."""
     count = min(moves.count, _MAX_FETCHED)
     for child in range(moves.first, moves.first + count, _NODES_A_LINE):
         prefetch(nodes.nodes, child)
@@ -110,8 +110,9 @@ def make_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Compiles `iterate(frame)`, which runs iterations with walks over a stored tree.
 
     `iterate` initializes the tables of new infosets and runs iterations up to the
-    limits of the job. The frame holds a Task, TreeArrays, Tables and a Walk. `iterate`
-    returns a status. After GROW, STACK_FULL or PAUSED another call resumes.
+    limits of the job. The frame (frame.py) contains a Task, TreeArrays, Tables and a
+    Walk. `iterate` returns a status. After GROW, STACK_FULL or PAUSED, another call
+    continues where this call stopped.
 
     Args:
         rule: the local rule.

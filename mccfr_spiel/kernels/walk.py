@@ -16,7 +16,7 @@ Read `walk_on` below first. For each node, its loop calls these stages in order:
 | `choose` | select the child to follow, push others | children.py |
 | `correct` | add baselines, if any | children.py |
 | `follow` | move to the selected child | children.py |
-| `halt` | push a node again that cannot be visited yet | walk.py |
+| `halt` | push the node back if it cannot be visited yet | walk.py |
 
 The concepts:
 
@@ -30,24 +30,26 @@ The concepts:
 7.  Choice: the child that the walk follows next (stack.py).
 8.  Stack: nodes to visit later (stack.py).
 9.  Trip: constants of one walk, such as the player and the draw stream (progress.py).
-10. Progress: counters of the walk, kept in registers (progress.py).
+10. Progress: counters of the walk, kept in processor registers (progress.py).
 11. Status: DONE, or the reason why the walk stopped (tables.py).
 12. Task: job, settings and rule parameters (tables.py).
 13. Tables: learned state, read only, and the gradient (tables.py).
-14. Walk: scratch that a walk writes: stack, infosets met, notes (tables.py).
-15. Place: key of a draw, identifying an infoset or a chance history (randomness.py).
-16. Debt: amount that the lazy average still owes an infoset (apply.py).
-17. Notes: decisions from which baselines learn (baselines.py).
+14. Walk: arrays that a walk writes: stack, list of infosets to update, notes, ...
+    (tables.py).
+15. Place: key of a draw, a hash of an infoset or a chance history (randomness.py).
+16. Debt: amount that the lazy average still owes an infoset (lazy_average.py).
+17. Notes: decisions recorded for the update of baselines (baselines.py).
 18. Visits: decisions of players with imperfect recall (visits.py).
 19. Log: records of a walk above all blocks, read by other threads (logs.py).
 
-A walk writes scratch and gradient only. It can therefore stop at any node and resume,
-or be discarded and repeated. A repeated walk takes the same steps but skips the
-contributions of the first `Trip.passed` nodes, which are already in the gradient.
+A walk changes only the arrays of `Walk`, the gradient, and tables of new infosets. It
+can therefore stop at any node and resume, or be discarded and repeated. A repeated walk
+visits the same nodes in the same order. It adds nothing to the gradient at the first
+`Trip.passed` nodes, because the discarded walk has already done so.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 
