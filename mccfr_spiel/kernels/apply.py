@@ -1,16 +1,17 @@
 """The update after the walks of an iteration.
 
 Walks leave a gradient, and a list of the infosets that they visited, ancestors first.
-An update processes this list bottom-up. At each infoset it adds the debt to the average
-(lazy_average.py), moves the policy by the local rule, clears the gradient, and adds the
-value of the infoset to the gradient of the parent sequence.
+An update processes this list bottom-up. At each infoset it pays the debt to the average
+(lazy_average.py), changes the policy by the local rule, clears the gradient, and adds
+the value of the infoset to the gradient at the parent sequence.
 
 The debt of an infoset is what the average still owes it: the policy times the growth of
 the average at the parent sequence since the last update there. It must be added
-("paid") with the old policy and after the debts of all ancestors, whereas policies move
-bottom-up. Therefore a walk that one thread runs alone stores the final average at each
-parent sequence in `Walk.settled`, and the update pays each debt right before the policy
-moves. Otherwise the update first pays the debts of the whole list, ancestors first.
+("paid") with the old policy and after the debts of all ancestors, whereas policies
+change bottom-up. Therefore a walk that one thread runs alone stores the final average
+at each parent sequence in `Walk.settled`, and the update pays each debt right before
+the policy changes. Otherwise the update first pays the debts of the whole list,
+ancestors first.
 
 visits.py has the update for players with imperfect recall.
 """
@@ -34,7 +35,10 @@ UNCHANGED = (1.0, 1.0, 1.0)
 
 @pasted
 def is_at_end(task: layout.Task, walk: layout.Walk) -> bool:
-    """Whether the next update would begin an iteration beyond the limits of the job."""
+    """Returns whether the next iteration would exceed the limits of the job.
+
+    It returns False if an iteration has begun but not all players are updated.
+    """
     job, cursor = task.job, walk.cursor
     is_last = cursor[layout.ITERATION] == np.int64(job[layout.LAST_ITERATION])
     is_enough = cursor[layout.NODES_TOUCHED] >= np.int64(job[layout.NODE_LIMIT])

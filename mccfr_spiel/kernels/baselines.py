@@ -137,7 +137,7 @@ def control(
 def learn(
     tables: Tables, walk: Walk, num_notes: int, settings: np.ndarray, branches: bool
 ) -> None:
-    """Moves the baselines towards the sampled values of the walks of an update.
+    """Moves the baselines towards the values that the walks have sampled.
 
     Args:
         tables: the tables, of which `baseline` changes.
@@ -161,7 +161,7 @@ def learn(
 def learn_history(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of an outcome-sampling walk.
+    """Updates baselines by the notes `heading + 1 .. stop - 1` of outcome sampling.
 
     The value of a node is the expectation of the baselines under the policy, plus a
     correction by the sampled value below the drawn action.
@@ -187,7 +187,7 @@ def learn_history(
 def learn_branches(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of an external-sampling walk.
+    """Updates baselines by the notes `heading + 1 .. stop - 1` of external sampling.
 
     Notes are read in reverse order, so children come before their parents. A stack, in
     the memory of the walk's stack, holds the values of nodes whose parents have not

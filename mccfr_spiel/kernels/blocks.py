@@ -43,7 +43,8 @@ With more blocks, more infosets are in the top or are roots, which one thread pr
 """
 
 _WINDOW = 0.25
-"""Maximum distance of a cut from its ideal position, in mean block lengths."""
+"""Maximum distance of a boundary from its ideal position, in units of a block's mean
+work."""
 
 
 def find_cuts(above: np.ndarray, work: np.ndarray, max_blocks: int) -> np.ndarray:

@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 @functools.cache
 def entries_of(record_class: type) -> dict[str, Entry]:
-    """Returns the entries of a record class by field name, in order."""
+    """Returns the `Entry` of each field of a record class, by field name, in order."""
     hints = typing.get_type_hints(record_class, include_extras=True)
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 

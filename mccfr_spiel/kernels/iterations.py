@@ -58,7 +58,8 @@ def make_begin(sampled: Sampled) -> Any:
                 return np.int64(layout.DONE), False, progress
             if batched and batches.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
-        # Room for the heading and the first notes; `room_for_moves` checks the others.
+        # Requires room for the heading and the first notes. `room_for_moves` checks the
+        # room for other notes.
         if learns and num_notes + 4 > len(walk.note):
             return np.int64(layout.STACK_FULL), False, progress
         # The counters before the walk, for `begin_again`.
@@ -189,13 +190,14 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
 def begin_again(walk: layout.Walk, *, drops_met: bool) -> None:
     """Restarts a stopped walk at the root, for example after its nodes were dropped.
 
-    The gradient keeps the contributions so far. The repeated walk takes the same steps
-    but skips these contributions.
+    The gradient keeps the payoffs added so far. The repeated walk visits the same nodes
+    but does not add these payoffs again.
 
     Args:
         walk: the walk, whose marks and stack change.
-        drops_met: True to discard the list of infosets met, because the repeated walk
-            lists them again. False if `Tables.is_met` prevents duplicates.
+        drops_met: True to remove the infosets that the walk has added to `Walk.met`,
+            because the repeated walk lists them again. False if `Tables.is_met`
+            prevents duplicates in the list.
     """
     marks = walk.marks
     if marks[layout.TOP] == 0:

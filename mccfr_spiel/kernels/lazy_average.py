@@ -75,10 +75,10 @@ def pay_debt(
 def settle_average(
     infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
 ) -> None:
-    """Pays the debts of all infosets into `average`, which may be a copy.
+    """Pays the debts to all infosets: completes the sums in `average`.
 
-    Infosets are in topological order, so the sum at a parent sequence is complete when
-    it is read. `paid` does not change.
+    `average` may be a copy of `Tables.average`; `paid` does not change. Ancestors come
+    first, so the sum at a parent sequence is complete when it is read.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]

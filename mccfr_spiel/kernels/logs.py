@@ -41,7 +41,7 @@ LEAF = np.dtype([("payoff", np.float64), ("sequence", np.int32), ("pad", np.int3
 
 
 class Log(NamedTuple):
-    """The log of several walks, with capacity C for entries of each type.
+    """The log of several walks, with room for C infosets, C leaves and C forks.
 
     Attributes:
         home: `[S]` int32. For sequences of infosets in a block, twice the number of the

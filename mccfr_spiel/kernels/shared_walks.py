@@ -183,8 +183,8 @@ WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
 
 STAGE, NUM_SLICES_NOW = range(NOTES, NOTES + 2)
 NUM_SHARING_NOTES = 2
-"""Indices on the desk (shared array of integers, tickets.py) of the stage and the number
-of slices of the stretch; the number of these notes. The leader writes them."""
+"""Indices on the desk (shared array of integers, tickets.py) where the leader writes
+the stage and the number of slices of the stretch; the number of these two notes."""
 
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
 """The stages, see the top of this file."""
@@ -349,7 +349,10 @@ def gather_top(
     slots: Slots,
     slices: int,
 ) -> None:
-    """Adds all logs to the gradient and `Cut.top`, in order of the walks."""
+    """Adds logged payoffs to the gradient and logged infosets to `Cut.top`.
+
+    Logs are processed in order of the walks.
+    """
     num_top = walk.marks[layout.NUM_MET]
     for row in range(slices):
         counts, log = slots.counts[row], log_of(cut, slots, row)
@@ -441,7 +444,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         """Updates average and policies after the walks of a batch."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
-        for visit in range(marks[layout.NUM_MET]):  # debts of the top
+        for visit in range(marks[layout.NUM_MET]):  # pay the debts to the top
             if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
                 lazy_average.pay_met(infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[layout.PLAYER]]

@@ -97,7 +97,7 @@ def push(
 
 @inlined
 def copy_entry(walk: layout.Walk, entry: int, target: int) -> None:
-    """Copies an entry of the stack to the entry `target`."""
+    """Copies row `entry` of the stack's arrays to row `target`."""
     walk.node[target] = walk.node[entry]
     walk.sequence[target] = walk.sequence[entry]
     walk.weight[target] = walk.weight[entry]
@@ -111,8 +111,8 @@ def postpone(
 ) -> tuple[int, int, Any]:
     """Postpones the node on top of the stack if it must be expanded first.
 
-    The entry moves to the end of the stack's arrays, where `MAX_POSTPONED` entries are
-    reserved, and the walk visits other nodes meanwhile.
+    The node moves to the end of the stack's arrays, where `MAX_POSTPONED` rows are
+    reserved. The walk visits other nodes first.
 
     Args:
         walk: the walk with the stack.

@@ -74,7 +74,7 @@ def in_parts(
                 waited.append(submit(count, task, part).result)
             except RuntimeError:  # no more threads: the caller does this part
                 waited.append(functools.partial(task, part))
-        # Runs in this thread while the pool runs the other parts.
+        # The caller's thread runs the last part while the pool runs the other parts.
         task(last)
         for result in waited:
             result()
