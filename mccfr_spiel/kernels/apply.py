@@ -132,7 +132,11 @@ def begin_update(
 def end_update(
     task: layout.Task, tables: layout.Tables, walk: layout.Walk, num_players: int
 ) -> None:
-    """Counts the touched nodes, selects the next player and resets the marks."""
+    """Ends the update of one player, or of all players at once.
+
+    It adds the touched nodes to the total, selects the player who is updated next, and
+    resets the counters in `Walk.marks`.
+    """
     cursor, marks = walk.cursor, walk.marks
     for p in range(num_players):  # the updates left values at the empty sequences
         tables.gradient[p] = 0.0
@@ -194,7 +198,7 @@ def make_apply(
         if pays:
             pay_met(infosets, tables, met, first, stop)
         # Bottom-up, so that `gradient[start:end]` contains the values of all infosets
-        # below. It is zero after the pass.
+        # below. The rule sets these entries to zero.
         for visit in range(stop - 1, first - 1, -1):
             infoset = np.int64(met[visit])
             start = np.int64(infosets[infoset]["first_sequence"])

@@ -66,7 +66,7 @@ def note_payoff(walk: Walk, payoff: float) -> None:
 
 @inlined
 def note_heading(walk: Walk, player: int, num_notes: int) -> None:
-    """Completes the heading of a finished walk."""
+    """Writes player and number of notes into the heading of a finished walk."""
     heading = walk.marks[NOTED_BEFORE]
     walk.note[heading]["start"] = player
     walk.note[heading]["count"] = num_notes - heading - 1
@@ -107,8 +107,8 @@ def control(
     Returns:
         The new number of notes.
     """
-    # The baseline-corrected values of Schmid et al. 2019, in terms of gradients.
-    # `likelihood` > 0 marks a node of the updated player.
+    # These are the baseline-corrected values of Schmid et al. (2019), expressed by
+    # gradients. `likelihood` is positive exactly at nodes of the updated player.
     baseline, start, likelihood = tables.baseline, moves.start, choice.likelihood
     drawn = start + choice.child
     surplus = 0.0

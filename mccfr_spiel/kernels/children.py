@@ -86,7 +86,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
 
 
 def make_choose_own(switches: Switches, source: Source) -> Any:
-    """Builds `choose_own`, the part of `choose` for nodes of the updated player."""
+    """Builds `choose_own`, which `choose` calls at nodes of the updated player."""
     keep, place_at, policy_at = source.keep, source.place_at, source.policy_at
     draws_own, explores = switches.draws_own, switches.explores
     picks_own, skips = switches.picks_own, switches.skips
@@ -109,9 +109,9 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
             )  # fmt: skip
         elif draws_own:
             policy, row = policy_at(nodes, tables, moves)
-            # Outcome sampling mixes the policy with the uniform policy (Lanctot et al.
-            # 2009). Otherwise the balanced strategy draws (Farina, Kroer, Sandholm
-            # 2020, section 4.2.1).
+            # Outcome sampling draws from a mixture of the policy and the uniform policy
+            # (Lanctot et al. 2009), balanced outcome sampling from the balanced
+            # strategy (Farina, Kroer, Sandholm 2020, section 4.2.1).
             odds = policy if explores else tables.balance
             epsilon = task.settings[EPSILON] if explores else 0.0
             child, likelihood = draw_explored(odds, row, moves.count, epsilon, draw)
@@ -130,7 +130,7 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
 
 
 def make_follow(switches: Switches, source: Source) -> Any:
-    """Builds `follow`, which moves to the selected child and returns a `Spot`."""
+    """Builds `follow`, which moves to the selected child and returns it as a `Spot`."""
     descend, samples_chance = source.descend, switches.samples_chance
 
     @inlined

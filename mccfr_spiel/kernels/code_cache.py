@@ -85,7 +85,7 @@ class CodeCache(FunctionCache):
                 target_context, *pickle.loads(content)
             )
             _touch(path)
-        # The file is missing or damaged, or unpickling fails in any way.
+        # Damaged files and files of other versions may raise any exception.
         except Exception:
             return None
         return loaded
@@ -140,7 +140,8 @@ def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
     A value that is itself a function is represented by its name and its closure,
     because its pickle would differ from process to process.
     """
-    # Closures select between versions of a kernel, such as the rule it is compiled for.
+    # Versions of a kernel, for example for different rules, have the same source code
+    # and differ only in their closures.
     cells = (cell.cell_contents for cell in function.__closure__ or ())
     values = (getattr(cell, "py_func", cell) for cell in cells)
     return tuple(

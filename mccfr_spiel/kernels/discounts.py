@@ -44,7 +44,7 @@ _LEAST = -708.0
 
 @inlined
 def constant(parameters: np.ndarray, iteration: int) -> Rates:
-    """Returns the rates of rules without discounts."""
+    """Returns the `Rates` of rules without discounts, which are all 1."""
     return 1.0, 1.0, 1.0
 
 

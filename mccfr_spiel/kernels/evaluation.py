@@ -138,7 +138,7 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
     got, highest, chosen, s = 0.0, -np.inf, start, start
     while s < stop:
         got += work.policy[s] * work.got[s]
-        # Ties go to the first sequence, so the choice is unique.
+        # Among equal values the first sequence is chosen, so the choice is unique.
         if work.best[s] > highest:
             highest, chosen = work.best[s], s
         s += np.uint64(1)

@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
     @property
     def num_dimensions(self) -> int:
-        """1 or 2."""
+        """Number of dimensions of the array, 1 or 2."""
         return 1 + self.shape.count(",")
 
 
@@ -98,10 +98,10 @@ def new_record(
 
 
 class Layout:
-    """The records of a frame, in order.
+    """Lists the records of a frame, and makes and reads such frames.
 
     Attributes:
-        kinds: the record classes.
+        kinds: the classes of the records, in order.
     """
 
     def __init__(self, *kinds: type) -> None:

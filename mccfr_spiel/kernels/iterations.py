@@ -81,7 +81,7 @@ def make_begin(sampled: Sampled) -> Any:
 
 
 def make_trip(sampled: Sampled) -> Any:
-    """Builds `trip_of`, which computes the `Trip` of the present walk."""
+    """Builds `trip_of`, which returns the constants (`Trip`) of the present walk."""
     batched, skips = sampled.batched, sampled.skips
 
     @inlined

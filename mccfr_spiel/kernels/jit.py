@@ -53,7 +53,7 @@ class _Dispatcher(_Numbas):
             return super().compile(sig)
 
     def keep(self, cache: CodeCache) -> None:
-        """Sets the disk cache."""
+        """Sets the disk cache that numba uses for this function."""
         self._cache: Any = cache
 
 

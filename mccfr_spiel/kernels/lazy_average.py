@@ -102,7 +102,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
         for s in range(start, stop):
             total += average[s]
             are_equal = are_equal and average[s] == average[start]
-        # By rounding, x / (x + x + x) can differ from 1 / 3.
+        # Because of rounding, x / (x + x + x) can differ from 1 / 3.
         for s in range(start, stop):
             average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
 

@@ -87,7 +87,7 @@ def make_update(function: Callable[..., float], compiled: bool) -> Any:
 
 
 def _update_of(called: Any) -> Any:
-    """Makes the `update` of a rule that passes slices of an infoset to a function."""
+    """Makes an `update` that passes slices of the tables to the function `called`."""
 
     @inlined
     def update(tables, infoset, parent, start, stop, parameters, rates):
@@ -107,7 +107,7 @@ def _update_of(called: Any) -> Any:
             total += policy[k] if policy[k] >= 0.0 else np.nan
         if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
             tables.memory[FAULT] = infoset + 1.0
-            # The policy must be valid for draws until the loop ends.
+            # Walks draw from this policy until the loop ends, so it must be valid.
             for k in range(stop - start):
                 memory[k], policy[k] = policy[k], 1.0 / (stop - start)
             return 0.0
@@ -122,7 +122,7 @@ def _calling(function: Callable[..., float]) -> Any:
         return function
 
     def call(policy, memory, gradient, parameters, t):
-        # Acquires Python's lock for the call.
+        # Object mode acquires Python's global lock (GIL) for the call.
         with objmode(value="float64"):
             value = float(function(policy, memory, gradient, parameters, t))
         return value  # noqa: RET504  objmode only returns named variables

@@ -34,7 +34,7 @@ def add_rows(
     # indices avoid the test, a third of the time of this loop.
     group = np.uint64(sequence)
     row, stop = np.uint64(ends[group]), np.uint64(ends[group + np.uint64(1)])
-    if num_others == 1:  # two players: same result without the inner loop
+    if num_others == 1:  # for two players, a faster loop with the same result
         while row < stop:
             value += payoffs[row] * plan[np.uint64(others[row, 0])]
             row += np.uint64(1)
@@ -52,7 +52,10 @@ def add_rows(
 def move_plans(
     infosets: np.ndarray, tables: Tables, infoset: int, weight: float
 ) -> None:
-    """Adds the old plan at an infoset to the average and computes the new plan."""
+    """Adds the old plan at an infoset to the average and computes the new plan.
+
+    The plan of the parent sequence must be new already.
+    """
     start, plan = infosets[infoset]["first_sequence"], tables.plan
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):

@@ -63,7 +63,7 @@ class Progress(NamedTuple):
 
 @inlined
 def with_height(progress: Progress, height: int) -> Progress:
-    """Returns the counters with a new height of the stack."""
+    """Returns the counters with another height of the stack."""
     _, num_met, num_touched, num_notes, num_leaves, num_forks = progress
     return Progress(height, num_met, num_touched, num_notes, num_leaves, num_forks)
 

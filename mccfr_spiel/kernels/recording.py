@@ -21,7 +21,8 @@ from mccfr_spiel.kernels.tables import DONE, TOO_UNLIKELY, Tables, Walk
 from mccfr_spiel.kernels.visits import NOT_UPDATED, note_visit
 
 MAX_WEIGHT = 1e290
-"""Largest product of payoff and weight. Sums of such products fit a double."""
+"""Largest absolute value of payoff times weight. Sums of such products do not overflow
+the range of a double."""
 
 _FLOATS_A_LINE = 64 // 8
 
@@ -127,7 +128,8 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         elif is_own:
             if has_debts:
                 settled, debt = carry_debt(tables, infoset, sequence, debt)
-            # Only walks that follow one history wait for memory, see LARGE.
+            # Prefetching pays only for walks that follow one history, see
+            # `progress.LARGE`.
             is_far = trip.is_large and draws_own
             # Bit 0 marks listed infosets; shared_walks.py also uses bit 1 (REACHED).
             if meets_once or tables.is_met[infoset] & 1 == 0:

@@ -297,9 +297,9 @@ def survey_nodes(
 
     Args:
         tree: the tree.
-        last: `[N, 2]` int32, receives each player's last sequence before each node.
-        lowest: `[N, 2]`, receives each player's lowest payoff below each node.
-        ceilings: receives the results; initially `step` is infinite, `num_nodes` 0.
+        last: `[N, 2]` int32 output: each player's last sequence before each node.
+        lowest: `[N, 2]` output: each player's lowest payoff below each node.
+        ceilings: output. The caller sets `step` to infinity and `num_nodes` to 0.
     """
     nodes, highest, step = tree.nodes, ceilings.highest, ceilings.step
     probs, heights = np.ones(len(nodes)), np.zeros(len(nodes), np.int32)

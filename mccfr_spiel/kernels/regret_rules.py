@@ -239,7 +239,7 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     value = value_of(policy, gradient, start, stop, False, rates[POSITIVE] < 1.0)
     total = 0.0
     for s in range(start, stop):
-        # The prediction enters the policy only, not the memory.
+        # The prediction affects only the policy, not the regrets in `memory`.
         instant = gradient[s] - value
         gradient[s] = 0.0
         regret = max(faded(memory[s], rates[POSITIVE]) + instant, 0.0)

@@ -66,8 +66,8 @@ EVENTS, FORKS, LEAVES, NODES, STATUS = range(5)
 """
 
 NUM_COUNTS = 16
-"""Row length of `Slots.counts`. It keeps counts of different threads in different cache
-lines."""
+"""Row length of `Slots.counts`, larger than necessary so that rows that different
+threads write are in different cache lines."""
 
 
 class Cut(NamedTuple):
@@ -261,7 +261,10 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
-        """Runs walks `first .. stop - 1` of the batch in the top."""
+        """Runs the walks `first .. stop - 1` of the batch as far as the top reaches.
+
+        Results are written into the row `row` of `slots`, the number of the slice.
+        """
         counts, log = slots.counts[row], log_of(cut, slots, row)
         stack, is_large = stack_of(walk, slots, row, walk.met), len(tree.nodes) > LARGE
         status, progress = walk_part(
@@ -274,7 +277,10 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
     @inlined
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
-        """Continues all walks that enter a block, in order of the walks."""
+        """Continues all walks that enter a block, in order of the walks.
+
+        They start from the forks that the slices have logged, and write the gradient.
+        """
         row, player = NUM_SLICES + block, walk.marks[layout.WALKER]
         counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
@@ -441,7 +447,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def update(task, tree, tables, walk, cut, work, desk):
-        """Updates average and policies after the walks of a batch."""
+        """Updates the average and the policies after the walks of a batch."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
         for visit in range(marks[layout.NUM_MET]):  # pay the debts to the top

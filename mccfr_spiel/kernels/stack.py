@@ -19,8 +19,10 @@ from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place
 
 MAX_POSTPONED = 16
-"""Maximum number of unexpanded nodes that a walk postpones. One stop of the walk then
-expands all of them."""
+"""Maximum number of unexpanded nodes that a walk postpones.
+
+When the walk finally stops, Python expands all of them at once.
+"""
 
 
 class Spot(NamedTuple):
@@ -125,7 +127,8 @@ def postpone(
         walk can continue with other nodes.
     """
     if status == layout.GROW:
-        # `halt` has pushed the node. `room_for_moves` reserves the end of the arrays.
+        # `walk.make_halt` has pushed the node, and `walk.make_room` keeps the end of
+        # the arrays free.
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
@@ -180,7 +183,7 @@ def push_weighted_children(
     Returns:
         The new height.
     """
-    # Descending, so that children are visited in ascending order.
+    # In descending order, so that children are popped in ascending order.
     for child in range(moves.count - 1, -1, -1):
         prob = probs[row + child]
         if not prune or prob > 0.0:

@@ -36,16 +36,20 @@ def acting_at(nodes, node):
 
 @inlined
 def pay(nodes, node):
-    """Returns DONE and the leaf's row of `utilities`."""
+    """Returns the status DONE, and the row of the leaf in `utilities`."""
     return np.int64(layout.DONE), np.int64(nodes.nodes[node]["start"])
 
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Returns the moves of the node; the status is GROW if it is unexpanded."""
+    """Returns a status, and the `Moves` at a node.
+
+    The status is GROW if the node is unexpanded, STACK_FULL if it has more than `room`
+    moves, else DONE. The moves are meaningful only if the status is DONE.
+    """
     record = nodes.nodes[node]
     count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
-    if count == 0:  # more moves than the field can hold, see NODE
+    if count == 0:  # the field `num_children` is too small, see `arrays.NODE`
         count = -np.int64(record["infoset"])
     # The other fields of an unexpanded node are meaningless but safe to read.
     if acting == UNEXPANDED:

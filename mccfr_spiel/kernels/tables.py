@@ -222,8 +222,8 @@ class TreeArrays(NamedTuple):
     Attributes:
         nodes: nodes, see `arrays.NODE`.
         infosets: infosets, see `arrays.INFOSET`.
-        chance_probs: concatenated chance distributions.
-        chance_cdf: cumulative sums of each distribution.
+        chance_probs: probabilities of the outcomes of all chance nodes, concatenated.
+        chance_cdf: cumulative sums of the probabilities of each chance node.
         utilities: returns of all players at the leaves.
     """
 
@@ -344,13 +344,13 @@ WORK_OF_SEQUENCE = 8
 class Passes(NamedTuple):
     """The leaves of a complete tree, and each player's infosets.
 
-    Every leaf has one row per player. Rows are grouped by that player's last sequence
-    before the leaf.
+    Every leaf has one row for each player. Rows are grouped by the last sequence of
+    their player before the leaf.
 
     Attributes:
         ends: rows of sequence s are `ends[s] .. ends[s + 1] - 1`.
-        others: last sequences of the other players.
-        payoffs: return of the player times the probability of chance.
+        others: last sequences of the other players before the leaf of the row.
+        payoffs: return of the row's player, times the probability of chance.
         members: infosets grouped by player, ancestors first.
         member_ends: infosets of player p are
             `members[member_ends[p] : member_ends[p + 1]]`.
@@ -442,7 +442,8 @@ def tree_in(frame, job):
     Its arrays of nodes and infosets omit the unused rows at their ends.
     """
     tree = views(frame, TreeArrays)
-    # Numba adds uint64 and int64 as float64, so entries of the job are converted.
+    # `job` holds uint64. Numba computes uint64 with int64 in float64, so the numbers
+    # are converted to int64 first.
     return TreeArrays(
         nodes=tree.nodes[: np.int64(job[NUM_NODES])],
         infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],

@@ -72,7 +72,7 @@ def in_parts(
         for part in first_parts:
             try:
                 waited.append(submit(count, task, part).result)
-            except RuntimeError:  # no more threads: the caller does this part
+            except RuntimeError:  # no thread is available: the caller runs this part
                 waited.append(functools.partial(task, part))
         # The caller's thread runs the last part while the pool runs the other parts.
         task(last)
@@ -120,7 +120,7 @@ def _run_in_team(
     helpers: list[concurrent.futures.Future[None]] = []
     # The desk must be closed in all cases, because helpers run until it is closed.
     try:
-        with contextlib.suppress(RuntimeError):  # too few threads are fine
+        with contextlib.suppress(RuntimeError):  # fewer threads suffice, see above
             for _ in range(num_threads - 1):
                 helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
         status = work(*arguments, desk, True)

@@ -17,9 +17,8 @@ from mccfr_spiel.kernels.atomics import give_way, load, replace
 from mccfr_spiel.kernels.jit import inlined, pasted
 
 _APART = 8
-"""Distance of integers that different threads change, so that no two share a cache
-line.
-"""
+"""Distance between the integers of a desk, so that each has its own cache line. Threads
+that change different integers then do not slow each other down."""
 
 OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
     0, 8 * _APART, _APART

@@ -84,7 +84,7 @@ def apply_visits(
     Args:
         tree: the tree, or another record with `infosets` and `utilities`.
         tables: the tables, of which `average`, `memory` and `policy` change.
-        walk: the walk with the visits; `gain` is set to 0.
+        walk: the walk with the visits; all slots of `gain` that were used become 0.
         num_met: number of visits.
         floored: True to replace negative sums of regrets by 0 (regret matching+).
     """

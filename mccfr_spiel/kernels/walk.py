@@ -139,7 +139,8 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     progress = with_height(progress, height)
                     break
                 # Draw before recording the infoset: the address of the next node
-                # depends on the draw, and the processor records while it loads.
+                # depends on the draw, so the processor can load the node while it
+                # records the infoset.
                 draw = draw_at(nodes, trip, spot, moves)
                 if acting >= 0:
                     status, continues, spot, moves, progress = meet_infoset(
