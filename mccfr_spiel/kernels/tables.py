@@ -73,7 +73,8 @@ STACK_FULL: the stack is too small.
 TOO_UNLIKELY: a payoff times its weight exceeds `recording.MAX_WEIGHT`.
 PAUSED: the walks for one update take long, so Python should handle signals.
 LOG_FULL: the logs of threads that share a batch are too small.
-NEEDS_ONE_THREAD: a thread has failed; the single-threaded loop must continue.
+NEEDS_ONE_THREAD: threads cannot share this batch, or one of them has failed. The
+    single-threaded loop must continue.
 NEEDS_GROUPS: the next batch of walks should be divided into groups (batches.py).
 """
 
@@ -173,7 +174,8 @@ CURSOR_SIZE: length of the array.
 """Indices of `Walk.marks`, the progress of the walks for the next update.
 
 TOP: height of the stack, 0 between walks.
-NUM_MET: length of the list `Walk.met` of infosets to update, or of `Walk.visit`.
+NUM_MET: length of the list of infosets to update: of `Walk.met`, or of `Walk.visit` for
+    players with imperfect recall, or of `Cut.top` in shared_walks.py.
 TOUCHED: number of nodes touched.
 WALKER: player whose gradient the current walk estimates.
 WALK: index of the walk in its batch.
