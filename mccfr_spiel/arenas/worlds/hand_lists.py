@@ -380,8 +380,8 @@ def _group(
     """Groups the leaves of a player at which the opponent's reach is the same.
 
     These are the leaves with equal block, board and last sequences of the opponent.
-    Groups are numbered by block, then folds and showdowns of each board, so that
-    consecutive groups can be summed side by side.
+    Groups are sorted by block, then board, then whether they contain a showdown, so
+    that consecutive groups can be summed side by side.
 
     Args:
         block: `[leaves]` block that contains the player's last sequences.
