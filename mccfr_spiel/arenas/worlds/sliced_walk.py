@@ -116,7 +116,7 @@ class SlicedWalk:
         return layout.frame_of(tree, store.game, store.known, *others)
 
     def follow(self) -> int:
-        """Runs the next slice, or a part of it if an array is full; returns a status."""
+        """Runs the next slice, or a part if an array is full; returns a status."""
         raise NotImplementedError
 
     def share(self) -> float:

@@ -1,4 +1,4 @@
-"""Python classes for the two compiled walks over worlds, `GraphWalk` and `LeafSearch`."""
+"""Python classes of the two compiled walks over worlds: `GraphWalk`, `LeafSearch`."""
 
 import numpy as np
 
