@@ -1,20 +1,20 @@
 """Batches of walks over compiled rules, shared by threads.
 
 A batch (walks for one player that all sample against the same policies) is cut into
-*groups* of walks. The size
-of a group depends on the batch size and the mean length of earlier walks, never on the
-number of threads. At most NUM_GROUPS consecutive groups form a *stretch*, the part of a
-batch that the threads process before the results are merged:
+*groups* of walks. The size of a group depends on the batch size and the mean length of
+earlier walks, never on the number of threads. At most NUM_GROUPS consecutive groups
+form a *stretch*, the part of a batch that the threads process before the results are
+merged:
 
 1. Each thread runs the walks of one group at a time with a separate, zeroed gradient.
-No thread writes shared arrays meanwhile; infosets that are new are added to the group's
-own store (group_nodes.py).
+   No thread writes shared arrays meanwhile; infosets that are new are added to the
+   group's own store (group_nodes.py).
 2. The same thread packs the group's results into a list of infosets and gradients
-(group_merging.py).
+   (group_merging.py).
 3. When all groups of a stretch are packed, one thread, the leader, merges the packs in
-the order of the groups.
+   the order of the groups.
 4. If an update is due after the last stretch of the batch, the leader updates the
-policies.
+   policies.
 
 So the results are equal to the bit for any number of threads, and the policies do not
 change before the update.
@@ -91,8 +91,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     | `stores` | frame of `Groups` |
     | `rules` | addresses from `rule_calls.callable_rules` |
     | `plan` | `[PLAN_SIZE]` state of the present stretch, see `group_nodes.NUM_KNOWN` |
-    | `desk` | counters by which threads claim groups (kernels/tickets.py), see ARRIVED
-    |
+    | `desk` | counters by which threads claim groups, see kernels/tickets.py |
     | `leads` | whether the calling thread is the leader |
 
     The leader's result is a status; other threads return DONE:
@@ -155,6 +154,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(nogil=True, views_only=True)
     def do_group(arguments, desk, row):
+        """Makes the records of a thread, and runs the walks of the group `row`."""
         frame, own, stores, rules, plan = arguments
         task, game = views(frame, Task), views(frame, GameArrays)
         known, groups = views(frame, Known), group_views(stores, Groups)
@@ -164,6 +164,9 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def go_on(task, nodes, tables, walk, groups, plan, arguments, desk, leads):
+        """Runs the leader's loop over stretches, or the groups that another thread
+        claims; returns a status.
+        """
         if not leads:
             take_pieces(do_group, arguments, desk, False)
             return np.int64(DONE)

@@ -52,6 +52,13 @@ def plain(rules: Rules) -> Rules:
 
 
 def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
+    """Returns a rule as a plain Python function.
+
+    Args:
+        function: the rule.
+        copies: per module (by `id` of its globals), a copy of the globals in which
+            compiled functions are replaced; extended.
+    """
     if isinstance(function, CPUDispatcher):
         function = function.py_func
     if not isinstance(function, types.FunctionType):
@@ -66,6 +73,7 @@ def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
 
 
 def _with_globals(function: types.FunctionType, module: dict[str, Any]) -> Any:
+    """Returns a copy of a function that looks up global names in `module`."""
     copy = types.FunctionType(
         function.__code__,
         module,
@@ -109,6 +117,7 @@ class PlainRules:
         self._call("apply_action", action)
 
     def _call(self, rule: str, *arguments: Any) -> Any:
+        """Calls a rule at the present state; turns an IndexError into a GameError."""
         function = getattr(self._functions, rule)
         try:
             with np.errstate(all="ignore"):  # as in compiled code

@@ -123,6 +123,7 @@ class RuleStore:
 
     @property
     def _longest_key(self) -> int:
+        """Largest number of values of a stored key, the player included."""
         return len(self.rules.sizes.key) + 1
 
     def sizes(self) -> tuple[int, int]:
@@ -156,14 +157,17 @@ class RuleStore:
     # Sizes and capacities are vectors `[3]`: infosets, sequences and key values.
 
     def _used(self) -> np.ndarray:
+        """Returns the numbers of infosets, sequences and key values in use."""
         num_infosets, num_sequences = self.sizes()
         num_values = self.known.rows[num_infosets]["start"]
         return np.array([num_infosets, num_sequences, num_values])
 
     def _room(self) -> np.ndarray:
+        """Returns the numbers of infosets, sequences and key values that have room."""
         return np.array([*self.room(), len(self.known.values)])
 
     def _bytes_of(self, rows: np.ndarray) -> int:
+        """Returns the bytes that the budget counts for `[3]` numbers of rows."""
         budget = self._budget
         per_row = budget.per_infoset, budget.per_sequence, _BYTES_PER_KEY_VALUE
         return int(rows @ np.array(per_row))
@@ -230,6 +234,7 @@ class RuleStore:
         budget.take(size)
 
     def _enlarge(self, rows: np.ndarray) -> None:
+        """Replaces the arrays by copies with room for `[3]` numbers of rows."""
         known, used = self.known, self._used()
         larger = known._replace(
             actions=_enlarged(known.actions, rows[1], used[1]),

@@ -142,6 +142,9 @@ def limits_of(declared: Declared) -> tuple[float, float, float, float]:
 
 
 def _check_sum(declared: Declared, returns: Sequence[float], tolerance: float) -> None:
+    """Raises GameError if returns contradict the declared sum or are not identical, as
+    declared.
+    """
     utilities = pyspiel.GameType.Utility
     if declared.utility == utilities.IDENTICAL:
         if max(returns) - min(returns) > tolerance:
@@ -192,6 +195,7 @@ def check_actions(
 
 
 def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
+    """Returns a description of the error in a list of legal actions."""
     if not actions:
         return "no legal action"
     if min(actions) < 0:

@@ -122,6 +122,7 @@ def check_declared_returns(rules: BoundRules) -> None:
 
 
 def _check_key(rules: BoundRules, state: np.ndarray, history: list[int]) -> None:
+    """Raises GameError if `world_key` returns a length out of range at a state."""
     limit = rules.sizes.max_moves
     key = np.zeros(limit + SPARE, np.int64)
     length = rules.description.world_key(rules.settings, state, key)
@@ -134,6 +135,7 @@ def _check_key(rules: BoundRules, state: np.ndarray, history: list[int]) -> None
 
 
 def _check_classes(rules: BoundRules, state: np.ndarray, history: list[int]) -> None:
+    """Raises GameError if `class_returns` and `returns` differ at a terminal state."""
     description, settings = rules.description, rules.settings
     if description.leaf_class is None:
         return

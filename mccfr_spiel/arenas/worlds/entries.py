@@ -35,8 +35,8 @@ class SearchStack(NamedTuple):
     Shapes: D levels, C entries per player and world, A actions, E edges per world, M
     largest length of an entry, n values of a state, K longest world key, I infosets, H
     longest history plus one. Worlds and information keys are compared by 64-bit hashes.
-    Collisions are negligible, because only the keys of a single world's successors are
-    compared.
+    Collisions are negligible, because only the few keys that occur at a single world
+    are compared with each other.
 
     Attributes:
         start: initial state.

@@ -5,9 +5,9 @@ A game declares worlds by `Description.world_key` (and `leaf_class`, `class_retu
 each world the following must hold:
 
 - Every private past (*entry*) of player 0 occurs with every private past of player 1,
-and the probability of each pair of pasts is a product.
+  and the probability of each pair of pasts is a product.
 - All histories of the world agree on who acts and on the world after each action.
-Terminal histories agree on the returns, or on the returns per pair of classes.
+  Terminal histories agree on the returns, or on the returns per pair of classes.
 - The information of a player depends on the world and on the player's own entry only.
 
 Then a sum over the histories of a world is a product of two sums. If the game declares

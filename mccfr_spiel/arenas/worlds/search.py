@@ -5,8 +5,8 @@ differ in two ways from those of graph_walk.py:
 
 - Chance may deal to one player in secret.
 - The public answer to a move may depend on what the opponent hides: a shot at a ship is
-a hit or a miss. A world then has one edge per answer, and only the opponent's entries
-that give this answer follow the edge.
+  a hit or a miss. A world then has one edge per answer, and only the opponent's entries
+  that give this answer follow the edge.
 
 In a world, an action has the same effect for all entries of the acting player. So it is
 enough to follow the action with one of these entries. It leads either to the same world

@@ -59,6 +59,7 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
 
     @inlined
     def do_piece(frame, desk, piece):
+        """Adds a piece of the gradient, or processes its infosets; see `desk[WAY]`."""
         if desk[WAY] == ACROSS:
             tables = views(frame, Tables)
             add(views(frame, kind), piece, tables.plan, tables.gradient)
@@ -67,6 +68,7 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
 
     @inlined
     def share_pieces(frame, desk, first, end):
+        """Adds the gradients of the pieces first .. end - 1, shared by all threads."""
         # This is not part of `deliver`, because `share` is a `pasted` helper: numba
         # inlines it into its caller. A caller that makes records by `views`, as
         # `deliver` does, would then be compiled wrongly, see `kernels.jit.pasted`.
@@ -75,6 +77,11 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
 
     @inlined
     def deliver(frame, desk, tables, first, end):
+        """Adds the gradients of the players first .. end - 1; returns the number of
+        touched nodes.
+
+        If the rule predicts the next gradient, the payoffs are also added to `ahead`.
+        """
         passes, task = views(frame, Passes), views(frame, Task)
         num_blocks = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
         share_pieces(frame, desk, first * num_blocks, end * num_blocks)
