@@ -44,9 +44,9 @@ class SearchStack(NamedTuple):
         lengths: number of moves and deals of each entry.
         sequences: last sequence of the player, per entry.
         weights: probability of the private deals, per entry.
-        firsts: per player and level, the first row of the entries. Several levels may
-            refer to the same rows, because a player's entries change only when this
-            player moves or gets a deal.
+        firsts: per player and level, the first row of the entries. After a deal to one
+            player, the entries of the other player stay in the rows of an earlier
+            level.
         counts: number of entries per player and level.
         options: per entry of the acting player, the set of legal actions and the first
             sequence of the entry's infoset. Sets of actions are bits of an integer.
