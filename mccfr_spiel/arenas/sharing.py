@@ -2,8 +2,9 @@
 
 A batch of walks is processed in *stretches*, and each stretch in two steps. First,
 threads take *slices* of the walks and follow them from the root through the upper part
-of the tree, called the top. Then threads take *blocks*, which are sets of subtrees, and
-follow all walks into their block. kernels/shared_walks.py contains the compiled code.
+of the tree, called the top. Then threads take *blocks*, sets of subtrees of the updated
+player's infosets, and continue all walks inside their block. kernels/shared_walks.py
+contains the compiled code.
 
 Results are bit-identical for any number of threads. Each call can therefore choose the
 number of threads that is probably fastest, given the mean length of past walks.
