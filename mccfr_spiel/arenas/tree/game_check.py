@@ -70,7 +70,7 @@ def check_game(
 
     The checks cover:
 
-    - legal actions, chance outcomes and returns: they must be within the limits that
+    - legal actions, chance outcomes and returns: they must agree with the numbers that
       the game declares;
     - information states: strings, with equal legal actions wherever a string occurs,
       and with perfect recall;
@@ -195,7 +195,7 @@ class _Check:
         self.longest = max(self.longest, moves)
 
     def _look(self, state: pyspiel.State) -> View:
-        """Calls every method of a state that a solver may call, and returns the results.
+        """Calls every method of a state that solvers may call; returns the results.
 
         Raises:
             GameError: the methods about the acting player contradict each other, or
