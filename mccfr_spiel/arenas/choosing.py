@@ -144,8 +144,8 @@ def choose_arena(
     refuse_everywhere(request.tree, needs, store)
     failures: list[tuple[str, ValueError]] = []
     rows = [row for row in CANDIDATES if request.asks_for(*row.stores)]
-    # Each pass tries one row. The loop ends with the first arena that can be built;
-    # until then it collects the reasons why rows failed.
+    # Each pass tries one row of the table and records the reason if the row fails. The
+    # function returns the first arena that can be built.
     for position, row in enumerate(rows):
         if reason := row.why_not(request):
             failures.append((row.name, ValueError(reason)))

@@ -162,8 +162,8 @@ def read_policy(
     else:
         table = complete_table(game, max_memory, twin=twin, store=store)
         if isinstance(game, InfosetTable) and table is not game:
-            # `table` may number its sequences differently from `game`. SequencePolicy
-            # makes `policy_vector` match vectors by information-state strings.
+            # `table` and `game` may number sequences differently. SequencePolicy makes
+            # `policy_vector` match vectors by information-state strings.
             size = (game.num_sequences,)
             each = [
                 SequencePolicy(game, part)

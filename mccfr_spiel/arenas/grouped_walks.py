@@ -101,14 +101,14 @@ class GroupedWalks:
             self._kernel = make_grouped_iterate(self._rule, self._sampled)
         if self._is_torn:
             self.drop(tables, walk)
-        # Each pass calls the kernel. If a stack or a group is full, the next pass
-        # repeats the walks of the current stretch with twice the capacity. The loop
-        # ends with any other status.
+        # Each pass calls the kernel. If a stack or a group is full, the walks of the
+        # current stretch are repeated with twice the capacity. The loop ends with any
+        # other status.
         while True:
             self._frame(tables)
             assert self._groups is not None
-            # If an exception prevents the call from returning a status, the results
-            # are incomplete and the next call discards them.
+            # True unless the call returns a status: after an exception, the results are
+            # incomplete, and `run` discards them when it is called again.
             self._is_torn = True
             status = teams.run(
                 self._kernel,

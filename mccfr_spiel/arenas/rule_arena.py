@@ -61,7 +61,7 @@ class RuleArena(ArenaTable):
         self.rules, self.walk_limit = rules, walk_limit
         self.new_state = new_state or self.game.new_initial_state
         self.known = RuleStore(rules, budget)
-        # The array `known.infosets` at the last call of `update`.
+        # The array `known.infosets` that `update` has read.
         self._updated: np.ndarray | None = None
         self.update()
 
@@ -185,7 +185,7 @@ class RuleWalks(Engine):
                 return status
             if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
                 # A walk has failed, or the groups have returned in the middle of a
-                # batch. The next pass repeats the batch in one thread. Its draws are
-                # the same, so the kernel stops at the same walk and reports the error.
+                # batch. The batch is repeated in one thread. The draws are the same, so
+                # the kernel stops at the same walk and reports the error.
                 groups.drop(state.tables, state.walk)
                 state.job[layout.HAS_GROUPS] = 0

@@ -81,7 +81,8 @@ class RuleGrowth(NoGrowth):
         tree = self._tree
         tree.update()
         if self._sizes.surely_exceed(_MAX_NODES, tables, walk, PROBES):
-            # If the user catches the error and continues, the next call raises it too.
+            # Repeat the forecast, and the error, if the user catches the error and
+            # continues.
             self._is_forecast = False
             size = f"{_MAX_NODES:,} nodes and would take days"
             raise _hopeless(tree, f"surely visits more than {size}")

@@ -195,16 +195,15 @@ class SharedWalks:
         cut = self.get_ready()
         plan = _ALONE.copy() if plan is None else plan
         # Each pass calls the kernel. If a stack or log is full, the results since the
-        # last update are discarded, and the next pass repeats these walks with twice
-        # the capacity. The loop ends when the kernel is done or pauses, when the weight
-        # of a walk is too large (TOO_UNLIKELY), or when the logs would exceed
-        # _MOST_ROOM.
+        # last update are discarded, and these walks are repeated with twice the
+        # capacity. The loop ends when the kernel is done or pauses, when the weight of
+        # a walk is too large (TOO_UNLIKELY), or when the logs would exceed _MOST_ROOM.
         while True:
             batch, mean = pace_of(task, walk, self._tree.num_players)
             plan[shared_walks.WALKS_OF_SLICE] = _walks_of_slice(batch, max(mean, 1.0))
             records = task, arrays, tables, walk, cut, self.slots
-            # If an exception prevents the call from returning a status, the results
-            # are incomplete and the next call discards them.
+            # True unless the call returns a status: after an exception, the results are
+            # incomplete, and `run` discards them when it is called again.
             self._is_torn = True
             status = teams.run(
                 self._kernel,

@@ -189,9 +189,9 @@ def content_print(game: pyspiel.Game) -> str:
     with_strings = game.get_type().provides_information_state_string
     waiting = collections.deque([form.new_initial_state()])
     room = PRINTED_STATES - 1
-    # Breadth-first search: each pass hashes the first state in the queue and appends
-    # its children. Once PRINTED_STATES states have been appended in total, no more
-    # children are. The loop ends when the queue is empty.
+    # Breadth-first search: each pass hashes the state at the front of the queue and
+    # appends the children, but at most PRINTED_STATES states in total. The loop ends
+    # when the queue is empty.
     while waiting:
         state = waiting.popleft()
         seen, moves = seen_at(state, with_strings)

@@ -150,9 +150,9 @@ def expand_below(
     nodes, (state, sequences) = tree.node_store, place
     old, stack = nodes.count, []  # nodes from `old` on are new, hence unexpanded
     # This is a depth-first search. Each pass visits one node. It expands the node if
-    # necessary, pushes it onto `stack` if the walk visits all its children, and moves
-    # to the next child of the topmost node on the stack. Before the last child of a
-    # node is visited, the node is popped, and the child reuses its state. The loop ends
+    # necessary, pushes the node onto `stack` if the walk visits all children, and
+    # descends to an unvisited child of the topmost node on the stack. A node is popped
+    # when only one child is left, which reuses the state of the node. The loop ends
     # when the stack is empty, or when `look` returns -1. In the latter case the nodes
     # on the stack are appended to `opens`.
     while True:

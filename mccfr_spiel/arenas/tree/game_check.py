@@ -139,8 +139,8 @@ class _Check:
         self.declared: Declared = declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
-        # For each player and information state at its first visit: the legal actions,
-        # the player's last information state and action before it, and the history.
+        # Key: player and information state. Value, recorded at the first visit: legal
+        # actions, the player's previous information state and action, and the history.
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
         rules = rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)

@@ -228,7 +228,7 @@ class GameTree(TreeTable):
 
     @changes
     def _expand_all(self, most: int, most_memory: int | None) -> None:
-        if self.is_complete:  # expanded by another thread while waiting
+        if self.is_complete:  # a concurrent call has expanded the tree
             return
         if self._expand_by_rules(most):
             return

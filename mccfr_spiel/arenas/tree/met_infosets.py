@@ -124,8 +124,8 @@ class Infosets:
         self._may_forget = may_forget
         budget.per_infoset = _BYTES_PER_INFOSET
         budget.per_sequence = _BYTES_PER_SEQUENCE
-        # After `take_over`, the next three attributes are NumPy arrays, which may be
-        # mapped from a file.
+        # `take_over` replaces these attributes by NumPy arrays, perhaps mapped from a
+        # file.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
         self.actions: Any = array("q", [-1] * num_players)
@@ -149,8 +149,8 @@ class Infosets:
 
     def used(self) -> np.ndarray:
         """`[I]` the records in use."""
-        # Another thread may add infosets, and enlarge the array first. So the count
-        # must be read before the array.
+        # Count before array: a concurrent thread enlarges the array, then increases
+        # the count, so the array has at least `count` rows.
         count = len(self)
         return self.records[:count]
 
@@ -280,8 +280,7 @@ class Infosets:
         """
         size = self._budget.bytes_of_rows(len(strings), len(actions))
         size += sum(map(bytes_of_string, strings))
-        # Fails before the first infoset is added if not all of them fit. `add` counts
-        # the bytes in the budget.
+        # Only checks that all infosets fit; `add` counts the bytes in the budget.
         self._budget.require(size, f"{len(strings):,} infosets take")
         for string, record in zip(strings, records.tolist(), strict=True):
             place, start, parent, count, player = record

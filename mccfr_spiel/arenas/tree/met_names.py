@@ -15,8 +15,8 @@ class MetNames(InfosetNames):
     def __init__(self) -> None:
         super().__init__(array("i"))
         self._strings: list[str] = []
-        # `first` (of InfosetNames) has the first infoset with each string. If other
-        # players have infosets with the same string, they are in `_others`.
+        # `InfosetNames.first` maps a string to an infoset of one player. Infosets of
+        # other players with the same string are in `_others`.
         self._others: dict[tuple[int, str], int] = {}
 
     def __iter__(self) -> Iterator[str]:

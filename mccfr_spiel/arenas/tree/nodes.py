@@ -101,8 +101,8 @@ class Nodes:
 
     def used(self) -> np.ndarray:
         """`[N]` the records in use."""
-        # Another thread may add nodes, and enlarge the array first. So the count must
-        # be read before the array.
+        # Count before array: a concurrent thread enlarges the array, then increases
+        # the count, so the array has at least `count` rows.
         count = self.count
         return self.records[:count]
 
@@ -159,8 +159,8 @@ class Nodes:
         stop = first + (num_children or -infoset)
         if stop > self._room:
             self._reserve(stop)
-        # The record is written last. If Ctrl-C interrupts before, the node is still
-        # unexpanded, and the added children belong to no node.
+        # The record is written at the end. If Ctrl-C interrupts earlier, the node is
+        # still unexpanded, and the added children belong to no node.
         if num_children == 0:
             self._huge.append(range(first, stop))
         self._origin_of[first] = node + 1
@@ -298,10 +298,10 @@ class Nodes:
         if len(self._origins) < self.count:  # after `take_over`
             self._set(self.records, _origins_of(self.used()))
         origin_of, path = self._origin_of, [node]
-        # Each pass replaces `node` by its parent and appends it to the path. Siblings
-        # are contiguous, so the nearest nonzero origin at or before a node belongs to
-        # its first sibling. A child of a huge node jumps to the first sibling at once,
-        # because the search would be long. The loop ends at the root, node 0.
+        # Each pass replaces `node` by the parent and appends the parent to the path.
+        # Siblings are contiguous, so a search backwards for a nonzero origin finds the
+        # first sibling. The siblings below a huge node are skipped in one step, because
+        # the search would be long. The loop ends at the root, node 0.
         while node:
             for children in self._huge:
                 if node in children:

@@ -123,8 +123,8 @@ def load_tree(
     files = sorted(path.glob("*.npy"))
     tree.budget.hold("its files", sum(file.stat().st_size for file in files))
     try:
-        # Mode "c" is copy-on-write. The maps become plain arrays, because numba would
-        # compile its functions once more for the type `np.memmap`.
+        # Mode "c" is copy-on-write. The maps are converted to plain arrays, because
+        # numba would compile functions again for the type `np.memmap`.
         maps = {file.stem: np.load(file, mmap_mode="c") for file in files}
         _fill(tree, {name: np.asarray(array) for name, array in maps.items()})
     except (TreeFullError, MemoryError):

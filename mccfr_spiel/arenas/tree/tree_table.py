@@ -187,8 +187,8 @@ class TreeTable(InfosetTable):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether `expand_all` surely numbers the infosets of a new tree of this game in
-        the same way.
+        """Whether expanding a new tree of this game by `expand_all` surely gives the
+        same numbering of infosets.
 
         True if compiled rules expanded the whole tree, or if the tree was read from a
         file.
@@ -210,8 +210,8 @@ class TreeTable(InfosetTable):
     @property
     def chance_probs(self) -> np.ndarray:
         """`[C]` concatenated chance distributions."""
-        # Another thread may add distributions, and enlarge the array first. So the
-        # count must be read before the array.
+        # Count before array: a concurrent thread enlarges the array, then increases
+        # the count.
         count = self.distributions.count
         return self.distributions.probs[:count]
 

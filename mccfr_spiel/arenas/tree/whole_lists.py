@@ -39,8 +39,8 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
         num_sequences: number of sequences of all players.
     """
     num_players = tree.utilities.shape[1]
-    # The first traversal counts the leaves of each sequence. The second traversal
-    # writes them at the offsets that follow from the counts.
+    # One traversal counts the leaves of each sequence. A second traversal writes the
+    # leaves at the offsets that follow from the counts.
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
