@@ -86,7 +86,7 @@ def build_hands(request: ArenaRequest) -> Arena:
         return HandArena(source, budget, **request.settings)
     except (TreeFullError, GameError):
         raise
-    except ValueError as error:  # for example, isomorphic suits that were merged
+    except ValueError as error:  # for example, the game has merged isomorphic suits
         raise UnsuitableError(str(error)) from error
 
 

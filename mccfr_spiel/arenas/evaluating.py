@@ -66,8 +66,9 @@ def complete_table(
 
     Args:
         game: game, load string, or arena.
-        max_memory: memory limit of a new arena, see `GameTree`. A user's limit of a
-            given arena takes precedence unless it is the default.
+        max_memory: memory limit of a new arena, see `GameTree`. If it is None and
+            `game` is an arena whose user has set a limit, the new arena has the same
+            limit.
         twin: see `GameTree`; by default False if the given arena has twin=False.
         store: see `Solver`.
 

@@ -224,9 +224,9 @@ class FullPass:
                 infoset; empty if not needed.
 
         Returns:
-            Three vectors `[S]`: memory that callers may overwrite, and the two results
-            of `after_sequences`. Entry p of these, at player p's empty sequence, is
-            the player's expected return.
+            Three vectors `[S]`. The first vector is a by-product without meaning. The
+            others are the two results of `after_sequences`; their entry p, at the empty
+            sequence of player p, is the player's expected return.
         """
         plan = self.plan(policy)
         on_policy = self.gradients(plan, range(self.table.num_players))

@@ -33,7 +33,8 @@ from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.frame import new_record
 
 _ROOM_OF_GROUP = 2**8
-"""Initial capacity of a group in infosets, a power of two."""
+"""Initial capacity of a group: number of infosets that its walks may visit. It is a
+power of two, because hash tables have twice this size."""
 
 _SEQUENCES, _VALUES = 4, 16
 """Initial capacity of a group, per infoset: number of sequences, and number of integers
@@ -144,7 +145,7 @@ class GroupedWalks:
         self._store.ask_for(count, num_sequences, num_values)
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Discards the results of all walks since the last update."""
+        """Discards the results of all walks since the last update of policies."""
         met = walk.met[: walk.marks[layout.NUM_MET]]
         num_players = self._tree.num_players
         drop_met(self._store.infosets, tables, walk, met, num_players)

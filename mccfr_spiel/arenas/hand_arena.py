@@ -84,7 +84,7 @@ class HandArena(ArenaWithoutNodes):
 
 
 class HandPass(WorldPass):
-    """Passes over hands of cards."""
+    """Passes over vectors of hands at the nodes of a public tree."""
 
     @functools.cached_property
     def blocks(self) -> Blocks:

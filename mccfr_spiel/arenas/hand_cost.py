@@ -1,4 +1,5 @@
-"""Estimates memory and time for solving a card game by hands, without listing hands."""
+"""Estimates the memory and time for solving a card game in a HandArena, without
+building the arena."""
 
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from mccfr_spiel.common.memory import (
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 
 _BYTES_OF_DISCOUNTS = 18
-"""Bytes per infoset that DCFR needs in addition to BYTES_OF_TABLES."""
+"""Bytes per infoset of the tables that DCFR needs in addition to BYTES_OF_TABLES."""
 
 _SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
 """Seconds per hand at a leaf of the public tree, and seconds per sequence in an update
@@ -28,7 +29,7 @@ class Cost(NamedTuple):
     """Resources that DCFR needs for a card game; CFR and CFR+ need no more.
 
     Attributes:
-        infosets: number of infosets, after suits that play alike have been merged.
+        infosets: number of infosets, after equivalent suits have been merged.
         sequences: number of sequences, counted in the same way.
         bytes: upper bound on the bytes of lists and tables, as checked against
             `max_memory`.

@@ -1,4 +1,4 @@
-"""Needs: the requirements of an algorithm that decide which arenas suit it."""
+"""Needs: the requirements of an algorithm, which determine the arenas it can use."""
 
 from typing import NamedTuple
 
@@ -59,7 +59,12 @@ def needs_of(
     cluster: bool = False,
     locks: bool = False,
 ) -> Needs:
-    """The requirements of an algorithm; keyword arguments are fields of `Needs`."""
+    """The requirements of an algorithm.
+
+    Args:
+        algorithm: the algorithm.
+        abstraction, cluster, locks: see the fields of `Needs`.
+    """
     sampling = algorithm.sampling
     walks = sampling.is_sampled or sampling.prune is True or abstraction is not None
     return Needs(

@@ -220,7 +220,12 @@ def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray
 
 
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
-    """The rows of a tabular policy; None for a policy that must be called."""
+    """The rows of a tabular policy.
+
+    Returns:
+        A dictionary information-state string -> action -> probability; None if the
+        policy is not a table but must be called with states.
+    """
     if isinstance(policy, dict):
         return policy
     if isinstance(policy, pyspiel.TabularPolicy):

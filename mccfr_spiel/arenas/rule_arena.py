@@ -133,7 +133,7 @@ class RuleWalks(Engine):
     """
 
     def __init__(self, arena: RuleArena, spec: WalkSpec) -> None:
-        """Creates an engine at the root of the game.
+        """Creates the engine and the arrays of a walk, which begins at the root.
 
         Raises:
             MemoryBudgetError: the arrays of the walk exceed the budget.

@@ -25,7 +25,7 @@ from mccfr_spiel.kernels.tables import (
 
 
 class TreePass(FullPass):
-    """Passes over the leaves of a complete tree."""
+    """Passes that read the list of leaves of a complete tree in order."""
 
     table: GameTree
 
@@ -81,7 +81,10 @@ class TreePass(FullPass):
 
 
 class PrunedEngine(PassEngine):
-    """Runs passes with regret-based pruning over a complete tree of two players."""
+    """Runs iterations of regret-based pruning on a complete tree of two players.
+
+    Pruned passes skip actions with very negative regret, see kernels/regret_pruning.py.
+    """
 
     full_pass: TreePass
 

@@ -27,7 +27,7 @@ def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[
     """
     try:
         return [state.action_to_string(player, action) for action in actions]
-    except RuntimeError as error:  # raised by pybind11 without naming the text
+    except RuntimeError as error:  # pybind11's message does not contain the name
         raise ValueError(
             f"{state.get_game()} must name the actions {list(actions)} of player "
             f"{player} in valid UTF-8; a name has a lone surrogate or is not text: "

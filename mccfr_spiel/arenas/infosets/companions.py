@@ -46,7 +46,8 @@ def kept_beside(
 
 
 def is_of(table: InfosetTable, game: pyspiel.Game) -> bool:
-    """Whether a table surely belongs to a game and has no abstraction."""
+    """Whether a table surely belongs to a game (see `same_game`) and has no
+    abstraction."""
     if table.abstraction is not None:
         return False
     return game is table.game or same_game(game, table.source)

@@ -59,7 +59,8 @@ PRINTED_STATES = 1000
 """Maximum number of states, nearest to the root, that `content_print` covers."""
 
 _FILE_KINDS = frozenset(("efg_game", "nfg_game"))
-"""C++ games that are read from a file or from a text that is not a parameter."""
+"""Short names of C++ games that are read from a file, or from a text that is not a
+parameter of the game."""
 
 
 def same_name(first: pyspiel.Game, second: pyspiel.Game) -> bool:

@@ -32,8 +32,9 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     """Loads a game from its load string; returns a `pyspiel.Game` unchanged.
 
     Raises:
-        ValueError: no game of that name is registered (the message suggests similar
-            names), or OpenSpiel refuses the parameters.
+        ValueError: no game with the name in the string is registered (the message
+            suggests similar names); OpenSpiel refuses the parameters; or `game` has
+            another type.
     """
     if isinstance(game, pyspiel.Game):
         return game

@@ -30,7 +30,7 @@ from mccfr_spiel.arenas.rules.row_table import (
 from mccfr_spiel.arenas.rules.spelling import spelled
 
 _BATCH = 1 << 18
-"""Number of strings decoded at a time."""
+"""Number of strings that TextNames decodes at a time."""
 
 
 def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
@@ -158,7 +158,8 @@ class KeyNames(InfosetNames):
         """See InfosetNames.
 
         Raises:
-            GameError: two infosets of one player have the same string.
+            GameError: two infosets of a player have the same string, which is an error
+                in the rules.
         """
         hashes, order = super()._make_index()
         for position in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():

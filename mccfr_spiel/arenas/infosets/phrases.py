@@ -114,8 +114,8 @@ def _name(game: pyspiel.Game) -> str:
 
 
 def _without_player(name: str, player: int) -> str:
-    """Removes the player from names such as `[P0]Bid: 1`, `Pl0: shoot at (0, 0)` and
-    `Bribe(amount=2)`."""
+    """Removes the player from OpenSpiel's name of an action, and simplifies the rest:
+    `[P0]Bid: 1` becomes `Bid 1`, and `Bribe(amount=2)` becomes `Bribe 2`."""
     prefix = rf"player={player} move=|\[P{player}\]|[Pp](l|layer )?{player}(?!\d):?"
     short = re.sub(rf"^({prefix})\s*", "", name)
     short = re.sub(r"^([A-Za-z ]+): ?(-?\d+)$", r"\1 \2", short)

@@ -197,10 +197,15 @@ class InfosetTable:
         return self.find(self.string_of(state, player), player)
 
     def string_of(self, state: pyspiel.State, player: int) -> str:
-        """The string of a state of `game` where a player acts.
+        """The string of the infoset of a state, under the abstraction if there is one.
+
+        Args:
+            state: state of `game` where the player acts.
+            player: the player.
 
         Raises:
-            ValueError: the abstraction does not return a string.
+            ValueError: there is no such player, or the abstraction does not return a
+                string.
         """
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)

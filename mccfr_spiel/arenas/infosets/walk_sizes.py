@@ -167,7 +167,14 @@ class WalkSizes:
     def _probs(
         self, tables: layout.Tables, player: int, state: Any, count: int
     ) -> list[float]:
-        """The probabilities with which a walk for `player` samples `count` actions."""
+        """The probabilities with which a walk samples the actions at a state.
+
+        Args:
+            tables: tables of the solver, with the current policy.
+            player: the updated player of the walk.
+            state: state where a player acts.
+            count: number of legal actions.
+        """
         acting = state.current_player()
         infoset = self._tree.find_at(state, acting)
         probs = [0.0]

@@ -2,7 +2,7 @@
 independently.
 
     one_block         all infosets in one block, for a single thread
-    cut_into_blocks   blocks of similar work, for full passes
+    cut_into_blocks   blocks for full passes
     cut_at            blocks with given boundaries
     cut_for_batches   blocks for batches of walks
 
@@ -64,11 +64,14 @@ def one_block(passes: Passes) -> Blocks:
 
 
 def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
-    """Cuts the infosets of a complete tree into blocks of similar work.
+    """Cuts the infosets of a complete tree into blocks for full passes.
+
+    The first blocks have more work than the last blocks, so that all threads finish at
+    about the same time, see `kernels.blocks.find_cuts`.
 
     Args:
         infosets: `[I]` records of dtype INFOSET.
-        passes: leaves of the tree.
+        passes: infosets by player, and the leaves of the tree.
     """
     owner = _owners(infosets, len(passes.member_ends) - 1)
     stops = infosets["first_sequence"] + infosets["num_actions"]

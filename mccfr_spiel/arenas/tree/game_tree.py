@@ -337,7 +337,8 @@ class GameTree(TreeTable):
     def recall(
         self, strings: list[str], infosets: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Restores the infosets of a checkpoint into a new tree, without nodes.
+        """Adds the infosets of a checkpoint to this tree, which must be new; it keeps
+        its single unexpanded node.
 
         Args:
             strings: `[I]` information-state strings.
@@ -363,7 +364,8 @@ class GameTree(TreeTable):
 
     @steps
     def forget_nodes(self) -> None:
-        """Drops all nodes but keeps infosets, chance distributions and returns."""
+        """Drops all nodes except the root, which becomes unexpanded. Infosets, chance
+        distributions and returns remain."""
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:

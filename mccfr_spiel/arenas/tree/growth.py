@@ -63,7 +63,7 @@ class Growth:
         """Stores the arguments.
 
         Args:
-            tree: tree to grow.
+            tree: tree whose nodes are expanded.
             sampled: sampling scheme of the walks.
             epsilon: exploration rate of the updated player.
         """

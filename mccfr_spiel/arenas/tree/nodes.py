@@ -76,9 +76,8 @@ class Nodes:
         self.count = 1
         self.generation = 0
         self._is_whole = self._takes_everything = False
-        self._huge: list[
-            range
-        ] = []  # children of nodes with over MAX_CHILDREN children
+        # The children of each huge node, as a range.
+        self._huge: list[range] = []
         self._outcomes: dict[int, np.ndarray] = {}  # see `keep_outcomes`
         self._set(*_unexpanded(_FEW))
 
@@ -222,7 +221,8 @@ class Nodes:
         self._is_whole = True
 
     def forget(self) -> None:
-        """Drops all nodes except the root, which becomes unexpanded."""
+        """Drops all nodes except the root, which becomes unexpanded, and begins a new
+        generation. The memory remains allocated for new nodes, see `give_back`."""
         self.generation += 1
         self._is_whole, self._huge, self._outcomes = False, [], {}
         self._budget.record(OUTCOMES, 0)
@@ -251,12 +251,12 @@ class Nodes:
     def state_at(
         self, node: int, state: pyspiel.State, actions: Sequence[int]
     ) -> tuple[pyspiel.State, list[int]]:
-        """The state of a node, and each player's last sequence before it.
+        """The state of a node, and each player's last sequence before the node.
 
         Args:
             node: the node.
-            state: root state; it is advanced to the node.
-            actions: `[S]` action of each sequence.
+            state: a new state at the root, to which the moves are applied.
+            actions: `[S]` OpenSpiel's action of each sequence.
         """
         sequences = list(range(state.num_players()))
         # Apply the moves along the path.

@@ -32,7 +32,8 @@ def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.n
 
 
 def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
-    """Lists the leaves of a complete tree and the infosets of each player.
+    """Lists the leaves of a complete tree, by each player's last sequence before the
+    leaf, and the infosets of each player.
 
     Args:
         tree: arrays of the tree.
