@@ -150,7 +150,8 @@ def _under_lock(
         refused_from: calls raise TreeInUseError if `TreeLock.level` is at least this
             value.
         raised_by: amount added to the level while the method runs.
-        name: name of the method in messages; `method.__name__` by default.
+        name: name of the method in messages; by default `method.__name__` without outer
+            underscores.
     """
     doing = name or method.__name__.lstrip("_")
 
