@@ -81,7 +81,7 @@ def free_memory() -> int:
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
-    """The free bytes of each control group (version 2) with a limit of this process.
+    """The free bytes of this process's control groups (version 2) that have a limit.
 
     The limit of a group also applies to the groups inside it, so all groups up to the
     root are read. Inside a container, the path in `membership` often does not exist;
