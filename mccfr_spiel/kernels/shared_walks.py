@@ -1,9 +1,8 @@
 """Batches of walks on a complete tree, shared by threads or processes.
 
-The result is identical to the bit, whatever the number of threads. The infosets of each
-updated player are divided into blocks of whole subtrees, and the *top*, the remaining
-infosets above all blocks. A batch goes through three stages. Each stage consists of
-pieces of work, which threads claim by tickets (tickets.py):
+Results do not depend on the number of threads, to the bit. The infosets of each updated
+player are divided into blocks of whole subtrees, and the *top* above all blocks. Each
+of three stages consists of pieces of work, which threads claim by tickets (tickets.py):
 
 | stage | piece of work | what a thread does |
 |---|---|---|
@@ -16,12 +15,10 @@ common, so threads write to the same gradient without conflicts.
 
 One thread, the leader, handles the top: before IN_BLOCKS it adds the logs in order of
 the walks, before APPLYING it pays the top's debts, and after APPLYING it updates the
-top's policies. Every sum therefore has the same terms in the same order as in one
-thread.
+top's policies. All sums therefore have the same order of terms as in one thread.
 
 A large batch is divided into *stretches*: consecutive walks that pass the first two
-stages together. APPLYING follows after the last stretch. This division does not affect
-results, because policies and averages are constant until APPLYING.
+stages together. APPLYING follows after the last stretch, so results do not change.
 
 Processes of a cluster share a batch in the same way. Each process walks the top,
 follows the forks of its share of the blocks, and receives the results of other blocks.

@@ -1,5 +1,4 @@
-"""SequencePolicy: a vector of action probabilities, one per sequence of a tree, with
-the interface of OpenSpiel's policies."""
+"""SequencePolicy: a vector of action probabilities, as an OpenSpiel policy."""
 
 import difflib
 import functools
@@ -38,18 +37,15 @@ from mccfr_spiel.policies.tabular_policy import TabularPolicy
 from mccfr_spiel.policies.vectors import check_shape, checked_vector
 
 _SEARCHED = 5_000
-"""The number of known strings among which similar ones to an unknown string are
-searched."""
+"""The number of known strings that are compared with an unknown string."""
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
-"""Attributes that are computed from the vector at the first access. A copy of a policy
-computes them again, because users may have modified them."""
+"""Attributes that are computed at the first access, and again in copies."""
 
 _ROWS_IN_NOTEBOOK = 10
 
 _FEW_NODES = 100_000
-"""The largest number of nodes of an existing tree from which notebooks show action
-names and reach probabilities."""
+"""Notebooks show action names and reaches from trees of at most this size."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
@@ -59,29 +55,24 @@ class SequencePolicy(openspiel_policy.Policy):
     accepts both states of the game and states of the turn-based form of the game
     (`pyspiel.convert_to_turn_based`). At states whose infosets no walk has visited it
     returns the uniform policy. `state_lookup`, `action_probability_array` and
-    `legal_actions_mask` are those of OpenSpiel's TabularPolicy, restricted to visited
-    infosets.
+    `legal_actions_mask` of OpenSpiel's TabularPolicy contain visited infosets only.
 
     If the policy was computed with an abstraction, the abstraction is called for every
     state. Of a game with simultaneous moves, such a policy accepts states of the
-    turn-based form only. If several sequences of a player lead to histories with the
-    same string, `info_states`, and all arrays in the same order, contain the string
-    once per sequence.
+    turn-based form only. If several sequences of a player lead to the same string,
+    `info_states` and all arrays in the same order contain it once per sequence.
 
-    A policy also behaves like a read-only dictionary of the visited states:
-    `policy[info_state]` is a dictionary action -> probability. `len`, `in` and
-    iteration refer to the keys of `to_dict`. Unlike an empty dictionary, a policy
-    without states is true.
+    A policy is also a read-only dictionary of the visited states. `policy[info_state]`
+    is a dictionary action -> probability; keys are those of `to_dict`.
 
     Attributes:
         tree: the infoset table with the strings and actions.
         vector: `[S]` the probability of each sequence's action at its infoset.
-        turn_based_game: the game with moves in turn; equals `game` if moves are already
-            in turn.
+        turn_based_game: the game with moves in turn, possibly `game` itself.
     """
 
     def __init__(self, tree: InfosetTable, vector: np.ndarray) -> None:
-        """Makes a policy with a copy of the vector.
+        """Copies the vector.
 
         Args:
             tree: the infoset table with the strings and actions; it may still grow.
@@ -107,17 +98,12 @@ class SequencePolicy(openspiel_policy.Policy):
     def _actions(self) -> np.ndarray:
         return self.tree.actions
 
-    # --- saving ------------------------------------------------------------
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy into a file that `load` reads.
 
         The file is written completely or not at all, and replaces an existing file. Its
         size is at most 24 bytes per infoset, 16 per sequence, and 8 plus the length of
-        the text per string. Example: Goofspiel with 7 cards has 3.3 million infosets.
-        Saving needs 577 MB and 47 s, loading 1.2 s, and a lookup in the loaded policy 6
-        us. Most of the saving time is spent on making the information-state strings,
-        because solvers that use compiled rules work without strings.
+        the text per string: 577 MB for 3.3 million infosets of Goofspiel with 7 cards.
 
         Raises:
             ValueError: the vector is not a policy.

@@ -58,18 +58,10 @@ class Solver:
     tree or of the tables). Calls in the middle of a step, and all such calls of
     `iterate`, raise TreeInUseError.
 
-    Copies and unpickled solvers are independent of the original. Their later results
-    equal those of the original to the bit.
+    Copies and unpickled solvers are independent, with identical later results.
 
     With an abstraction, players may forget, and no convergence theorem applies. All
-    histories with the same string share one row of the tables. A walk computes the
-    regrets of each history as in a game with perfect recall, adds the regrets of
-    histories with the same string, and updates the policy at the end. The average
-    policy is computed by stochastically weighted averaging: when a walk that updates
-    another player visits an infoset, it adds the current policy to the infoset's
-    average. Iterations are therefore weighted by the probability that chance and the
-    acting player reach the string, summed over its histories. This needs two players or
-    more; with three, the weights also include the moves of the third player.
+    histories with the same string share one row of the tables (kernels/visits.py).
 
     Args:
         game: an OpenSpiel game with information-state strings and explicit chance
@@ -79,34 +71,26 @@ class Solver:
         algorithm: an algorithm such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
         seed: any integer. Game, algorithm and seed determine every result.
         max_nodes: the largest number of nodes in memory. Sampling algorithms drop all
-            nodes at this limit and expand them again; other algorithms raise
-            ValueError.
+            nodes at this limit and expand them again; others raise ValueError.
         max_memory: bytes, or a string such as "4GiB", for the tree and the tables; by
-            default half of the free memory of the machine, the container and the
-            process's limit of address space. Algorithms that need the whole tree are
+            default half of the free memory. Algorithms that need the whole tree are
             refused if it cannot fit. Sampling algorithms drop nodes, and raise
-            MemoryBudgetError once the visited infosets fill the memory. The solver can
-            then still return policies, and after `save`, `load` with a larger
-            max_memory resumes the run, and its results are those of an uninterrupted
-            run.
+            MemoryBudgetError once the visited infosets fill the memory. After `save`,
+            `load` with a larger max_memory continues with the same results.
         abstraction: replaces the information-state strings, see `GameTree`. It works
             with regret matching and regret matching+, with every sampling except
             balanced and average-strategy sampling, but not with pruning by regret.
-        twin: whether to use the game's twin, which is this package's compiled version
-            of an OpenSpiel game, to expand the whole tree and to run walks without
-            stored nodes, see `GameTree`. It affects the running time and the numbering
-            of infosets, but no other result.
-        store: which representation of the game the solver stores. "tree": the visited
-            nodes. "none": no nodes, only infosets. Sampling walks then run the compiled
-            rules of the game or of the twin, number infosets by first visit, and have
-            the same results to the bit; other algorithms pass over all histories.
-            "worlds": the worlds that a game declares (see `rules.Description`), which
-            are far fewer than its histories; only for algorithms that do not sample.
-            "auto": the whole tree of a game with compiled rules if it has at most 20
-            million nodes and fits max_nodes and max_memory; for larger games, "none"
-            for sampling algorithms and "worlds" for others, where the game allows it.
-            A twin counts as compiled rules if the tree has more than about half a
-            million nodes.
+        twin: whether to use the game's twin (this package's compiled version of an
+            OpenSpiel game), see `GameTree`. Only the numbering of infosets depends on
+            it.
+        store: stored representation of the game. "tree": the visited nodes. "none":
+            only infosets; sampling walks then run compiled rules, number infosets by
+            first visit, and have the same results to the bit, and other algorithms pass
+            over all histories. "worlds": the worlds that a game declares (see
+            `rules.Description`), for algorithms that do not sample. "auto": a whole
+            tree if the game has compiled rules, or a twin and more than about half a
+            million nodes, and the tree has at most 20 million nodes and fits; otherwise
+            "none" for sampling algorithms and "worlds" for others, where possible.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
             Results do not depend on this number, to the bit. Fewer threads are used if
@@ -128,8 +112,7 @@ class Solver:
             algorithm with these arguments.
 
     Attributes:
-        arena: the representation of the game in which the algorithm runs, see
-            arenas/arena.py.
+        arena: representation of the game in which the algorithm runs (arenas/arena.py).
         tree: the arena's information sets; a GameTree if nodes are stored.
         lock: the arena's lock, which every method holds while it runs.
         algorithm, seed, threads: as given.
@@ -347,11 +330,9 @@ class Solver:
     def regret_vector(self) -> np.ndarray:
         """`[S]` the cumulative regrets of the update rule, one per sequence of `tree`.
 
-        These are the counterfactual regrets (weighted by the probability that chance
-        and the other players reach the infoset), summed over iterations. Regrets are
-        floored at 0 or discounted if the update rule does so; iterations since the last
-        visit to the infoset are not discounted yet. With sampling, regrets are
-        estimates.
+        These are counterfactual regrets, summed over iterations. Regrets are floored at
+        0 or discounted if the update rule does so; iterations since the last visit to
+        the infoset are not discounted yet. With sampling, regrets are estimates.
 
         Raises:
             ValueError: the rule does not store cumulative regrets.

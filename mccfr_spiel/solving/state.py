@@ -59,12 +59,10 @@ HEIGHT = 256
 """The initial capacity of a walk's stack."""
 
 MOST_NOTES = 2**24
-"""The largest number of notes in a batch of walks. A note is a record of 24 bytes of a
-visited decision, from which baselines are updated, see kernels/baselines.py."""
+"""The largest number of notes (24 bytes each) in a batch, see kernels/baselines.py."""
 
 _LARGEST_SUM = 1e300
-"""The largest absolute entry of a table for which the sum over a whole tree still fits
-a double."""
+"""The largest absolute entry of a table whose sum over a tree still fits a double."""
 
 
 def take_tables(
@@ -76,8 +74,7 @@ def take_tables(
 ) -> None:
     """Takes the bytes of tables from a budget until `owner` is garbage-collected.
 
-    It also adds the bytes per row to `budget.per_infoset` and `budget.per_sequence`, so
-    that each infoset that is added later takes the bytes of its rows, too.
+    It also adds the bytes per row to the budget's rates, for infosets added later.
 
     Args:
         budget: the budget.
