@@ -53,7 +53,7 @@ class Part:
 
 
 def written(value: Any) -> str:
-    """Returns the repr of a value; NumPy numbers are converted to Python numbers first."""
+    """Returns the repr of a value; NumPy numbers are converted to Python's first."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 

@@ -202,7 +202,7 @@ class EntropyMinimizer(Minimizer):
 
     @property
     def needs_whole_tree(self) -> bool:
-        """True for the weights "kroer", which depend on all descendants of an infoset."""
+        """True for the weights "kroer", which depend on descendants of an infoset."""
         return self.weights == "kroer"
 
 

@@ -43,9 +43,10 @@ class Sampling(Part):
             "epsilon": one action, drawn from a mixture of the policy and the uniform
             policy. "balanced": one action, drawn from the balanced strategy, in which
             the probability of an action is proportional to the number of the player's
-            sequences at and below the action. "average": each action a with the probability (bonus + threshold
-            S(a)) / (bonus + sum of S over all actions), clipped to [epsilon, 1]. S is
-            the weighted sum of the player's realization plans over the iterations.
+            sequences at and below the action. "average": each action a with the
+            probability (bonus + threshold S(a)) / (bonus + sum of S over all actions),
+            clipped to [epsilon, 1]. S is the weighted sum of the player's realization
+            plans over the iterations.
         epsilon: for "epsilon", the weight of the uniform policy in the mixture; for
             "average", the minimum probability of an action.
         prune: whether, and how, actions are skipped without sampling. False: no action.
