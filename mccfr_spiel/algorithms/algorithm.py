@@ -190,9 +190,9 @@ SCHEDULES: dict[str, Callable[..., Algorithm]] = {
     "hs_dcfr": hs_dcfr,
     "hs_pcfr_plus": hs_pcfr_plus,
 }
-"""Algorithms that depend on a horizon, by their names on the command line.
+"""Name on the command line -> function that makes an algorithm with a horizon.
 
-The functions take the horizon, and optionally `gamma`.
+The arguments of the functions are the horizon and, optionally, `gamma`.
 """
 
 
@@ -223,4 +223,4 @@ ALGORITHMS = {name.lower(): value for name, value in named_constants().items()} 
     "ftrl": Algorithm(samplings.EXTERNAL, rules.ftrl(1.0)),
     "omd": Algorithm(samplings.EXTERNAL, rules.omd(1.0)),
 }
-"""The named algorithms, by their names on the command line."""
+"""Name on the command line -> algorithm."""

@@ -7,10 +7,11 @@ from mccfr_spiel.algorithms.part import Part, checked_horizon, name_in
 from mccfr_spiel.common import refusals
 
 MOST_WEIGHT = 1e290
-"""Maximum sum of the weights of an average, so that sums of payoffs fit a double."""
+"""Maximum sum of the weights of an average. Weighted sums of payoffs then fit a double.
+"""
 
 MOST_GAMMA = 100.0
-"""Maximum gamma. With more, the average is almost the last policy."""
+"""Maximum gamma. With larger numbers, the average would almost be the last policy."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -278,9 +278,9 @@ class MagneticMirrorDescent(EntropyMinimizer):
     temperature, the limit is an equilibrium of the game.
 
     Attributes:
-        step_size: eta in the first iteration.
+        step_size: the step size eta in the first iteration.
         weights: as in `EntropyMinimizer`.
-        temperature: alpha in the first iteration.
+        temperature: the temperature alpha in the first iteration.
         step_power: eta is divided by t ** step_power in iteration t.
         temperature_power: alpha is divided by t ** temperature_power in iteration t.
     """
@@ -319,9 +319,9 @@ def mmd(
     """Creates the rule `MagneticMirrorDescent`.
 
     Args:
-        step_size: eta in the first iteration.
-        temperature: alpha in the first iteration.
-        weights: "constant" or "kroer".
+        step_size: the step size eta in the first iteration.
+        temperature: the temperature alpha in the first iteration.
+        weights: "constant" or "kroer", see `EntropyMinimizer`.
         step_power: eta is divided by t ** step_power in iteration t.
         temperature_power: alpha is divided by t ** temperature_power in iteration t.
     """
@@ -335,4 +335,4 @@ RULES: dict[str, type[Minimizer]] = {
     for rule_class in [*globals().values()]
     if isinstance(rule_class, type) and "rule" in vars(rule_class)
 }
-"""The rules by name, in the order of definition."""
+"""Name of a rule -> class, in the order of definition."""

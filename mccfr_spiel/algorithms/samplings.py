@@ -223,10 +223,10 @@ def _epsilon(value: Any, player: str) -> float:
 
 
 def full(*, prune: bool | str = False) -> Sampling:
-    """No sampling (Zinkevich et al. 2007).
+    """No sampling: all moves are followed (Zinkevich et al. 2007).
 
     Args:
-        prune: see `Sampling`.
+        prune: which actions are skipped, see `Sampling`.
     """
     return Sampling(chance=False, opponents=False, prune=prune)
 

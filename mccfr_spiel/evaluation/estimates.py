@@ -1,7 +1,7 @@
-"""Means of independent plays with confidence intervals.
+"""Means over independent plays, with confidence intervals.
 
-The intervals rest on the central limit theorem. They are reliable after many plays,
-unless rare payoffs dominate the mean.
+The intervals are computed from the central limit theorem. They are reliable for many
+plays, unless the mean depends mostly on rare, large payoffs.
 """
 
 import math

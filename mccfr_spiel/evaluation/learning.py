@@ -1,4 +1,4 @@
-"""Learning a response of one player to fixed policies of the others."""
+"""Learns a response of one player to fixed policies of the other players."""
 
 import contextlib
 import time

@@ -108,7 +108,7 @@ class _LocalBestResponse(SeatBot):
         self._weights = np.ones(1)
 
     def step(self, state: pyspiel.State) -> int:
-        """The move with the highest estimated value."""
+        """Returns the move with the highest estimated value."""
         for move in state.full_history()[len(self._played.history()) :]:
             if self._played.is_chance_node():
                 self._see(move.action)

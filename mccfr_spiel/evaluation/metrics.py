@@ -1,7 +1,7 @@
 """Metrics: functions that measure a solver while `ms.compare` or `Solver.run` runs it.
 
-A metric takes a solver and returns a number. Named metrics and your own functions can
-be combined:
+A metric is a function of a solver that returns a number. The metrics of this module and
+your own functions can be combined:
 
     def values_of_player_0(solver):
         return ms.expected_returns(solver.tree, solver.average_vector())[0]
@@ -154,7 +154,10 @@ class GameValue(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """The largest distance of the value from the middle: half of NashConv."""
+        """The largest possible distance of the value from the middle of the bounds.
+
+        This is half of the policy's NashConv.
+        """
         return max(self.high - self.low, 0.0) / 2
 
     def __str__(self) -> str:

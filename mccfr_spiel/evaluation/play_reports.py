@@ -1,4 +1,4 @@
-"""Sampled estimates of a policy as a report, for games whose tree does not fit in
+"""A report on a policy with estimates from plays, for games whose tree does not fit in
 memory."""
 
 from typing import Any

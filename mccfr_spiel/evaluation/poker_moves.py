@@ -1,4 +1,4 @@
-"""Moves of poker, recognized by name, and policies that always choose them."""
+"""Moves of poker, recognized by name, and a policy that repeats the same move."""
 
 import pyspiel
 

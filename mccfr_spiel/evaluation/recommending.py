@@ -191,7 +191,7 @@ def _first(game: str, target: float) -> tuple[str, str]:
 
     Returns:
         The name of the algorithm, and the reason as text. If no algorithm reached the
-        target, the one that came to the lowest NashConv.
+        target, the algorithm that came to the lowest NashConv is returned.
     """
     targets = {row.nash_conv for row in league() if row.place == "1"}
     within = [value for value in targets if value <= target * (1 + 1e-9)]

@@ -195,7 +195,7 @@ def rules_faced(
             parts.append((hashes[is_own], starts, counts, actions, probs))
             first_of_layer += len(probs)
     rules = compiled_rules(game, "walking", twin=twin) if parts else None
-    if rules is None:  # also in one-player games
+    if rules is None:  # for example if no player follows a policy
         return None
     hashes, starts, counts, *tables = map(np.concatenate, zip(*parts, strict=True))
     # `np.unique` returns the index of the first occurrence of each hash, so the first

@@ -251,7 +251,7 @@ def gap_bound(
 
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
-    """Raises ValueError unless a theorem of `nash_conv_bound` covers the game and the
+    """Raises ValueError if no theorem of `nash_conv_bound` applies to the game and the
     algorithm."""
     sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):

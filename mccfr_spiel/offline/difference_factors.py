@@ -127,7 +127,11 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
 
 
 def _difference_rows(matrix: Csr) -> Factorization:
-    """Factors the matrix by differences of rows."""
+    """Factors a matrix by differences of similar rows.
+
+    Returns:
+        The factorization; the trivial factorization if no rows are similar.
+    """
     matrix = csr(matrix)
     matrix.sort_indices()
     by_column = scipy.sparse.csc_array(matrix)

@@ -182,7 +182,7 @@ class ExcessiveGap(FirstOrderSolver):
         for _ in range(_MOST_HALVINGS):
             self._scales *= 0.5
             self._start()
-            self.gradient_evaluations += 2  # made by `excess`
+            self.gradient_evaluations += 2  # those in `excess`
             if self.excess() < 0:
                 break
             good[:] = self._scales

@@ -30,13 +30,16 @@ EQUAL = 1e-11
 
 
 class Factorization(NamedTuple):
-    """A factored matrix A `[m, n]` = residual + left middle^-1 right, in csr arrays.
+    """A factored matrix A = Ahat + U M^-1 V' of shape `[m, n]`.
+
+    All factors are csr arrays.
 
     Attributes:
-        residual: `[m, n]` Ahat.
-        left: `[m, k]` U.
-        middle: `[k, k]` M, triangular after a permutation.
-        right: `[k, n]` V'.
+        residual: `[m, n]` the matrix Ahat.
+        left: `[m, k]` the matrix U.
+        middle: `[k, k]` the matrix M, which is triangular after a permutation of rows
+            and columns.
+        right: `[k, n]` the matrix V'.
     """
 
     residual: Csr

@@ -76,7 +76,7 @@ class FirstOrderSolver(abc.ABC):
         self.scratch = tuple(zeros(self.form) for _ in range(3))
         self.plans = zeros(self.form)
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
-        self.norm = largest or 1.0  # any policy solves a game without payoffs
+        self.norm = largest or 1.0  # if all payoffs are 0, any number will do
 
     @never_raises
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class FirstOrderSolver(abc.ABC):
 
     @abc.abstractmethod
     def run(self, iterations: int) -> int:
-        """Runs iterations; returns the number of gradient evaluations."""
+        """Runs iterations; returns how many gradient evaluations they made."""
 
     def average_plans(self) -> Pair:
         """The plans that are the result of the method."""
@@ -139,7 +139,14 @@ class FirstOrderSolver(abc.ABC):
             self.iterate(1)
 
     def iterate(self, iterations: int) -> None:
-        """Runs iterations; raises ValueError unless `iterations` is an integer >= 0."""
+        """Runs iterations.
+
+        Args:
+            iterations: the number of iterations, at least 0.
+
+        Raises:
+            ValueError: `iterations` is negative or not an integer.
+        """
         iterations = refusals.integer(iterations, "iterations", 0)
         began = working_clock()
         self.gradient_evaluations += self.run(iterations)

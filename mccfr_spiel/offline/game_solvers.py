@@ -1,4 +1,4 @@
-"""The protocol of solvers that experiments run, and linear programs as such solvers."""
+"""The protocol of solvers that experiments run, and a solver for linear programs."""
 
 from typing import Any, Protocol
 

@@ -70,12 +70,12 @@ class LinearProgram(NamedTuple):
 
     @property
     def num_variables(self) -> int:
-        """The number of columns."""
+        """The number of variables, which are the columns of the matrices."""
         return len(self.cost)
 
     @property
     def num_constraints(self) -> int:
-        """The number of rows."""
+        """The number of inequalities and equalities, the rows of the matrices."""
         return self.inequalities.shape[0] + self.equalities.shape[0]
 
 

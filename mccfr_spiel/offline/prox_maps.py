@@ -110,7 +110,13 @@ def respond(side, gradient, scale, log_policy, plan):
 
 @jit
 def evaluate_gradient(side, plan, gradient):
-    """Writes B_p times the other player's plan into `gradient` `[m]`."""
+    """Computes the gradient of a player p, which is B_p times the other player's plan.
+
+    Args:
+        side: the arrays of player p.
+        plan: the other player's plan.
+        gradient: `[m]` output: the gradient.
+    """
     for row in range(len(gradient)):
         total = 0.0
         for entry in range(side.starts[row], side.starts[row + 1]):
@@ -144,7 +150,10 @@ def make_sides(form: SequenceForm) -> tuple[Side, Side]:
 
 
 def regularizer_range(plex: Treeplex, side: Side) -> float:
-    """The maximum of the dilated entropy d on the treeplex; the minimum is 0."""
+    """Returns the maximum of the dilated entropy over a player's plans.
+
+    The minimum is 0.
+    """
     values = np.zeros(plex.num_sequences)
     np.add.at(values, plex.parent, side.weight * np.log(plex.num_actions))
     return best_response_value(plex, values)

@@ -91,7 +91,10 @@ class Treeplex(NamedTuple):
 
     @property
     def records(self) -> np.ndarray:
-        """`[n]` of dtype INFOSET, numbered within the player, for compiled loops."""
+        """`[n]` the infosets as records of dtype INFOSET, for compiled loops.
+
+        Sequences in the records are numbered within the player.
+        """
         records = np.zeros(self.num_infosets, INFOSET)
         records["first_sequence"], records["parent"] = self.first_sequence, self.parent
         records["num_actions"] = self.num_actions

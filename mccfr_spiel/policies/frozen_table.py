@@ -91,7 +91,7 @@ def frozen(tree: Any, num_infosets: int, num_sequences: int) -> FrozenTable:
         return tree
     infosets = tree.infosets[:num_infosets].copy()
     infosets["place"] = 0
-    # An iterator, because a list of all strings might not fit into memory.
+    # `islice` avoids a list of all strings, which might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
     arrays |= pack_strings(strings)

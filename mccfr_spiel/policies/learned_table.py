@@ -78,12 +78,17 @@ class LearnedTable:
         return len(self.numbers)
 
     def row(self, infoset: int) -> slice:
-        """The slice of an infoset's actions."""
+        """Returns the slice of an infoset's actions in the arrays `[S]`."""
         start = self.starts[infoset]
         return slice(start, start + self.counts[infoset])
 
     def row_of(self, values: array, infoset: int) -> dict[int, float]:
-        """Action -> value at an infoset, from an array `[S]`."""
+        """Returns action -> value at an infoset.
+
+        Args:
+            values: `[S]` the array with the values.
+            infoset: the infoset.
+        """
         row = self.row(infoset)
         return dict(zip(self.actions[row], values[row], strict=True))
 

@@ -139,7 +139,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
             counted(len(self._table), "infoset"),
         )
 
-    # --- what OpenSpiel calls ----------------------------------------------
+    # --- methods that OpenSpiel calls --------------------------------------
 
     def restart(self) -> None:
         """Begins a new hand; drops a hand whose outcome the bot has not observed."""
@@ -267,7 +267,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         self.budget.take(size)
         return True
 
-    # --- what it learned ---------------------------------------------------
+    # --- learned policies --------------------------------------------------
 
     @property
     def num_infosets(self) -> int:

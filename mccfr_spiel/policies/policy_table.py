@@ -39,7 +39,7 @@ MOST_NODES = 1_000_000
 seconds. A larger tree is used if it exists already."""
 
 SHOWN = 20
-"""The number of printed rows."""
+"""The largest number of rows that a printed table shows."""
 
 _HEADER = ("player", "information state", "policy", "reach")
 _MOST_ACTIONS = 8
@@ -181,7 +181,7 @@ def html_rows(
 def _cells(
     game: pyspiel.Game, rows: Sequence[PolicyRow]
 ) -> list[tuple[str, str, str, str]]:
-    """The cells of rows, in the columns of `_HEADER`."""
+    """Returns the texts of some rows, one text for each column of `_HEADER`."""
     texts = [said_info_state(game, row.player, row.info_state) for row in rows]
     strings = one_lines(texts, _MOST_OF_STRING)
     return [
@@ -199,8 +199,9 @@ def _cells(
 
 
 def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
-    """Returns the table of a policy; expands the game's whole tree if it is small
-    enough.
+    """Makes the printable table of a policy.
+
+    The game's whole tree is expanded first if it has at most MOST_NODES nodes.
 
     Args:
         table: the infosets of the policy.
@@ -236,7 +237,7 @@ def rows_of(
     states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
     if (
         basis is not None and rules_of(table.game) is None
-    ):  # compiled rules do not need states
+    ):  # games with compiled rules name their actions without a state
         states = basis.states(numbers[order].tolist())
     actions, rows = table.actions, []
     for infoset, state in zip(order, states, strict=True):

@@ -80,7 +80,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
             copy.action_probability_array = np.copy(self.action_probability_array)
         return copy
 
-    # --- the mapping that compiled OpenSpiel reads -------------------------
+    # --- the mapping that OpenSpiel's C++ functions read -------------------
 
     def __getitem__(self, key: str) -> Row:
         row = self.state_lookup[key]

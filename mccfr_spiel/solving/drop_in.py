@@ -57,7 +57,8 @@ class _OnSolver:
 
 
 class _CFRSolver(_OnSolver):
-    """`open_spiel.python.algorithms.cfr._CFRSolver`, with pyspiel's methods as well.
+    """`open_spiel.python.algorithms.cfr._CFRSolver`, with the methods of
+    `pyspiel.CFRSolver` in addition.
 
     `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python,
     which `pyspiel.exploitability`, `pyspiel.nash_conv` and
@@ -89,11 +90,11 @@ class _CFRSolver(_OnSolver):
         return self._tabular(self._solver.average_vector())
 
     def tabular_current_policy(self) -> pyspiel.TabularPolicy:
-        """Returns `current_policy` as a compiled policy."""
+        """Returns a copy of `current_policy()` as a policy in C++."""
         return pyspiel.TabularPolicy(self.current_policy())
 
     def tabular_average_policy(self) -> pyspiel.TabularPolicy:
-        """Returns `average_policy` as a compiled policy."""
+        """Returns a copy of `average_policy()` as a policy in C++."""
         return pyspiel.TabularPolicy(self.average_policy())
 
     def _tabular(self, vector: np.ndarray) -> TabularPolicy:
@@ -170,8 +171,9 @@ class LCFRSolver(DCFRSolver):
 class CFRBRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr_br.CFRBRSolver` and `pyspiel.CFRBRSolver`.
 
-    Each player learns against the other's best response to the policies before the
-    iteration (Johanson et al. 2012).
+    In each iteration, a player is updated against a best response of the other player.
+    It is the best response to the player's policy before the iteration (Johanson et al.
+    2012).
     """
 
     def __init__(
@@ -231,7 +233,7 @@ class _PythonSolver(_OnSolver):
         self._solver.iteration()
 
     def average_policy(self) -> SequencePolicy:
-        """A snapshot of the average policy."""
+        """Returns a copy of the average policy."""
         return self._solver.average_policy()
 
 
@@ -283,8 +285,10 @@ class _PyspielSolver(_OnSolver):
         self._solver.iteration()
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:
-        """Returns a copy of the average policy; uniform at states that were never
-        visited."""
+        """Returns a copy of the average policy.
+
+        It is uniform at states that no walk has visited.
+        """
         return self._solver.average_policy().to_pyspiel()
 
 

@@ -19,7 +19,7 @@ class EstimatorEngine(GradientEngine):
         """Stores the arguments.
 
         Args:
-            full_pass: the pass over the whole game, which applies updates.
+            full_pass: runs passes over the whole game. Here it only applies updates.
             rule: the kernels' name of the update rule.
             estimator: wraps the user's function.
         """

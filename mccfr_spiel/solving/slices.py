@@ -30,7 +30,7 @@ from mccfr_spiel.solving import due_rows
 from mccfr_spiel.solving.state import SolverState
 
 ENDLESS = 2**62
-"""A limit of iterations or nodes that no run reaches."""
+"""A number of iterations or nodes that no run reaches, for use as no limit."""
 
 
 class SliceRunner:
@@ -107,8 +107,8 @@ class SliceRunner:
         job[layout.PAUSE_LIMIT] = touched + state.marks[layout.TOUCHED] + 2 * self.size
         # The kernel returns when the slice is complete, or when it needs Python: to
         # expand nodes, to enlarge the stack, or to handle Ctrl-C during a long walk.
-        # In the latter cases it is called again. All its progress is in `state`, so the
-        # slice may also end after any call.
+        # If it needs Python, it is called again afterwards. All its progress is in
+        # `state`, so the slice may also end after any call.
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)

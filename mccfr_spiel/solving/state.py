@@ -183,7 +183,7 @@ class SolverState:
             self.tables.plan[:] = self.full_pass.plan(self.tables.policy)
 
     def _new_engine(self, threads: int | None, *, splits: bool) -> Engine:
-        """The engine that runs the algorithm in the arena.
+        """Makes the engine, which runs the iterations of the algorithm in the arena.
 
         Args:
             threads: the largest number of threads; None for one per core.
@@ -269,20 +269,20 @@ class SolverState:
         return tables
 
     def _bytes_per_row(self) -> tuple[int, int]:
-        """Bytes per infoset and per sequence of the tables and the engine."""
+        """Bytes of the tables and the engine: (per infoset, per sequence)."""
         per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                # The bytes of `plan` are counted with the lists of the full pass.
+                # The bytes of `plan` are included in the bytes of the full pass.
                 columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
         engine_bytes = self.engine.bytes_per_row
         return per_infoset + engine_bytes[0], per_sequence + engine_bytes[1]
 
     def locked_sequences(self) -> np.ndarray:
-        """The sequences of infosets with a fixed policy."""
+        """Returns the numbers of all sequences at infosets with a fixed policy."""
         return sequences_at(self.tree.infosets[np.flatnonzero(self.tables.locked)])
 
     @reads
