@@ -59,9 +59,8 @@ def check_algorithm(algorithm: Any) -> None:
     """
     if not isinstance(algorithm, Algorithm):
         raise ValueError(
-            f"{algorithm!r} must be an Algorithm, such as "
-            f"{', '.join(f'ms.{name}' for name in named_constants())} "
-            "(ms is mccfr_spiel)."
+            f"{algorithm!r} must be an Algorithm, such as one of "
+            f"mccfr_spiel.algorithms: {', '.join(named_constants())}."
         )
     part_classes = {
         "sampling": Sampling,

@@ -65,7 +65,8 @@ above: index in `Walk.gain` of the updated player's last action before the visit
     NEEDS_ONE_THREAD,
     NEEDS_GROUPS,
 ) = range(8)
-"""The statuses that a kernel returns.
+"""The statuses that a kernel returns. Walks over rules also return
+`rule_records.BROKEN` and larger numbers, see rules/rule_faults.py.
 
 DONE: the work is complete.
 GROW: the `marks[TO_GROW]` nodes on top of the stack must be expanded first.
@@ -151,7 +152,7 @@ CLOCK_SIZE: length of the array.
 ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
 """Indices of `Walk.cursor`, which only updates change.
 
-ITERATION: number of iterations begun.
+ITERATION: number of iterations whose first update is done.
 PLAYER: player who is updated next; always 0 with simultaneous updates.
 NODES_TOUCHED: number of nodes touched before the last update, over the whole run.
 CURSOR_SIZE: length of the array.

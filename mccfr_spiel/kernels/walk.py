@@ -103,10 +103,11 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
         status, num_aside = np.int64(DONE), np.int64(0)
         # The outer loop pops a node and follows a history from there; the inner loop
         # visits the nodes of this history. Invariant: the stack holds all nodes that
-        # remain to be visited, except the present node. Hence the walk is complete when
-        # the stack is empty. The inner loop ends at a leaf, after all children were
-        # pushed, at the root of a block, or at a node that cannot be visited yet, which
-        # `halt` pushes.
+        # remain to be visited, except the present node and postponed nodes. Hence the
+        # walk is complete when the stack is empty and no node was postponed. The inner
+        # loop ends at a leaf, at a skipped child, after all children were pushed, at
+        # the root of a block, or at a node that cannot be visited yet, which `halt`
+        # pushes.
         #
         # `progress` and `spot` are new tuples instead of changed arrays, so that their
         # values stay in registers.

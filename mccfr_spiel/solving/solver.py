@@ -88,9 +88,9 @@ class Solver:
             first visit, and have the same results to the bit, and other algorithms pass
             over all histories. "worlds": the worlds that a game declares (see
             `rules.Description`), for algorithms that do not sample. "auto": a whole
-            tree if the game has compiled rules, or a twin and more than about half a
-            million nodes, and the tree has at most 20 million nodes and fits; otherwise
-            "none" for sampling algorithms and "worlds" for others, where possible.
+            tree if it fits, otherwise "worlds". Sampling algorithms use a whole tree if
+            the game has compiled rules, or a large game has a twin, and at most 20
+            million nodes; otherwise "none" with such rules, or a growing tree.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
             Results do not depend on this number, to the bit. Fewer threads are used if
@@ -114,7 +114,7 @@ class Solver:
     Attributes:
         arena: representation of the game in which the algorithm runs (arenas/arena.py).
         tree: the arena's information sets; a GameTree if nodes are stored.
-        lock: the arena's lock, which every method holds while it runs.
+        lock: the arena's lock; methods hold it, `iterate` in slices.
         algorithm, seed, threads: as given.
         cluster: the `ClusterBatches` of the solver, or None.
         history: the rows recorded by `run`; files and copies do not include them.

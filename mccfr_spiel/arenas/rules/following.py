@@ -54,7 +54,7 @@ def ask_policy(
 
     Args:
         nodes: the record of nodes, with the player and the information key in
-        `path.key` and the legal actions in `path.moves`.
+            `path.key` and the legal actions in `path.moves`.
         acting: the acting player.
         count: number of legal actions.
         length: first result of `write_key` (0 for an invalid key).

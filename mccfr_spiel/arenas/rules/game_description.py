@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
 
     Attributes:
         default: default value; its type (int, float, bool or str) is that of the
-        parameter.
+            parameter.
         low: least value of a number; None for no bound.
         high: greatest value of a number; None for no bound.
         choices: allowed values of a string.
@@ -62,7 +62,7 @@ class Sizes(NamedTuple):
         num_actions: exclusive upper bound of the players' actions.
         max_moves: number of players' moves in the longest history.
         key: for each element of the longest information key, the number of possible
-        values.
+            values.
         min_utility: least return of any player. Returns are checked against it.
         max_utility: greatest return of any player. Returns are checked against it.
         max_chance_outcomes: exclusive upper bound of chance outcomes; 0 without chance.

@@ -78,7 +78,7 @@ class GameArrays(NamedTuple):
         stops: exclusive upper bounds of actions and of chance outcomes.
         returns: bounds on returns, see LOW.
         player: the one player without a fixed policy; -1 if all players follow
-        policies.
+            policies.
         text: buffer for an information-state string, if `hashes` are hashes of strings;
             empty if they are hashes of information keys.
         hashes: hashes of the infosets that the policies list, in ascending order.
@@ -159,7 +159,7 @@ class RuleNodes(NamedTuple):
 
     Attributes:
         infosets: `[I]` INFOSET, records of the infosets found so far, and unused
-        entries.
+            entries.
         chance_probs: `[A]` chance distribution of the present node.
         chance_cdf: `[A]` cumulative sums of `chance_probs`.
         utilities: `[1, P]` returns of the present node.

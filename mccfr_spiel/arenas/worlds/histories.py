@@ -68,10 +68,10 @@ class HistoryStack(NamedTuple):
 
     Attributes:
         next_edge: per level, the number of children already visited; -1 for a node not
-        entered.
+            entered.
         num_edges: number of children per level.
         chance: per level, the product of the chance probabilities on the path to the
-        node.
+            node.
         probs: chance distribution per level, valid at chance nodes.
         noted: per infoset, a history that leads to it: its length, then its actions.
             Empty if histories are not requested.

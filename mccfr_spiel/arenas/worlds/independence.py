@@ -50,7 +50,7 @@ class PlayedHistory(NamedTuple):
         moves: actions of chance and players, in order.
         state: state after these moves.
         pasts: per player, the information keys at the player's decisions with the
-        chosen actions.
+            chosen actions.
         weight: product of the chance probabilities.
     """
 
@@ -121,7 +121,7 @@ def _check_target(
         rules: the rules.
         world: key of the world of `history`.
         targets: per move seen so far, the key of the world after the move and the first
-        history with this move; extended.
+            history with this move; extended.
         history: a history of the world.
         successor: `history` with one more move.
         key: key of the world of `successor`.

@@ -121,9 +121,9 @@ class WorldStack(NamedTuple):
         counts: per player and level, the number of entries, without those that result
             from private moves at this world.
         options: per entry of the acting player, the set of legal actions (as bits) and
-        the first sequence of the infoset.
+            the first sequence of the infoset.
         entries: number of entries of the acting player, those after private moves
-        included.
+            included.
         nodes: node of the world per level.
         next_edge: number of edges already taken, per level; -1 for a world not entered.
         num_edges: number of edges per level.

@@ -37,7 +37,7 @@ class Twin(NamedTuple):
         key: length of the longest information key.
         text_size: length of the longest string.
         corrected: names and correct values of the fields of `Sizes` that OpenSpiel's
-        game declares wrongly.
+            game declares wrongly.
     """
 
     functions: Mapping[str, Any]
