@@ -1,7 +1,7 @@
 """Stages of the walk that draw, select, push and follow children of a node."""
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 
@@ -32,9 +32,9 @@ from mccfr_spiel.kernels.tables import EPSILON
 
 
 def make_draw(switches: Switches, source: Source) -> Any:
-    """Builds `draw_at`, which returns the draw in [0, 1) that selects a child.
+    """Builds `draw_at`, which returns the random number in [0, 1) that selects a child.
 
-    The result is 0 at nodes where no single child is drawn.
+    The number is 0 at nodes where the algorithm does not draw a single child.
     """
     place_at, draws_own = source.place_at, switches.draws_own
     chance, opponents = switches.samples_chance, switches.samples_opponents
@@ -58,9 +58,10 @@ def make_draw(switches: Switches, source: Source) -> Any:
 
 
 def make_choose(switches: Switches, source: Source) -> Any:
-    """Builds `choose`, which selects the child to follow and pushes others to visit.
+    """Builds `choose`, which selects the child to follow.
 
-    `choose` returns the height of the stack and a `Choice`.
+    It pushes the other children that the walk must visit, and returns the height of the
+    stack and a `Choice`.
     """
     choose_own = make_choose_own(switches, source)
     keep, policy_at, fetch = source.keep, source.policy_at, source.fetch
@@ -99,7 +100,7 @@ def make_choose(switches: Switches, source: Source) -> Any:
 
 
 def make_choose_own(switches: Switches, source: Source) -> Any:
-    """Builds `choose_own`, the part of `choose` for nodes of the updated player."""
+    """Builds `choose_own`, which `choose` calls at nodes of the updated player."""
     keep, place_at, policy_at = source.keep, source.place_at, source.policy_at
     draws_own, explores = switches.draws_own, switches.explores
     picks_own, skips = switches.picks_own, switches.skips
@@ -110,7 +111,8 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
     @inlined
     def choose_own(task, nodes, tables, walk, trip, spot, moves, draw, height):
         child, weight, likelihood = 0, spot.weight, 1.0
-        # A walk that follows a drawn or an only child never returns to this node.
+        # If only one child is visited, the walk never returns to this node, so the
+        # source need not save it.
         if picks_own or (moves.count > 1 and not draws_own):
             keep(nodes, moves)
         if picks_own:
@@ -121,9 +123,9 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
             )  # fmt: skip
         elif draws_own:
             policy, row = policy_at(nodes, tables, moves)
-            # Outcome sampling mixes the policy with the uniform policy (Lanctot et al.
-            # 2009). Otherwise the balanced strategy draws (Farina, Kroer, Sandholm
-            # 2020, section 4.2.1).
+            # Outcome sampling draws from a mixture of the policy and the uniform policy
+            # (Lanctot et al. 2009), balanced outcome sampling from the balanced
+            # strategy (Farina, Kroer, Sandholm 2020, section 4.2.1).
             odds = policy if explores else tables.balance
             epsilon = task.settings[EPSILON] if explores else 0.0
             child, likelihood = draw_explored(odds, row, moves.count, epsilon, draw)
@@ -142,7 +144,7 @@ def make_choose_own(switches: Switches, source: Source) -> Any:
 
 
 def make_follow(switches: Switches, source: Source) -> Any:
-    """Builds `follow`, which moves to the selected child and returns a `Spot`."""
+    """Builds `follow`, which moves to the selected child and returns it as a `Spot`."""
     descend, places = source.descend, switches.places
 
     @inlined
@@ -159,7 +161,10 @@ def make_follow(switches: Switches, source: Source) -> Any:
 
 
 def make_correct(switches: Switches) -> Any:
-    """Builds `correct`, which adds the baselines of a node and returns the counters."""
+    """Builds `correct`, which adds the control variate of a node to the gradient.
+
+    See baselines.py. `correct` returns the counters (`Progress`).
+    """
     branches, forgets = switches.branches, switches.forgets
 
     @inlined

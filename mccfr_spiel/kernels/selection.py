@@ -1,18 +1,16 @@
-"""Samplings that follow a subset of the updated player's actions at an infoset.
+"""Sampling methods that follow a subset of the updated player's actions.
 
 **Average-strategy sampling** (Gibson, Burch, Lanctot, Szafron 2012) selects each action
 independently, with a probability that grows with the action's share of the average
 strategy. Weights below the action are divided by that probability.
 
-**Pruning.** As in Pluribus (Brown, Sandholm 2019), 95 % of the walks skip actions with
-cumulative regrets below a threshold, except actions that end the game. A skipped action
-has probability 0 as long as another regret is positive, so the infoset's value does not
-depend on it. The regret of a skipped action stays constant. The other walks follow
-every action and detect improvements. A floor slightly below the threshold limits
-regrets, so that improved actions recover quickly.
-
-Only actions with probability 0 are skipped. If no regret is positive, the policy is
-uniform and the value depends on all actions.
+**Pruning.** As in Pluribus (Brown, Sandholm 2019), 95 % of the walks skip *poor*
+actions, except where they end the game. An action is poor if its cumulative regret is
+below a threshold and its probability is 0, so that the value of the infoset does not
+depend on it. (If no regret is positive, the policy is uniform, and no action is poor.)
+The regret of a skipped action stays constant. The other walks follow every action and
+detect improvements. Regrets are limited by a floor slightly below the threshold, so
+that improved actions recover quickly.
 """
 
 import numpy as np
@@ -40,12 +38,12 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
 
     Args:
         settings: see `tables.NUM_SETTINGS`.
-        played: S(a), the action's sum of weighted plans in the average.
-        total: sum of S over all actions of the infoset.
+        played: S(a), the sum of weighted plans in `Tables.average` at the action.
+        total: sum S, the total of S over all actions of the infoset.
     """
     bonus, least = settings[layout.BONUS], settings[layout.EPSILON]
     whole = bonus + total
-    if not whole > 0.0:  # no plan has been added to the average here
+    if not whole > 0.0:  # no bonus, and the average is still 0 at this infoset
         return 1.0
     return min(1.0, max(least, (bonus + settings[layout.THRESHOLD] * played) / whole))
 
@@ -64,8 +62,8 @@ def push_picked(
 ) -> int:
     """Pushes the children selected by average-strategy sampling.
 
-    Stored averages omit debts until the next update. The debt of the walk is therefore
-    added here.
+    `Tables.average` does not yet include the debt to this infoset (lazy_average.py), so
+    the debt is added here.
 
     Args:
         tables: the tables with the average and the policies.
@@ -74,8 +72,9 @@ def push_picked(
         spot: the node.
         moves: its moves.
         settings: see `tables.NUM_SETTINGS`.
-        stream: key of the walk's draws.
-        own: place of the infoset. Each action has its own place, derived from it.
+        stream: key of the walk's stream of draws.
+        own: place (key of draws) of the infoset. Keys for its actions are derived from
+            it.
         places: NO_PLACES, or the kind of places to store, see randomness.py.
 
     Returns:
@@ -104,23 +103,29 @@ def push_picked(
 
 
 SHARE_PRUNED = 0.95
-"""Fraction of walks that skip actions; the others follow every action."""
+"""Fraction of walks that skip poor actions; the other walks follow every action."""
 
 FLOOR = 31 / 30
-"""Floor of regrets, as a multiple of the threshold (Pluribus: -310M and -300M)."""
+"""Floor of regrets divided by the threshold (Pluribus: -310M / -300M)."""
 
 PRUNING_PLACE = np.uint64(0x13198A2E03707344)
-"""Place of the draw that decides whether a walk skips actions."""
+"""Place (key) of the draw that decides whether a walk skips poor actions."""
 
 LOOK = -1.0
-"""Weight that marks the child of a poor action on the stack. When popped, a leaf is
-paid with weight 1, and any other node is skipped. The decision waits until then,
-because the child may be unexpanded when it is pushed."""
+"""Weight on the stack that marks a child after a poor action.
+
+When the child is popped, the walk looks at it: if it is a leaf, its payoff is added
+with weight 1; otherwise it is skipped. This cannot be decided when the child is pushed,
+because the child may be unexpanded then.
+"""
 
 
 @inlined
 def poor_regret(stream: int, settings: np.ndarray) -> float:
-    """Returns the regret below which a walk skips actions; -inf if it skips none."""
+    """Returns the regret below which a walk skips actions.
+
+    It is -inf for the walks that follow every action, which a draw selects.
+    """
     prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
     return settings[layout.PRUNE_BELOW] if prunes else -np.inf
 
@@ -135,7 +140,9 @@ def push_kept(
     poor: float,
     places: int,
 ) -> tuple[int, float]:
-    """Pushes children like `push_other_children`; poor actions get the weight LOOK.
+    """Pushes the second to last children; after poor actions with the weight LOOK.
+
+    As in `push_other_children`, the walk visits the first child next.
 
     Args:
         tables: the tables with the policies and the regrets.
@@ -162,8 +169,13 @@ def push_kept(
 
 @inlined
 def kept_weight(tables: layout.Tables, s: int, poor: float) -> float:
-    """Returns the weight of a child: LOOK after a poor action, else 1."""
-    # A poor action is played only if no regret is positive and the policy is uniform.
-    # The value of the infoset then depends on the action.
+    """Returns the weight of the child after sequence s: LOOK if s is poor, else 1.
+
+    The action is poor if its regret is below the argument `poor` and its probability is
+    0; see the top of this file.
+    """
+    # An action with negative regret has a positive probability if no regret of the
+    # infoset is positive, because the policy is uniform then. The value of the infoset
+    # depends on such an action, so it must not be skipped.
     is_poor = tables.memory[s] < poor and tables.policy[s] == 0.0
     return LOOK if is_poor else 1.0
