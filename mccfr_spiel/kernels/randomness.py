@@ -80,7 +80,7 @@ def child_place(place, child):
 def place_below(place, child, places):
     """Returns the place of the history that continues with child number `child`.
 
-    `places` is PLACES or COUNTED_PLACES. With the latter, the result has the same count,
+    `places` is PLACES or COUNTED_PLACES. With the latter, the count stays the same,
     and the caller adds 1 after a chance move.
     """
     if places == COUNTED_PLACES:
