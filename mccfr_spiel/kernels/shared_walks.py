@@ -48,8 +48,6 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 from mccfr_spiel.kernels.walk import make_walk
 
-# --- arrays ---------------------------------------------------------------------------
-
 NUM_SLICES = 32
 """Number of slices into which the walks of a stretch are divided."""
 
@@ -95,17 +93,11 @@ class Slots(NamedTuple):
     Shapes: K blocks, R = NUM_SLICES + K rows, H capacity of a stack, C of a log.
 
     Attributes:
-        node: stacks, as `Walk.node`.
-        sequence: stacks, as `Walk.sequence`.
-        weight: stacks, as `Walk.weight`.
-        place: stacks, as `Walk.place`.
+        node, sequence, weight, place: stacks, as in `Walk`.
         counts: counters, see EVENTS.
-        event: logged infosets, see `Log`.
-        leaf: logged leaves, see `Log`.
-        fork: logged forks, see `Log`.
+        event, leaf, fork: logged infosets, leaves and forks, see `Log`.
         order: indices of the forks of a slice, grouped by block.
-        order_ends: for each block, the end of its part of `order`. The part of the
-            first block starts at 0.
+        order_ends: end of the part of each block in `order`; the first starts at 0.
     """
 
     node: Annotated[np.ndarray, Entry(layout.INT, "[R, H]")]
