@@ -243,7 +243,7 @@ LEDUC_RANKS = "python_leduc_ranks(ranks=2)"
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", SAMPLINGS.keys() - {"balanced"})
+@pytest.mark.parametrize("name", sorted(SAMPLINGS.keys() - {"balanced"}))
 def test_sources_of_nodes_do_not_change_results(name, batch):
     if batch > 1 and name.startswith("pruning"):
         pytest.skip("batches exclude pruning")
