@@ -142,20 +142,20 @@ class SequencePolicy(openspiel_policy.Policy):
 
     # --- display -------------------------------------------------------------
 
-    def table(self) -> PolicyTable:
-        """The policy as a printable table with one row per visited information state.
+    def table(self, gaps: Any = None) -> PolicyTable:
+        """The policy as a printable table, a `PolicyRow` per visited information state.
 
-        A row consists of the information-state string, the player, the names of the
-        actions, their probabilities, and the probability that a play reaches the
-        information state if all players follow the policy. Rows are in the order of the
-        game's tree. If the tree has not been expanded yet, it is expanded now, unless
-        it has more than a million nodes; then rows are in the order of first visits,
-        without the probabilities of reaching them.
+        Rows are in the order of the game's tree. If the tree has not been expanded yet,
+        it is expanded now, unless it has more than a million nodes; then rows are in
+        the order of first visits, without the probabilities of reaching them.
+
+        Args:
+            gaps: result of `conditional_gaps` to show in another column.
 
         Raises:
-            ValueError: the policy belongs to a different game of the same name.
+            ValueError: the policy or `gaps` belongs to another game of the same name.
         """
-        return table_of(self.tree, self.vector, self._num_infosets)
+        return table_of(self.tree, self.vector, self._num_infosets, gaps)
 
     def __str__(self) -> str:
         """The game and the number of visited information states."""

@@ -6,6 +6,7 @@ players follow the policy.
 
 import importlib
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -29,6 +30,7 @@ from mccfr_spiel.common.display import (
     never_raises,
     one_line,
     one_lines,
+    short,
     text_table,
     title,
 )
@@ -42,6 +44,7 @@ SHOWN = 20
 """The largest number of rows that a printed table shows."""
 
 _HEADER = ("player", "information state", "policy", "reach")
+_RIGHT = {0, 3, 4}
 _MOST_ACTIONS = 8
 _MOST_OF_STRING = 100
 
@@ -57,6 +60,7 @@ class PolicyRow(NamedTuple):
         probabilities: `[A]` the probabilities.
         reach: the probability that a play reaches the information state if all players
             follow the policy; None if unknown, see `PolicyTable`.
+        gap: the conditional gap, NaN without beliefs; None if not requested.
     """
 
     info_state: str
@@ -65,6 +69,7 @@ class PolicyRow(NamedTuple):
     names: tuple[str, ...]
     probabilities: tuple[float, ...]
     reach: float | None
+    gap: float | None = None
 
     def policy_in_words(self, names: Sequence[str] = ()) -> str:
         """Formats the policy, such as `Pass 0.787, Bet 0.213`.
@@ -121,8 +126,8 @@ class PolicyTable(Sequence[PolicyRow]):
 
     def __str__(self) -> str:
         """The first rows as text."""
-        rows = _cells(self.game, self.rows[:SHOWN])
-        table, note = text_table(_HEADER, rows, {0, 3}), more_rows(len(self) - SHOWN)
+        header, rows = _cells(self.game, self.rows[:SHOWN])
+        table, note = text_table(header, rows, _RIGHT), more_rows(len(self) - SHOWN)
         return "\n".join(filter(None, (self._heading(), table, note)))
 
     @never_raises
@@ -143,7 +148,7 @@ class PolicyTable(Sequence[PolicyRow]):
         state.
 
         The columns are info_state, player, action (OpenSpiel's number), name,
-        probability and reach (NaN if unknown).
+        probability, reach (NaN if unknown), and gap if it was requested.
 
         Raises:
             ImportError: pandas is not installed.
@@ -157,6 +162,8 @@ class PolicyTable(Sequence[PolicyRow]):
             ) from error
         lists = {"actions": "action", "names": "name", "probabilities": "probability"}
         frame = pandas.DataFrame(self.rows, columns=[*PolicyRow._fields])
+        if not _has_gaps(self.rows):
+            frame = frame.drop(columns="gap")
         frame = frame.explode([*lists], ignore_index=True).rename(columns=lists)
         return frame.astype({"action": int, "probability": float, "reach": float})
 
@@ -175,16 +182,22 @@ def html_rows(
     game: pyspiel.Game, heading: str, rows: Sequence[PolicyRow], note: str
 ) -> str:
     """Formats rows as an HTML table, with a heading above and a note below."""
-    return html_table(_HEADER, _cells(game, rows), {0, 3}, caption=heading, note=note)
+    header, cells = _cells(game, rows)
+    return html_table(header, cells, _RIGHT, caption=heading, note=note)
+
+
+def _has_gaps(rows: Sequence[PolicyRow]) -> bool:
+    """Whether rows have conditional gaps; all or none of them have."""
+    return any(row.gap is not None for row in rows[:1])
 
 
 def _cells(
     game: pyspiel.Game, rows: Sequence[PolicyRow]
-) -> list[tuple[str, str, str, str]]:
-    """Returns the texts of some rows, one text for each column of `_HEADER`."""
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Returns the names of the columns, and for each row one text per column."""
     texts = [said_info_state(game, row.player, row.info_state) for row in rows]
     strings = one_lines(texts, _MOST_OF_STRING)
-    return [
+    cells: list[tuple[str, ...]] = [
         (
             str(row.player),
             string,
@@ -193,12 +206,22 @@ def _cells(
         )
         for row, string in zip(rows, strings, strict=True)
     ]
+    if not _has_gaps(rows):
+        return _HEADER, cells
+    gaps = [
+        "-" if row.gap is None or math.isnan(row.gap) else short(row.gap)
+        for row in rows
+    ]
+    pairs = zip(cells, gaps, strict=True)
+    return (*_HEADER, "gap"), [(*texts, gap) for texts, gap in pairs]
 
 
 # --- making the rows -----------------------------------------------------------
 
 
-def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
+def table_of(
+    table: InfosetTable, vector: np.ndarray, num_infosets: int, gaps: Any = None
+) -> PolicyTable:
     """Makes the printable table of a policy.
 
     The game's whole tree is expanded first if it has at most MOST_NODES nodes.
@@ -207,9 +230,22 @@ def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> Poli
         table: the infosets of the policy.
         vector: `[S]` the policy.
         num_infosets: the number of infosets of the policy.
+        gaps: conditional gaps to show, see `SequencePolicy.table`.
+
+    Raises:
+        ValueError: `gaps` has no gaps, or belongs to another game.
     """
     basis = table.whole(MOST_NODES)
     rows = rows_of(table, vector, num_infosets, basis)
+    if gaps is not None:
+        if not isinstance(getattr(gaps, "tree", None), InfosetTable):
+            raise ValueError(
+                f"gaps={gaps!r} must be a result of ms.evaluation.conditional_gaps."
+            )
+        numbers_in(gaps.tree, table, num_infosets)  # refuses other games
+        found = [gaps.tree.find(row.info_state, row.player) for row in rows]
+        pairs = zip(rows, gaps.gap[found].tolist(), strict=True)
+        rows = [row._replace(gap=gap) for row, gap in pairs]
     return PolicyTable(title(table.source), rows, table.game)
 
 

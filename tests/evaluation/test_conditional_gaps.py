@@ -252,7 +252,7 @@ def test_an_empty_threat_has_a_gap_although_its_nash_conv_is_zero():
     within = ms.evaluation.conditional_gaps(game, threat, 0.1)
     start, asked = within.worst(2)[::-1]
     # Accepting with probability 0.9 gives 0.6, refusing with 0.9 gives -2.6.
-    assert asked.info_state == "asked" and asked.best_action == 1
+    assert (asked.info_state, asked.best_action) == ("asked", 1)
     assert asked.gap == pytest.approx(3.2)
     assert asked.others_reach == pytest.approx(0.1)
     # If player 1 refuses, the best answer of player 0 is not to ask.
@@ -268,13 +268,45 @@ def test_text_names_the_five_worst_infosets():
     assert f"largest conditional gap {gaps.max:.3g}" in heading
     assert f"mean {gaps.mean:.3g}" in heading
     assert f"{gaps.num_without_beliefs} without beliefs" in heading
-    assert len(rows) == 5 and rows[0].endswith(("Bet", "Pass"))
+    assert len(rows) == 5
+    assert rows[0].endswith(("Bet", "Pass"))
     frame = gaps.to_pandas()
     assert [*frame.columns] == [*gaps.worst(1)[0]._fields]
     worst = frame.sort_values("gap", ascending=False, kind="stable").iloc[:5]
     assert worst["info_state"].tolist() == [row.info_state for row in gaps.worst()]
     assert len(frame) == len(gaps) == 12
     assert "<table>" in gaps._repr_html_()
+
+
+def test_policy_table_shows_the_gaps():
+    game = pyspiel.load_game("kuhn_poker")
+    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, seed=2)
+    solver.iterate(300)
+    policy = solver.average_policy()  # numbered by first visits
+    gaps = ms.evaluation.conditional_gaps("kuhn_poker", policy)
+    table = policy.table(gaps)
+    exact = Recursion(
+        game,
+        {
+            (row.player, row.info_state): dict(
+                zip(row.actions, row.probabilities, strict=True)
+            )
+            for row in table
+        },
+    )
+    for row in table:
+        assert row.gap == pytest.approx(exact.gap[row.player, row.info_state])
+    assert str(table).splitlines()[1].split()[-2:] == ["reach", "gap"]
+    assert "gap" in table.to_pandas()
+    assert "gap" not in str(policy.table())
+    assert "gap" not in policy.table().to_pandas()
+    with pytest.raises(ValueError, match=r"gaps=3 must be a result of ms\.evaluation"):
+        policy.table(3)
+    other = ms.evaluation.conditional_gaps(
+        "leduc_poker", lambda _, legal, __: legal / legal.sum(1, keepdims=True)
+    )
+    with pytest.raises(ValueError, match="lacks the information state"):
+        policy.table(other)
 
 
 # --- bad input ------------------------------------------------------------------------
