@@ -81,7 +81,9 @@ class ConditionalGaps:
         best_action: `[I]` OpenSpiel's number of the best action; -1 without beliefs.
     """
 
-    def __init__(self, passes: FullPass, vector: np.ndarray, tremble: float) -> None:
+    def __init__(
+        self, passes: FullPass, vector: np.ndarray, tremble: float = 0.0
+    ) -> None:
         """Computes the gaps.
 
         Args:

@@ -151,9 +151,7 @@ def _of_policy(
         "infosets": [api.state(query_base | {"history": k})["infoset"] for k in keys],
         "grids": {key: api.grid(query_base | {"history": key}) for key in grids},
         "beliefs": beliefs,
-        "rows_of_lists": [
-            row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
-        ],
+        "rows_of_lists": [row_of(tree, numbers.policy, i, numbers) for i in infosets],
         "lists": lists,
     }
 

@@ -13,7 +13,7 @@ from mccfr_spiel.arenas.tree.levels import (
 )
 from mccfr_spiel.exploring.policy_numbers import Numbers
 from mccfr_spiel.exploring.positions import histories_of, names_of
-from mccfr_spiel.exploring.views import knowledge
+from mccfr_spiel.exploring.views import gap_view, knowledge
 
 SHOWN = 25
 """Rows of a list and of one search."""
@@ -21,6 +21,7 @@ SHOWN = 25
 LISTS = {
     "reached": "Most reached",
     "gain": "Largest gain of a best response",
+    "gap": "Largest conditional gap",
     "mixed": "Most mixed",
     "changed": "Differ most from the other policy",
 }
@@ -64,6 +65,7 @@ def listed(
     |---|---|
     | "reached" | probability of reaching the infoset |
     | "gain" | gain of a best response from the action there |
+    | "gap" | conditional gap, see `gap_view` |
     | "mixed" | entropy of the action probabilities in bits |
     | "changed" | total variation distance between two policies |
 
@@ -84,6 +86,8 @@ def listed(
         amounts = numbers.reach * numbers.plan[tree.infosets["parent"]]
     elif name == "gain":
         amounts = numbers.gains
+    elif name == "gap":
+        amounts = np.nan_to_num(numbers.gap)
     elif name == "mixed":  # by the entropy in bits
         logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
         amounts = np.add.reduceat(-chosen * logs, starts)
@@ -98,9 +102,10 @@ def listed(
 
 
 def row_of(
-    tree: GameTree, policy: np.ndarray, infoset: int, visits: np.ndarray | None
+    tree: GameTree, policy: np.ndarray, infoset: int, numbers: Numbers | None
 ) -> dict[str, Any]:
-    """An infoset in a list: player, string, the three most probable actions, visits."""
+    """An infoset in a list: player, string, the three most probable actions; and visits
+    and the conditional gap if there are numbers."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
     names = action_names.names_anywhere(tree.game, player, legal)
@@ -111,10 +116,12 @@ def row_of(
         names = phrases.said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
+    visits = None if numbers is None else numbers.visits
     return {
         "infoset": infoset,
         **knowledge(tree.game, player, tree.info_state(infoset)),
         "visits": None if visits is None else float(visits[infoset]),
+        **({} if numbers is None else gap_view(tree, numbers, infoset)),
         "policy": [[names[i], float(odds[i])] for i in best],
         "left_out": max(size - 3, 0),
     }

@@ -153,8 +153,7 @@ class PageApi:
         text = str(query.get("text", ""))[:_LONGEST]
         matches = lists.search(tree, text, max(_integer(query, "first", 0), 0))
         numbers = self._numbers_if_there(query)
-        visits = None if numbers is None else numbers.visits
-        rows = [lists.row_of(tree, policy, i, visits) for i in matches["infosets"]]
+        rows = [lists.row_of(tree, policy, i, numbers) for i in matches["infosets"]]
         return {"rows": rows, "next": matches["next"], "total": matches["total"]}
 
     def list(self, query: Query) -> Any:
@@ -164,8 +163,7 @@ class PageApi:
         if name == "changed" and query.get("other"):
             other = self._numbers(query, "other")
         rows = [
-            lists.row_of(tree, numbers.policy, infoset, numbers.visits)
-            | {"amount": amount}
+            lists.row_of(tree, numbers.policy, infoset, numbers) | {"amount": amount}
             for infoset, amount in lists.listed(numbers, tree, name, other)
         ]
         return {"rows": rows}

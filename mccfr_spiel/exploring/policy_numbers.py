@@ -17,6 +17,7 @@ from mccfr_spiel.arenas.full_pass import FullPass
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.evaluation.conditional_gaps import ConditionalGaps
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
 from mccfr_spiel.poker.study import Study
@@ -33,6 +34,7 @@ class Numbers(NamedTuple):
         policy: `[S]` the policy.
         plan: `[S]` realization plans of all players.
         reach: `[I]` probability that chance and the other players play to each infoset.
+        gap: `[I]` conditional gap of each infoset; NaN without beliefs.
         values: `[S]` counterfactual value of each sequence to the player.
         best: `[S]` the same if the player plays a best response after the sequence.
         returns: `[P]` expected returns.
@@ -46,6 +48,7 @@ class Numbers(NamedTuple):
     policy: np.ndarray
     plan: np.ndarray
     reach: np.ndarray
+    gap: np.ndarray
     values: np.ndarray
     best: np.ndarray
     returns: np.ndarray
@@ -97,13 +100,15 @@ def numbers_of(tree: GameTree, policy: np.ndarray, candidate: ShownPolicy) -> Nu
     passes = full_pass(tree)
     plan, infosets = passes.plan(policy), tree.infosets
     values, best = passes.after_sequences(policy)
-    reach = passes.reaches(plan)
+    conditional = ConditionalGaps(passes, policy)
+    reach, gap = conditional.others_reach, conditional.gap
     starts = infosets["first_sequence"]
     played = np.add.reduceat(policy * best, starts)
     gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
     gains = plan[infosets["parent"]] * gaps
     returns, best_returns = (v[: tree.num_players].copy() for v in (values, best))
-    numbers = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    vectors = policy, plan, reach, gap, values, best
+    numbers = Numbers(*vectors, returns, best_returns, gains)
     return numbers._replace(visits=visits_of(passes, numbers, candidate))
 
 

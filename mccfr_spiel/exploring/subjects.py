@@ -37,7 +37,7 @@ KEPT_BYTES = 1 << 29
 and the policy to compare with, are always cached."""
 
 _BYTES_PER_SEQUENCE = 48
-"""Size of `Numbers` per sequence: four arrays `[S]` and two shorter ones `[I]`."""
+"""Size of `Numbers` per sequence: four arrays `[S]` and three shorter ones `[I]`."""
 
 _MAX_KEPT = 64
 """The largest number of policies whose numbers are cached."""

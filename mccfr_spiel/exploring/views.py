@@ -34,6 +34,9 @@ MOST_MOVES = 2_000
 MOST_HISTORIES = 60
 """Histories of an infoset that the page shows."""
 
+LARGE_GAP = 0.02
+"""A conditional gap is marked if it exceeds this share of the range of returns."""
+
 _MOST_TEXT = 20_000
 """The largest length of a text in an answer."""
 
@@ -151,7 +154,15 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
         "regrets": once_there(values - value),
         "best_values": once_there(best),
         "gain": float(numbers.gains[infoset]),
+        **gap_view(tree, numbers, infoset),
     }
+
+
+def gap_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
+    """The conditional gap of an infoset, and whether the page marks it as large."""
+    gap = float(numbers.gap[infoset])
+    span = tree.game.max_utility() - tree.game.min_utility()
+    return {"gap": gap, "is_large_gap": gap > LARGE_GAP * span}
 
 
 def belief_view(

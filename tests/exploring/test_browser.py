@@ -151,6 +151,20 @@ def test_state_shows_openspiels_numbers(browser, leduc):
     assert not tab.complaints()
 
 
+def test_large_conditional_gaps_are_listed_and_marked(browser, leduc):
+    solver, page = leduc
+    gaps = ms.evaluation.conditional_gaps("leduc_poker", solver.average_policy())
+    tab = Tab(browser, page.url)
+    Select(tab.one("#list")).select_by_value("gap")
+    tab.until(lambda: texts(tab, "#results .amount")[:1] == [f"{gaps.max:.3f}"])
+    assert texts(tab, "#results .gap-note")[0] == f"Conditional gap {gaps.max:.3f}"
+    tab.click("#results li button")
+    tab.until(lambda: tab.text("#gap-here") == f"{gaps.max:.3f}")
+    assert f"a best response gains {gaps.max:.3f}" in tab.text("#gap-note")
+    tab.until(lambda: tab.all("#near .gap-ring"))
+    assert not tab.complaints()
+
+
 def test_walking_by_clicks_and_by_keys(browser, leduc):
     _, page = leduc
     tab = Tab(browser, page.url)

@@ -24,6 +24,7 @@ from mccfr_spiel.exploring.restricted_games import restricted_solver, with_row
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.policies.vectors import uniform_vector
+from tests.evaluation.test_conditional_gaps import Recursion
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL
@@ -104,6 +105,30 @@ def test_gains_add_up_to_openspiels_best_response():
     rows = page.ask("list", kind="gain")["rows"]
     assert [row["amount"] for row in rows] == sorted(numbers.gains, reverse=True)[:25]
     assert page.ask("list", kind="reached")["rows"][0]["amount"] > 0.1
+
+
+def test_conditional_gaps_equal_a_recursion_over_states():
+    solver = solved("leduc_poker(suit_isomorphism=true)", 2_000)
+    page, policy = Page(solver), solver.average_policy()
+    exact = Recursion(
+        policy.game,
+        {
+            (row.player, row.info_state): dict(
+                zip(row.actions, row.probabilities, strict=True)
+            )
+            for row in policy.table()
+        },
+    ).gap
+    listed = page.ask("list", kind="gap")["rows"]
+    assert [row["amount"] for row in listed] == pytest.approx(
+        sorted(np.nan_to_num([*exact.values()]), reverse=True)[:25], abs=1e-10
+    )
+    for row in listed[0], page.ask("search", text="Round 1")["rows"][0]:
+        assert row["gap"] == pytest.approx(exact[row["player"], row["info_state"]])
+        assert row["is_large_gap"] == (row["gap"] > 0.02 * 26)
+        state = next(page.tree.states([row["infoset"]]))
+        assert page.infoset(state)["infoset"]["gap"] == row["gap"]
+    assert listed[0]["is_large_gap"]
 
 
 def test_equal_amounts_are_listed_in_tree_order():

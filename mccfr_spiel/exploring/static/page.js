@@ -286,6 +286,8 @@ function drawInfoset(infoset, other) {
     h("h2", {}, "What player " + infoset.player + " knows"),
     h("p", { id: "words" }, infoset.words || "(nothing)"),
     isRare(infoset.visits) ? rareNote("This information set was") : null,
+    infoset.is_large_gap ? h("p", { class: "gap-note", id: "gap-note" }, "Large conditional gap: once play is here, a best response gains " +
+      value(infoset.gap) + ".") : null,
     h("details", {}, h("summary", {}, "OpenSpiel's string"),
       h("pre", { tabindex: "0", id: "info-state", "aria-label": "Information state" }, infoset.info_state)),
     has ? facts([
@@ -297,6 +299,7 @@ function drawInfoset(infoset, other) {
       ["Best response", value(Math.max(...infoset.best_values.filter(known), -Infinity) === -Infinity
         ? null : Math.max(...infoset.best_values.filter(known))), "best-here"],
       ["Part of the gain", small(infoset.gain), "gain-here"],
+      ["Conditional gap", value(infoset.gap), "gap-here"],
     ]) : null,
     has && infoset.others_reach === 0 ? h("p", { class: "soft" },
       "Under this policy the other players never reach this information set, so there are no values.") : null);
@@ -312,7 +315,7 @@ async function nearNode(moves, rest, levels, isAsked, about) {
   const node = { moves, ...about, below: [], key: null };
   if (!isAsked) return node;
   const { state, infoset } = await ask("state", { history: moves.join(","), ...policyParts(), other: "" });
-  Object.assign(node, { player: state.player, returns: state.returns, rare: infoset && isRare(infoset.visits) });
+  Object.assign(node, { player: state.player, returns: state.returns, rare: infoset && isRare(infoset.visits), gap: infoset && infoset.is_large_gap });
   if (infoset) Object.assign(node, { key: infoset.player + " " + infoset.info_state, words: infoset.words });
   if (state.returns || (!rest.length && !levels)) return node;
   const at = state.moves.findIndex((move) => move.action === rest[0]);
@@ -368,7 +371,8 @@ async function drawNear(answer, still) {
   fill("near", h("details", { open: true }, h("summary", {}, "The moves around this state"), h("div", { class: "scroll" }, h("div", {}, frame)),
     h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), "Player " + p)),
       h("span", {}, h("span", { class: "disc square" }), "Chance"),
-      h("span", {}, "A dashed line joins states of one information set" + (nodes.some((node) => node.rare) ? "; hollow ones are sampled too rarely to mean much" : "") + "."))));
+      h("span", {}, "A dashed line joins states of one information set" + (nodes.some((node) => node.rare) ? "; hollow ones are sampled too rarely to mean much" : "") +
+        (nodes.some((node) => node.gap) ? "; a ring marks a large conditional gap" : "") + "."))));
 }
 
 function nearLink(node, isHere) {
@@ -379,6 +383,7 @@ function nearLink(node, isHere) {
   const link = svg("a", { href: "#" + node.moves.join(","), class: "near" + (isHere ? " here" : ""), "aria-label": label + (ends && ": " + ends) },
     svg("title", {}, label + (node.words ? "\n" + node.words : "")));
   const kind = node.rare ? "hollow who" : "who";
+  if (node.gap) link.append(svg("circle", { class: "gap-ring", cx: x, cy: y, r: 10 }));
   if (node.player >= 0) link.append(svg("circle", { class: kind + (node.player % 4), cx: x, cy: y, r: 7 }));
   else if (node.player === -1) link.append(svg("rect", { class: "square", x: x - 6, y: y - 6, width: 12, height: 12 }));
   else link.append(svg("circle", { class: "square", cx: x, cy: y, r: 3 }));
@@ -503,7 +508,8 @@ function foundList(rows, kind) {
     h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
       known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
     h("div", { class: isRare(row.visits) ? "soft rare" : "soft" }, row.policy.map(([name, p]) => name + " " + fixedTo(p, 3)).join(", ") +
-      (row.left_out ? ", " + row.left_out + " more" : "") + (known(row.visits) ? "; sampled " + times(row.visits) + (isRare(row.visits) ? ": too rarely" : "") : ""))))));
+      (row.left_out ? ", " + row.left_out + " more" : "") + (known(row.visits) ? "; sampled " + times(row.visits) + (isRare(row.visits) ? ": too rarely" : "") : "")),
+    row.is_large_gap ? h("div", { class: "gap-note" }, "Conditional gap " + value(row.gap)) : null))));
 }
 
 // The policy as a whole.
