@@ -298,13 +298,23 @@ def write_json(path: pathlib.Path, value: Any) -> None:
     write_file(path, (text + "\n").encode())
 
 
+def is_game_file(game: str) -> bool:
+    """Whether a game's name is the path of a Gambit file, by its ending."""
+    return game.lower().endswith((".efg", ".nfg"))
+
+
 def load_string(game: str, players: int | None = None) -> str:
     """A game's load string with the parameter `players` added, if it is given.
+
+    The path of a game's file becomes absolute, so that a run can be resumed from
+    another folder.
 
     Raises:
         ValueError: the load string has that parameter already.
     """
     game = game.strip()
+    if is_game_file(game):
+        game = os.path.abspath(os.path.expanduser(game))
     if players is None:
         return game
     if re.search(r"[(,]\s*players\s*=", game):

@@ -26,6 +26,7 @@ import difflib
 import hashlib
 import importlib
 import math
+import os
 import pathlib
 import re
 import statistics
@@ -38,7 +39,9 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import is_game_file
 from mccfr_spiel.common.limits import forecast
+from mccfr_spiel.interchange.gambit_game import game_of_file
 from mccfr_spiel.rules.description import (
     GameError,
     inner_game,
@@ -77,7 +80,8 @@ one of them is asked for by its name."""
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
-    """Loads a game from its load string; returns a `pyspiel.Game` as it is.
+    """Loads a game from its load string, or from a Gambit file, whose path ends in .efg
+    or .nfg; returns a `pyspiel.Game` as it is.
 
     Raises:
         ValueError: no game of that name is registered (the message suggests similar
@@ -85,6 +89,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     """
     if isinstance(game, pyspiel.Game):
         return game
+    if isinstance(game, os.PathLike) or (isinstance(game, str) and is_game_file(game)):
+        return game_of_file(game)
     if not isinstance(game, str):
         raise ValueError(f"{game!r} is neither a pyspiel.Game nor the name of one.")
     if OUR_GAMES & {*re.findall(r"\w+", game)}:  # perhaps inside an OpenSpiel wrapper
