@@ -96,8 +96,19 @@ def brief(game: object) -> str:
     return one_line(str(game), _MOST_OF_LOAD_STRINGS)
 
 
+def player_name(game: pyspiel.Game, player: int) -> str:
+    """`player 0`, or the name that a game gives the player."""
+    names = getattr(game, "player_names", ())
+    return str(names[player]) if player < len(names) else f"player {player}"
+
+
 def title(game: pyspiel.Game) -> str:
-    """`Leduc Poker`, or `Leduc Poker (players=3)` for other than default parameters."""
+    """`Leduc Poker`, or `Leduc Poker (players=3)` for other than default parameters.
+
+    A game of a file has a title of its own.
+    """
+    if hasattr(game, "shown_title"):
+        return str(game.shown_title)
     name = game.get_type().long_name
     parameters = str(game).partition("(")[2].rpartition(")")[0]
     if not parameters:

@@ -13,6 +13,8 @@ node.
 import contextlib
 import functools
 import operator
+import os
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +23,9 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.limits import MaxMemory, TreeFullError, resident, too_many_nodes
+from mccfr_spiel.interchange.efg_writer import efg_of
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules import description
@@ -470,6 +474,40 @@ class GameTree(ReadableTree):
     def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """`state_at` for a caller in the middle of a step under the lock."""
         return self.node_store.state_at(node, self.new_state(), self.met.actions)
+
+    def to_efg(self, path: str | os.PathLike[str], policy: Any = None) -> float:
+        """Writes the game as an extensive game of Gambit (.efg).
+
+        Payoffs and chance probabilities read back to the same doubles. Gambit demands
+        that probabilities sum to exactly 1. If no fractions do both, the largest
+        probability is corrected, and a comment in the file says so.
+
+        Args:
+            path: the file, whose name ends in .efg.
+            policy: an OpenSpiel policy, such as `solver.average_policy()`. Its
+                probabilities are written beside the file, as NAME_profile.csv: one line
+                in Gambit's order by player, information set and action.
+
+        Returns:
+            The largest correction of a chance probability; 0.0 without corrections.
+
+        Raises:
+            TreeFullError: the game's whole tree is too large.
+            ValueError: the path ends otherwise, or the policy lacks a state.
+            OSError: the file cannot be written.
+        """
+        path = pathlib.Path(path)
+        if path.suffix.lower() != ".efg":
+            raise ValueError(f"path={str(path)!r} must end in .efg.")
+        if not self.is_complete:  # refuses games that are too large
+            limits = {"max_nodes": self.max_nodes, "max_memory": self.budget.limit}
+            GameTree(self.source, abstraction=self.abstraction, **limits).expand_all()
+        found = efg_of(self.game, self.string_of, loading.names_at, policy)
+        write_file(path, found.efg.encode())
+        if policy is not None:
+            profile = path.with_name(f"{path.stem}_profile.csv")
+            write_file(profile, f"{found.profile}\n".encode())
+        return found.correction
 
     # --- growing by many nodes -----------------------------------------------
 
