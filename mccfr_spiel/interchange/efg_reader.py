@@ -143,6 +143,8 @@ class _Reader:
             return payoffs
         elif number not in self.outcomes:
             tokens.fail("expected an outcome with payoffs, none is known yet", token)
+        if not any(payoffs):
+            return self.outcomes[number]
         pairs = zip(payoffs, self.outcomes[number], strict=True)
         return tuple(before + gained for before, gained in pairs)
 

@@ -71,7 +71,8 @@ def read_form(text: str, source: str) -> GameForm:
     if numbers.text not in ("R", "D"):
         tokens.fail("expected R or D", numbers)
     form = _READERS[kind.text, version.text](tokens)
-    if any(abs(payoff) > _LARGEST for row in form.payoffs.values() for payoff in row):
+    rows = set(form.payoffs.values())
+    if any(abs(payoff) > _LARGEST for payoffs in rows for payoff in payoffs):
         raise GameFileError(f"{source}: expected payoffs of at most {_LARGEST:g}.")
     return form
 
@@ -101,7 +102,7 @@ def _form_of(parameters: dict[str, Any]) -> tuple[GameForm, str]:
 def _type_of(form: GameForm) -> pyspiel.GameType:
     kinds = pyspiel.GameType
     has_chance = any(one.player == CHANCE_NODE for one in form.infosets)
-    sums = {sum(payoffs) for payoffs in form.payoffs.values()}
+    sums = {sum(payoffs) for payoffs in set(form.payoffs.values())}
     utility = kinds.Utility.GENERAL_SUM
     if len(sums) == 1 and len(form.players) > 1:
         utility = kinds.Utility.CONSTANT_SUM if any(sums) else kinds.Utility.ZERO_SUM
@@ -126,21 +127,24 @@ def _type_of(form: GameForm) -> pyspiel.GameType:
     )
 
 
-def _info_of(form: GameForm, utility: pyspiel.GameType.Utility) -> pyspiel.GameInfo:
-    values = [float(value) for payoffs in form.payoffs.values() for value in payoffs]
+def _info_of(
+    form: GameForm, utility: pyspiel.GameType.Utility, most_moves: int
+) -> pyspiel.GameInfo:
+    rows = set(form.payoffs.values())
+    values = [float(payoff) for payoffs in rows for payoff in payoffs]
     counts = {True: [1], False: [0]}  # of actions, by whether a player has them
     for infoset in form.infosets:
         counts[infoset.player != CHANCE_NODE].append(len(infoset.actions))
     more = {}
     if utility != pyspiel.GameType.Utility.GENERAL_SUM:
-        more["utility_sum"] = float(sum(next(iter(form.payoffs.values()))))
+        more["utility_sum"] = float(sum(rows.pop()))
     return pyspiel.GameInfo(
         num_distinct_actions=max(counts[True]),
         max_chance_outcomes=max(counts[False]),
         num_players=len(form.players),
         min_utility=min(values),
         max_utility=max(values),
-        max_game_length=max(form.longest_history()[0], 1),
+        max_game_length=max(most_moves, 1),
         **more,
     )
 
@@ -167,7 +171,8 @@ class GambitGame(pyspiel.Game):
         given = {name: value for name, value in (parameters or {}).items() if value}
         form, title = _form_of(given)
         kind = _type_of(form)
-        super().__init__(kind, _info_of(form, kind.utility), given)
+        most_moves, self._most_chance_moves = form.longest_history()
+        super().__init__(kind, _info_of(form, kind.utility, most_moves), given)
         self.form, self.shown_title = form, title
         self.player_names = form.players
 
@@ -177,7 +182,7 @@ class GambitGame(pyspiel.Game):
 
     def max_chance_nodes_in_history(self) -> int:
         """The most moves of chance in a history."""
-        return self.form.longest_history()[1]
+        return self._most_chance_moves
 
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Any = None

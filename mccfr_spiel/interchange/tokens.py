@@ -4,6 +4,7 @@ The tokens are texts in double quotes, numbers, words, braces and commas. White 
 separates tokens and has no other meaning.
 """
 
+import functools
 import re
 from fractions import Fraction
 from typing import NamedTuple, NoReturn
@@ -23,7 +24,7 @@ _PATTERN = re.compile(
 
 _LONGEST_SHOWN = 40
 _MOST_DIGITS = 400
-"""The most digits of a number, and the largest size of an exponent."""
+"""The most digits of a number before its exponent."""
 
 
 class GameFileError(ValueError):
@@ -42,6 +43,15 @@ class Token(NamedTuple):
     kind: str
     text: str
     line: int
+
+
+@functools.lru_cache(maxsize=4096)
+def _fraction(text: str) -> Fraction:
+    """The value of a number; raises OverflowError if it has too many digits."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > _MOST_DIGITS or len(exponent) > 4:
+        raise OverflowError
+    return Fraction(text)
 
 
 class Tokens:
@@ -72,6 +82,7 @@ class Tokens:
                 tokens.append(Token(TEXT, found[1:-1].replace(r"\"", '"'), line))
             elif kind != "space":
                 tokens.append(Token(found if kind == "mark" else kind, found, line))
+                continue
             line += found.count("\n")
         tokens.append(Token(END, "the end of the file", line))
         return tokens
@@ -122,11 +133,10 @@ class Tokens:
     def number(self, expected: str) -> Fraction:
         """Reads a number as it is written, without rounding."""
         token = self.take(NUMBER, expected)
-        mantissa, _, exponent = token.text.lower().partition("e")
-        if len(mantissa) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_DIGITS:
-            self.fail(f"expected a number of at most {_MOST_DIGITS} digits", token)
         try:
-            return Fraction(token.text)
+            return _fraction(token.text)
+        except OverflowError:
+            self.fail(f"expected a number of at most {_MOST_DIGITS} digits", token)
         except ZeroDivisionError:
             self.fail("expected a denominator other than 0", token)
 
