@@ -24,7 +24,7 @@ from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.display import brief, player_name
 from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
@@ -474,7 +474,8 @@ def run_play(values: flags.FlagValues, game: str) -> int:
         return 0
     results, total = _games(loaded, policy, seat, random.Random(values.seed)), 0.0
     with contextlib.suppress(BrokenPipeError):  # nobody reads on, as behind `| head`
-        print(f"You are player {seat} of {players}. Answer with a move's number or")
+        you = player_name(loaded, seat, f"player {{}} of {players}")
+        print(f"You are {you}. Answer with a move's number or")
         print("name, ? to see what the policy would do, or q to leave.")
         for count, result in enumerate(results, 1):
             total += result
@@ -492,7 +493,8 @@ def _games(
         while True:
             for one in hand.log[told:]:
                 if one["player"] not in (seat, pyspiel.PlayerId.CHANCE):
-                    print(f"Player {one['player']}: {one['name'] or 'an unseen move'}")
+                    who = player_name(game, one["player"], "Player {}")
+                    print(f"{who}: {one['name'] or 'an unseen move'}")
             told = len(hand.log)
             if hand.state.is_terminal():
                 break

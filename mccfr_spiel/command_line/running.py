@@ -30,7 +30,7 @@ from mccfr_spiel.command_line.terminal import (
     warn,
 )
 from mccfr_spiel.common import folders
-from mccfr_spiel.common.display import Bar, brief, counted, plus_minus
+from mccfr_spiel.common.display import Bar, brief, counted, player_name, plus_minus
 from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation import exact, metrics, responses
 from mccfr_spiel.experiments import panels, runs, sweeps
@@ -424,15 +424,16 @@ def words_of(row: dict[str, Any], pot: float) -> dict[str, str]:
 def _evaluate(recording: Recording, folder: pathlib.Path) -> None:
     """Prints and writes the results of a run that has come to its end, besides rows."""
     settings, solver = recording.settings, recording.solver
+    first = player_name(solver.tree.game, 0)
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
         folders.write_json(folder / folders.SOLUTION, summary)
-        show(f"Value for player 0: {summary['value']:.12g}")
+        show(f"Value for {first}: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
         value = metrics.known_value(solver.tree, vector, threads=threads)
         if value is not None:
-            show(f"Value for player 0: {value}")
+            show(f"Value for {first}: {value}")
     elif settings.evaluate == "sampled":
         _evaluate_by_play(settings, solver, folder)
 
@@ -461,7 +462,8 @@ def _evaluate_by_play(
         raise ValueError(f"The policy could not be played: {error}") from error
     folders.write_json(folder / folders.EVALUATION, result)
     for player, estimates in enumerate(result["players"]):
-        show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
+        who = player_name(solver.tree.game, player)
+        show(f"{who}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
             if isinstance(estimate, dict):
                 shown = plus_minus(estimate["mean"], estimate["half_width"])

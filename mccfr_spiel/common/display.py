@@ -96,10 +96,10 @@ def brief(game: object) -> str:
     return one_line(str(game), _MOST_OF_LOAD_STRINGS)
 
 
-def player_name(game: pyspiel.Game, player: int) -> str:
-    """`player 0`, or the name that a game gives the player."""
+def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> str:
+    """The name that a game gives a player, or a default with the number, `player 0`."""
     names = getattr(game, "player_names", ())
-    return str(names[player]) if player < len(names) else f"player {player}"
+    return str(names[player]) if player < len(names) else default.format(player)
 
 
 def title(game: pyspiel.Game) -> str:

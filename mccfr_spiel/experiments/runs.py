@@ -232,15 +232,18 @@ def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
 
     Long names are cut short, and told apart from others by a few digits of their hash.
     """
-    both = settings.game, name_of(settings.algorithm)
+    game = settings.game
+    if folders.is_game_file(game):
+        game = pathlib.Path(game).stem
+    both = game, name_of(settings.algorithm)
     game, algorithm = (re.sub(r"[^\w.=-]+", "_", one).strip("_") for one in both)
     if max(len(game), len(algorithm)) > _LONGEST_NAME:
         digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
         game = f"{game[:_LONGEST_NAME]}_{digits}"
     name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
-    folders = (pathlib.Path("results", one) for one in names)
-    return next(one for one in folders if not (fresh and one.exists()))
+    paths = (pathlib.Path("results", one) for one in names)
+    return next(path for path in paths if not (fresh and path.exists()))
 
 
 def open_folder(

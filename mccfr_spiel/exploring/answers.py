@@ -430,6 +430,7 @@ class Answers:
             "game": brief(subject.source),
             "cards": views.word_of_deals(subject.game),
             "players": subject.game.num_players(),
+            "names": getattr(subject.game, "player_names", None),
             "policies": [
                 {"label": one.label, "iteration": one.iteration, "run": one.run}
                 for one in subject.candidates

@@ -374,8 +374,10 @@ def give_places(spots: Sequence[Spot]) -> tuple[list[Link], float]:
 def picture(spots: Sequence[Spot], num_players: int, name: str) -> str:
     """The drawing of a tree as the text of an SVG file."""
     links, width = give_places(spots)
-    words = ", ".join(map(str, range(num_players)))
-    words = f"At the ends: the returns of players {words}."
+    game = spots[0].state.get_game()
+    names = [display.player_name(game, player, "{}") for player in range(num_players)]
+    kind = "" if hasattr(game, "player_names") else "players "
+    words = f"At the ends: the returns of {kind}{', '.join(names)}."
     if links:
         words += " Dots on a dashed line: one information set."
     top = 2 * _LINE + _MARGIN
@@ -401,6 +403,10 @@ def picture(spots: Sequence[Spot], num_players: int, name: str) -> str:
     _text(root, _MARGIN, 2 * _LINE + 6, words, "faint")
     root.extend((group, legend))
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _who(spot: Spot, player: int) -> str:
+    return display.player_name(spot.state.get_game(), player)
 
 
 def _draw_edge(group: ElementTree.Element, spot: Spot) -> None:
@@ -444,7 +450,9 @@ def _draw_node(group: ElementTree.Element, spot: Spot) -> None:
     elif player != TERMINAL:
         kind = f"fill{player % _PLAYERS}"
         shape = _child(group, "circle", kind, cx=x, cy=y, r=f"{_RADIUS:g}")
-        _child(shape, "title").text = f"player {player}: {display.one_line(spot.known)}"
+        _child(
+            shape, "title"
+        ).text = f"{_who(spot, player)}: {display.one_line(spot.known)}"
         _text(group, x, y + 4, str(spot.number), "number")
 
 
@@ -457,7 +465,7 @@ def _draw_legend(
     for player in range(num_players):
         known = {spot.number: spot.known for spot in spots if spot.player == player}
         names = display.one_lines([*known.values()], _MOST_OF_STRING)
-        lines = [f"player {player}"]
+        lines = [_who(spots[0], player)]
         lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
         for row, words in enumerate(lines):
             kind = f"title fill{player % _PLAYERS}" if row == 0 else ""

@@ -38,7 +38,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.display import brief, player_name
 from mccfr_spiel.common.folders import is_game_file
 from mccfr_spiel.common.limits import forecast
 from mccfr_spiel.interchange.gambit_game import game_of_file
@@ -568,7 +568,7 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
 def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
     """The actions at one infoset as people say them, from all their names there."""
-    if rules_of(game) is not None:  # whose words are people's already
+    if _has_words(game):
         return list(names)
     if player < 0:
         spoken = [_said_outcome(game, name) for name in names]
@@ -579,6 +579,12 @@ def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
         elif _kind(game) == "liars_dice":
             spoken = [_BID.sub(_said_bid, name) for name in spoken]
     return spoken if len(set(spoken)) == len(set(names)) else list(names)
+
+
+def _has_words(game: pyspiel.Game) -> bool:
+    """Whether a game's own names are shown as they are: those of compiled rules and of
+    game files."""
+    return rules_of(game) is not None or hasattr(game, "player_names")
 
 
 def card_in(game: pyspiel.Game, name: str) -> str:
@@ -597,8 +603,8 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         info_state: the string.
     """
     kind, words = _kind(game), ""
-    if rules_of(game) is not None:
-        return info_state
+    if _has_words(game):
+        return info_state.removeprefix(player_name(game, player, "") + ": ")
     if kind in ("kuhn_poker", "leduc_poker", "universal_poker"):
         words = _said_poker(game, info_state)
     elif kind == "liars_dice":

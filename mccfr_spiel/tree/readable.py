@@ -51,6 +51,7 @@ class TreeDescription(NamedTuple):
         sequences: the number of each player's sequences, the empty one included.
         memory: the bytes that the tree, and what is made of it, have taken of
             `max_memory`.
+        players: names of the players.
     """
 
     game: str
@@ -63,6 +64,7 @@ class TreeDescription(NamedTuple):
     infosets: tuple[int, ...]
     sequences: tuple[int, ...]
     memory: int
+    players: tuple[str, ...]
 
     @property
     def is_complete(self) -> bool:
@@ -100,10 +102,13 @@ class TreeDescription(NamedTuple):
         if self.unexpanded_nodes:
             rows.append(("  not expanded yet", f"{self.unexpanded_nodes:,}"))
         rows.append(("depth", counted(self.depth, "move")))
-        rows.append(("infosets", f"{sum(self.infosets):,}"))
-        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
-        rows.append(("sequences", f"{sum(self.sequences):,}"))
-        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.sequences)]
+        for name, counts in (
+            ("infosets", self.infosets),
+            ("sequences", self.sequences),
+        ):
+            rows.append((name, f"{sum(counts):,}"))
+            pairs = zip(self.players, counts, strict=True)
+            rows += [(f"  {player}", f"{count:,}") for player, count in pairs]
         rows.append(("memory", limits.in_words(self.memory)))
         return rows
 
@@ -284,6 +289,7 @@ class ReadableTree:
             infosets=tuple(int((owners == p).sum()) for p in players),
             sequences=tuple(1 + int(sizes[owners == p].sum()) for p in players),
             memory=self.budget.taken,
+            players=tuple(display.player_name(self.game, p) for p in players),
         )
 
     # --- what is known -----------------------------------------------------
