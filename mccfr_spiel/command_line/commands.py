@@ -25,7 +25,12 @@ from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
 from mccfr_spiel.common.display import brief, player_name
-from mccfr_spiel.common.folders import FORMATS, CheckpointError, load_string
+from mccfr_spiel.common.folders import (
+    FORMATS,
+    CheckpointError,
+    is_game_file,
+    load_string,
+)
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.evaluation.plays import duplicate_returns
@@ -399,6 +404,8 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     """Takes a word that is a file or a folder as --policy; returns the other words."""
     paths = [word for word in words if _is_policy(word)]
     for word in words:
+        if is_game_file(word):
+            continue
         is_path = "(" not in word and pathlib.Path(word).name != word
         if word not in paths and (is_path or word.endswith((".json", ".bin"))):
             raise ValueError(f"no such file: {word}")
@@ -409,8 +416,11 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
 
 
 def _is_policy(word: str) -> bool:
-    """Whether a word is a file or a folder, and not a game whose name a folder has."""
+    """Whether a word is a file or a folder, and neither a game's file nor a game whose
+    name a folder has."""
     path = pathlib.Path(word)
+    if is_game_file(word):
+        return False
     if path.is_dir() and word in pyspiel.registered_names():
         return policy_file_in(path) is not None
     return path.exists()

@@ -16,6 +16,7 @@ from absl import flags
 from mccfr_spiel.command_line import commands, running, terminal
 from mccfr_spiel.command_line.terminal import EXPERIMENT_NAMES, Signals, show
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.folders import is_game_file, load_string
 from mccfr_spiel.experiments.algorithm_names import table_of
 from mccfr_spiel.experiments.settings import SETTINGS
 
@@ -202,6 +203,8 @@ def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
         flag.parse(word)
         flag.present += 1
         flag.using_default_value = False
+    if is_game_file(str(flag.value)):  # so that --resume finds it from any folder
+        flag.value = load_string(str(flag.value))
     return str(flag.value)
 
 

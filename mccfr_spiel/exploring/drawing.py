@@ -20,6 +20,7 @@ from open_spiel.python.policy import Policy
 from mccfr_spiel.common import display, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.exploring.tikz import tikz
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.cache import complete_tree
@@ -113,7 +114,8 @@ class TreeDrawing:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as its name ends: .svg for browsers, .pdf or .png.
+        """Writes the picture as its name ends: .svg for browsers, .pdf, .png, or .tex,
+        a TikZ picture that LaTeX documents input.
 
         Raises:
             ValueError: the name ends otherwise.
@@ -122,10 +124,15 @@ class TreeDrawing:
         """
         path = pathlib.Path(path)
         kind = path.suffix.lower().removeprefix(".")
-        if kind not in ("svg", "pdf", "png"):
-            raise ValueError(f"{path}: let the name end with .svg, .pdf or .png.")
-        is_svg = kind == "svg"
-        write_file(path, self.svg.encode() if is_svg else printed(self.svg, kind))
+        if kind not in ("svg", "pdf", "png", "tex"):
+            raise ValueError(f"{path}: let the name end with .svg, .pdf, .png or .tex.")
+        if kind == "svg":
+            content = self.svg.encode()
+        elif kind == "tex":
+            content = tikz(self.svg, styles_of(self.svg)).encode()
+        else:
+            content = printed(self.svg, kind)
+        write_file(path, content)
 
 
 def draw_tree(
@@ -503,6 +510,12 @@ _PIXELS_PER_INCH = 96
 _POINTS_PER_PIXEL = 72 / _PIXELS_PER_INCH
 
 
+def styles_of(svg: str) -> dict[str, dict[str, str]]:
+    """The attributes of each class of a drawing's elements, in the light scheme."""
+    rules = re.findall(r"^\.ms-tree \.(\w+) \{ (.*) \}$", svg, re.MULTILINE)
+    return {name: dict(re.findall(r"([\w-]+): ([^;]+);", body)) for name, body in rules}
+
+
 def printed(svg: str, kind: str) -> bytes:
     """The drawing as a file.
 
@@ -526,16 +539,12 @@ def printed(svg: str, kind: str) -> bytes:
     figure = Figure(figsize=size, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
-    # The rules of classes outside of the dark scheme.
-    rules = re.findall(
-        r"^\.ms-tree \.(\w+) \{ (.*) \}$", root.findtext("style", ""), re.MULTILINE
-    )
-    styles = {name: re.findall(r"([\w-]+): ([^;]+);", body) for name, body in rules}
+    styles = styles_of(svg)
     for group in (root, *root.findall("g")):
         down = float(group.get("transform", "translate(0 0)")[:-1].split()[1])
         for element in group:
             names = element.get("class", "").split()
-            style = {k: v for name in names for k, v in styles.get(name, ())}
+            style = {k: v for name in names for k, v in styles.get(name, {}).items()}
             _draw(axes, element, down, style | element.attrib)
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=DOTS_PER_INCH)
