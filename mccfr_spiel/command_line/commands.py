@@ -21,6 +21,7 @@ from absl import flags
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
+from mccfr_spiel.command_line.exporting import run_join, write_comparison
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
@@ -60,8 +61,6 @@ from mccfr_spiel.tree.loading import load_game, said_at, turn_based
 
 # --- compare --------------------------------------------------------------------------
 
-TABLE = "comparison.csv"
-
 _PASSED = "iterations", "workers", "rows_per_decade", "max_memory", "twin", "threads"
 """The flags that are arguments of `compare`, too."""
 
@@ -86,6 +85,8 @@ class OfCompare:
         output_dir: Folder for the results; another command needs another folder.
         workers: Processes; if not given, one for each core, or as many as the cluster
             has room for.
+        from_: Join the results in these folders, which solve or compare has written,
+            and run nothing. More folders may follow as words.
     """
 
     algorithms: list = ["cfr_plus", "external_sampling", "outcome_sampling"]  # noqa: RUF012
@@ -100,10 +101,14 @@ class OfCompare:
     figure_format: Annotated[list, FORMATS] = [*FORMATS]  # noqa: RUF012
     output_dir: str = "results/comparison"
     workers: Count | None = None
+    from_: list = []  # noqa: RUF012
 
 
 def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
-    """Runs the comparison; returns the exit code."""
+    """Runs the comparison, or joins folders of earlier runs; returns the exit code."""
+    joined = values["from"]
+    if joined.present:
+        return run_join(values, [*joined.value, *games])
     if not games:
         raise ValueError("Which games? As in: mccfr-spiel compare kuhn_poker")
     if values["opponent"].present and "head_to_head" not in values.metrics:
@@ -126,15 +131,7 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         progress=has_bars(),
         **{name: getattr(values, name) for name in _PASSED},
     )
-    table.to_csv(folder / TABLE, index=False)
-    for number, metric in enumerate(metrics):
-        ending = re.sub(r"[^A-Za-z0-9_.]+", "_", metric)
-        name = f"figure_{ending}" if number else "figure"
-        figure = table.plot(values.x, metric, style=values.style, band=values.band)
-        for one in values.figure_format:
-            figure.savefig(folder / f"{name}.{one}")
-    show(table.final().to_string(float_format="{:.4g}".format, na_rep="-"))
-    show(f"The figure, and {TABLE} with all points, are in {folder}")
+    write_comparison(values, table, metrics)
     return 0
 
 

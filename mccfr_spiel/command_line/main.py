@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel.command_line import commands, running, terminal
+from mccfr_spiel.command_line import commands, exporting, running, terminal
 from mccfr_spiel.command_line.terminal import EXPERIMENT_NAMES, Signals, show
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.folders import is_game_file, load_string
@@ -69,6 +69,17 @@ def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     return commands.run_play(values, take_game(values, words))
 
 
+def _export(values: flags.FlagValues, words: list[str], _: Signals) -> int:
+    if not words:
+        raise ValueError("Which file? As in: mccfr-spiel export kuhn_poker kuhn.efg")
+    game = take_game(values, words[:-1])
+    if not values["game"].present:
+        raise ValueError(
+            f"Which game? As in: mccfr-spiel export kuhn_poker {words[-1]}"
+        )
+    return exporting.run_export(values, game, words[-1])
+
+
 COMMANDS = {
     "solve": Command(
         "[GAME]",
@@ -85,9 +96,10 @@ COMMANDS = {
         _solve,
     ),
     "compare": Command(
-        "GAME [GAME ...]",
+        "GAME [GAME ...] | --from FOLDER [FOLDER ...]",
         "Compares algorithms on games, over several seeds. Leaves the figure with "
-        "bands and a table of all points. The same command goes on where it was.",
+        "bands and a table of all points. The same command goes on where it was. With "
+        "--from it joins the results of earlier runs.",
         (
             *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
@@ -122,6 +134,14 @@ COMMANDS = {
         ("game", "players", "import", "abstraction"),
         commands.OfExplore,
         lambda values, words, _: commands.run_explore(values, words),
+    ),
+    "export": Command(
+        "GAME FILE",
+        "Writes a game as a file for other programs. FILE ends in .efg for Gambit's "
+        "extensive games, or in .svg, .pdf, .png or .tex for a drawing of the tree.",
+        ("game", "players", "max_memory", "import"),
+        exporting.OfExport,
+        _export,
     ),
     "info": Command(
         "GAME",

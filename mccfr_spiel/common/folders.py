@@ -252,6 +252,7 @@ DAMAGED = ".damaged"
 
 SETTINGS = "settings.json"
 RESULTS = "results.csv"
+COMPARISON = "comparison.csv"
 POLICY, BINARY_POLICY = "policy.json", "policy.bin"
 FORMATS = ("png", "svg", "pdf")
 """The kinds of files that figures are written into."""

@@ -1,10 +1,12 @@
 from mccfr_spiel.experiments import algorithm_names as algorithm_names
 from mccfr_spiel.experiments import comparison_table as comparison_table
+from mccfr_spiel.experiments import joined_runs as joined_runs
 from mccfr_spiel.experiments import panels as panels
 from mccfr_spiel.experiments import plotting as plotting
 from mccfr_spiel.experiments import runs as runs
 from mccfr_spiel.experiments import settings as settings
 from mccfr_spiel.experiments import sweeps as sweeps
+from mccfr_spiel.experiments.joined_runs import read_runs as read_runs
 from mccfr_spiel.experiments.panels import Curve as Curve
 from mccfr_spiel.experiments.panels import Experiment as Experiment
 from mccfr_spiel.experiments.panels import Panel as Panel

@@ -1,6 +1,9 @@
 """Drawings of small trees: what is in the SVG, and where it stands."""
 
 import io
+import re
+import shutil
+import subprocess
 from typing import Any
 from xml.etree import ElementTree
 
@@ -149,3 +152,30 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
         ms.draw_tree(GOOFSPIEL.replace("=3", "=13"), around=[], depth=4)
     with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
         ms.draw_tree("leduc_poker", {}, around=history)
+
+
+def test_a_tikz_picture_has_the_same_elements_and_escapes_tex(tmp_path):
+    game = small_game(move(0, "50% & more_", leaf(1.0, 0.0), leaf(0.0, 1.0)))
+    drawing = ms.draw_tree(game)
+    drawing.save(tmp_path / "tree.tex")
+    text = (tmp_path / "tree.tex").read_text()
+    root = parsed(drawing)
+    assert r"50\% \& more\_" in text
+    assert text.count(r"\node[") == len(words(root))
+    assert text.count(r"\draw[") == len([*root.iter(f"{SVG}path")])
+    assert text.count("circle [radius") == len([*root.iter(f"{SVG}circle")])
+    used = {*re.findall(r"\\(?:node|draw|fill)\[(gt\w+)", text)}
+    assert used <= {*re.findall(r"\\providecolor\{(gt\w+)\}", text)}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX with TikZ")
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_latex_sets_a_tikz_picture(name, tmp_path):
+    ms.draw_tree(name, around=[0, 1], depth=3).save(tmp_path / "tree.tex")
+    (tmp_path / "slide.tex").write_text(
+        "\\documentclass{article}\\usepackage{tikz}\\begin{document}"
+        "\\definecolor{gtfill0}{rgb}{1,0,0}\\input{tree}\\end{document}"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "slide.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")

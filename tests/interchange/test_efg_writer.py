@@ -1,0 +1,189 @@
+"""Files that are written for Gambit: values, round trips, exact probabilities."""
+
+import csv
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import exploitability as openspiel
+
+import mccfr_spiel as ms
+from mccfr_spiel.interchange.gambit_game import game_of_text
+from mccfr_spiel.interchange.probabilities import exact_distribution
+from tests.interchange import gambit_texts as texts
+from tests.small_games import chance, leaf, move, small_game
+
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+UNIVERSAL = (
+    "universal_poker(betting=limit,numPlayers=2,numRounds=1,blind=1 1,raiseSize=1,"
+    "maxRaises=1,numSuits=1,numRanks=3,numHoleCards=1,numBoardCards=0,firstPlayer=1)"
+)
+GAMES = [
+    *("kuhn_poker", "kuhn_poker(players=3)", "python_kuhn_poker", "tiny_hanabi"),
+    *("matrix_rps", "matrix_pd", "matrix_mp", "matrix_sh", "matrix_cd", "matrix_bos"),
+    *("matrix_coordination", "matrix_brps", "matrix_rpsw", "matrix_shapleys_game"),
+    *("first_sealed_auction(max_value=3)", "nim(pile_sizes=1;2)", "hex(board_size=2)"),
+    *("y(board_size=2)", "dark_hex(board_size=2)", "trade_comm(num_items=2)"),
+    *("misere(game=kuhn_poker())", "zerosum(game=matrix_pd())", GOOFSPIEL),
+    *("turn_based_simultaneous_game(game=matrix_rps())", "liars_dice(dice_sides=2)"),
+    *("start_at(history=0,game=kuhn_poker())", "python_one_card_poker(cards=3)"),
+    *("add_noise(epsilon=0.1,seed=1,game=kuhn_poker())", UNIVERSAL),
+    *("cliff_walking(height=2,width=3,horizon=3)", "python_leduc_ranks(ranks=2)"),
+]
+"""Thirty of OpenSpiel's games, and some of ours. Their strings share letters with the
+format: quotes, line ends and braces."""
+
+
+def uniform(game):
+    return openspiel_policy.UniformRandomPolicy(game)
+
+
+def turn_based(name):
+    game = pyspiel.load_game(name)
+    simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
+    if game.get_type().dynamics == simultaneous:
+        return pyspiel.convert_to_turn_based(game)
+    return game
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_exported_game_is_openspiels(name, tmp_path):
+    game = turn_based(name)
+    assert ms.GameTree(game).expand_all().to_efg(tmp_path / "game.efg") == 0.0
+    path = str(tmp_path / "game.efg")
+    theirs = openspiel.nash_conv(game, uniform(game), return_only_nash_conv=False)
+    ours = ms.nash_conv(path, uniform(ms.GameTree(path).game), False)
+    assert ours.player_improvements == pytest.approx(
+        theirs.player_improvements, abs=1e-12
+    )
+    assert game.get_type().utility in (
+        pyspiel.GameType.Utility.IDENTICAL,
+        pyspiel.GameType.Utility.GENERAL_SUM,
+        ms.GameTree(path).game.get_type().utility,
+    )
+
+
+def test_there_are_thirty_games():
+    assert len(GAMES) >= 30
+
+
+def same(one, other):
+    """Whether two trees are equal to the bit."""
+    return one.digest() == other.digest() and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("nodes", "utilities", "chance_probs", "actions")
+    )
+
+
+TEXTS = {
+    name: text
+    for name, text in vars(texts).items()
+    if isinstance(text, str) and text.startswith(("EFG", "NFG"))
+}
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *GAMES[:6], GOOFSPIEL])
+def test_a_game_that_is_written_and_read_is_the_same(name, tmp_path):
+    if name == "FORGETFUL":
+        pytest.skip("It has no tree, because the player forgets.")
+    if name in TEXTS:
+        game = game_of_text(TEXTS[name])
+    else:
+        ms.GameTree(turn_based(name)).to_efg(tmp_path / "first.efg")
+        game = str(tmp_path / "first.efg")
+    tree = ms.GameTree(game).expand_all()
+    tree.to_efg(tmp_path / "again.efg")
+    again = ms.GameTree(str(tmp_path / "again.efg")).expand_all()
+    assert same(tree, again)
+    assert again.game.player_names == tree.game.player_names
+
+
+def test_labels_with_quotes_and_backslashes_are_read_back(tmp_path):
+    strings = ['a "quoted" word', "one \\ two", 'end \\"', "two\nlines", "{ 1, 2 }"]
+    game = small_game(leaf(1.0, 0.0))
+    for string in strings:
+        game = small_game(move(0, string, game.root, leaf(0.0, 1.0)))
+    ms.GameTree(game).to_efg(tmp_path / "game.efg")
+    found = ms.GameTree(str(tmp_path / "game.efg")).expand_all().info_states
+    expected = [s if s != 'end \\"' else 'end \\ "' for s in reversed(strings)]
+    assert found == expected
+
+
+def test_a_profile_is_written_in_gambits_order(tmp_path):
+    game = pyspiel.load_game("kuhn_poker")
+    solver = ms.Solver(game, ms.CFR)
+    solver.iterate(50)
+    policy = solver.average_policy()
+    solver.tree.to_efg(tmp_path / "kuhn.efg", policy)
+    (row,) = csv.reader((tmp_path / "kuhn_profile.csv").open())
+    lines = (tmp_path / "kuhn.efg").read_text().splitlines()
+    labels = {}  # of the infosets, by player and number
+    for line in lines:
+        if line.startswith("p"):
+            _, player, number, label = line.split()[1:5]
+            labels[int(player), int(number)] = label.strip('"')
+    table = policy.to_dict()
+    expected = [p for key in sorted(labels) for p in table[labels[key]].values()]
+    assert [*map(float, row)] == expected
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    tree = ms.GameTree("kuhn_poker")
+    with pytest.raises(ValueError, match=r"kuhn\.nfg' must end in \.efg"):
+        tree.to_efg(tmp_path / "kuhn.nfg")
+    with pytest.raises(ms.TreeFullError, match="max_nodes=50"):
+        ms.GameTree("kuhn_poker", max_nodes=50).to_efg(tmp_path / "kuhn.efg")
+    assert not [*tmp_path.iterdir()]
+
+
+# --- probabilities -----------------------------------------------------------------
+
+
+def test_simple_fractions_are_found():
+    for weights in ((1, 1, 1), (1, 2), (3, 50, 1272, 1), (1, 0)):
+        total = sum(weights)
+        found = exact_distribution(tuple(weight / total for weight in weights))
+        assert found.probs == tuple(Fraction(w, total) for w in weights)
+
+
+def test_random_distributions_read_back_and_sum_to_one():
+    generator = np.random.default_rng(0)
+    num_kept = 0
+    for _ in range(400):
+        weights = generator.random(generator.integers(2, 12)) ** 5
+        probs = tuple((weights / weights.sum()).tolist())
+        found = exact_distribution(probs)
+        assert sum(found.probs) == 1
+        # The doubles between which numbers round to a probability, in the middle.
+        low = sum((Fraction(p) + Fraction(math.nextafter(p, 0.0))) / 2 for p in probs)
+        high = sum((Fraction(p) + Fraction(math.nextafter(p, 2.0))) / 2 for p in probs)
+        changed = [i for i, p in enumerate(probs) if float(found.probs[i]) != p]
+        if low < 1 < high:
+            assert changed == []
+            assert found.correction == 0.0
+            num_kept += 1
+        else:
+            assert changed in ([], [probs.index(max(probs))])
+    assert num_kept > 200
+
+
+def test_a_correction_is_reported_in_the_file(tmp_path):
+    game = small_game(chance((0.5, leaf(1.0, 0.0)), (0.5 + 2**-30, leaf(0.0, 1.0))))
+    assert ms.GameTree(game).to_efg(tmp_path / "game.efg") == 2**-30
+    text = (tmp_path / "game.efg").read_text()
+    assert "corrected by up to 9.31e-10" in text
+    again = ms.GameTree(str(tmp_path / "game.efg")).expand_all()
+    assert again.chance_probs.tolist()[-2:] == [0.5, 0.5]
+
+
+def test_gambit_reads_the_files(tmp_path):
+    gambit = pytest.importorskip("pygambit")
+    for name in GAMES:
+        path = tmp_path / "game.efg"
+        ms.GameTree(turn_based(name)).to_efg(path)
+        payoffs = gambit.read_efg(str(path)).mixed_behavior_profile().payoffs
+        expected = ms.expected_returns(str(path), uniform(ms.GameTree(str(path)).game))
+        assert [value for _, value in payoffs] == pytest.approx(expected, abs=1e-9)
