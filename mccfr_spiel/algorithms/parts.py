@@ -8,6 +8,7 @@ compiled function of the same name in kernels/. A part may also be a user's func
 import dataclasses
 import math
 import types
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -521,10 +522,6 @@ class OwnPart(Part):
         return name_of(self.function)
 
 
-_TRIED_ACTIONS = 1, 2, 3
-"""Sizes of the information sets at which a rule is tried before it is compiled."""
-
-
 @dataclass(frozen=True, repr=False)
 class OwnRule(OwnPart, Minimizer):
     """A rule that a user has written as a function; `own_rule` makes it.
@@ -536,8 +533,8 @@ class OwnRule(OwnPart, Minimizer):
         everywhere: whether it moves the policy where the gradient is 0, too.
 
     Raises:
-        ValueError: `update` is no function of five arguments, or it uses an index
-            outside an array, or a number is not finite.
+        ValueError: `update` is no function of five arguments, or a number is not
+            finite.
     """
 
     update: Callable[..., float]
@@ -558,33 +555,30 @@ class OwnRule(OwnPart, Minimizer):
         super().__post_init__()
         self.fill(numbers=numbers)
         if self.compiled:
-            self._check_bounds()
+            self._check_indices()
 
-    def _check_bounds(self) -> None:
-        """Calls the function once in plain Python for each of several array sizes.
+    def _check_indices(self) -> None:
+        """Calls the function once in plain Python, where indices are checked.
 
-        Compiled code checks no index, so a rule that reads beyond `parameters` would
-        read foreign memory without an error. Other exceptions are left to updates.
-
-        Raises:
-            ValueError: the function uses an index outside an array.
+        Compiled code reads foreign memory instead. Other errors are left to the
+        compiler and to `check_rule`: the arguments here are made up.
         """
-        for count in _TRIED_ACTIONS:
-            policy, memory = np.full(count, 1 / count), np.zeros(count)
-            gradient, numbers = np.linspace(0.5, -0.5, count), np.array(self.numbers)
+        for count in (1, 2, 3):
+            policy, parameters = np.full(count, 1 / count), np.array(self.numbers)
+            arrays = policy, np.zeros(count), np.zeros(count), parameters
             try:
-                with np.errstate(all="ignore"):
-                    self.update(policy, memory, gradient, numbers, 1)
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    self.function(*arrays, 1)
             except IndexError as error:
-                name = self.function.__name__
                 raise ValueError(
-                    f"{self.name} uses an index outside an array, at an information "
-                    f"set of {count} actions and with parameters={self.numbers}: "
-                    f"{error}. Pass the parameters: own_rule({name}, "
-                    "parameters=(...,)). A command takes such an object as "
-                    "--minimizer=MODULE:NAME."
+                    f"{self.name} reads or writes beyond an array of an infoset with "
+                    f"{count} actions: {error}. It was given "
+                    f"parameters={self.numbers}. Pass as many as it reads, "
+                    "own_rule(function, parameters=(...)); on the command line, name "
+                    "that object: --minimizer=MODULE:NAME."
                 ) from error
-            except Exception:  # rules raise what they like
+            except Exception:
                 return
 
     def __str__(self) -> str:

@@ -50,7 +50,6 @@ from mccfr_spiel.policies.table import (
     table_of,
     without_turn,
 )
-from mccfr_spiel.rules.twins import TURN_BASED
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import same_name
@@ -520,7 +519,7 @@ def _in_turn(player: int, info_state: str) -> str:
 
 
 def _is_turn_based(game: pyspiel.Game) -> bool:
-    return game.get_type().short_name == TURN_BASED
+    return game.get_type().short_name == "turn_based_simultaneous_game"
 
 
 # --- any policy as something that answers states, and one policy for each player ------

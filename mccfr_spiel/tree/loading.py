@@ -161,10 +161,11 @@ def own_string(state: pyspiel.State, player: int) -> str:
     return state.information_state_string(player)
 
 
-def check_strings(game: pyspiel.Game) -> None:
-    """Raises ValueError if a game declares information-state strings without a method
-    that makes them."""
-    if not game.get_type().provides_information_state_string:
+def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
+    """Raises ValueError if a game declares no information-state strings and there is no
+    abstraction, or if it has no method that makes them."""
+    has_strings = game.get_type().provides_information_state_string
+    if abstraction is None and not has_strings:
         is_alone = game.num_players() == 1  # where abstractions are refused
         way_out = "Games of one player need it." if is_alone else STRINGS_WAY_OUT
         raise ValueError(

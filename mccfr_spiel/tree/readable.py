@@ -214,7 +214,7 @@ class ReadableTree:
         self.game = loading.turn_based(self.source)
         self._read = reader_of(abstraction)
         if self._read is loading.own_string:
-            loading.check_strings(self.source)
+            loading.check_strings(self.source, abstraction)
         self.max_nodes = int(max_nodes)
         self.budget = limits.make_budget(max_memory)
         self.abstraction = abstraction
