@@ -5,7 +5,7 @@ and list of actions is written out wherever it occurs, because some readers need
 """
 
 import decimal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -32,8 +32,14 @@ class EfgText(NamedTuple):
 
 
 class _Infoset(NamedTuple):
-    """An infoset as it is written: its player, its number from 1 among those of the
-    player, its string, and its actions' names."""
+    """An information set.
+
+    Attributes:
+        player: the acting player, from 0.
+        number: number among the player's infosets, from 1.
+        info_state: the information-state string.
+        actions: names of the actions, all different.
+    """
 
     player: int
     number: int
@@ -42,7 +48,13 @@ class _Infoset(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A node in depth-first order: the line's kind and what belongs to it."""
+    """A node; one of the three fields is filled.
+
+    Attributes:
+        infoset: where a player acts.
+        chance: names and probabilities of the outcomes where chance acts.
+        returns: payoffs at an end.
+    """
 
     infoset: _Infoset | None
     chance: tuple[tuple[str, ...], tuple[Fraction, ...]] | None
@@ -122,8 +134,6 @@ def efg_of(
     """
     walk = _Walk(string_of, names_of, policy)
     nodes = walk.nodes(game.new_initial_state())
-    keys = [*walk.infosets]
-    labels = dict(zip(keys, distinct([key[1] for key in keys], "infoset"), strict=True))
     numbered = [f"Player {player}" for player in range(game.num_players())]
     players = getattr(game, "player_names", numbered)
     title = _quoted(game.get_type().long_name)
@@ -131,7 +141,24 @@ def efg_of(
         f"EFG 2 R {title} {_listed(map(_quoted, players))}",
         _quoted(_comment(walk.correction)),
         "",
+        *_lines(nodes, [*walk.infosets]),
+        "",
     ]
+    profile = [prob for key in sorted(walk.probs) for prob in walk.probs[key]]
+    return EfgText("\n".join(lines), ",".join(map(_decimal, profile)), walk.correction)
+
+
+def _lines(
+    nodes: Iterable[_Node], infosets: Sequence[tuple[int, str]]
+) -> Iterator[str]:
+    """The line of each node.
+
+    Args:
+        nodes: the nodes in depth-first order.
+        infosets: player and information-state string of all infosets.
+    """
+    strings = [info_state for _, info_state in infosets]
+    labels = dict(zip(infosets, distinct(strings, "infoset"), strict=True))
     outcomes: dict[tuple[float, ...], int] = {}
     num_chance = 0
     for node in nodes:
@@ -139,20 +166,16 @@ def efg_of(
             player, number, info_state, actions = node.infoset
             label = _quoted(labels[player, info_state])
             names = _listed(map(_quoted, actions))
-            lines.append(f'p "" {player + 1} {number} {label} {names} 0')
+            yield f'p "" {player + 1} {number} {label} {names} 0'
         elif node.chance is not None:
             num_chance += 1
             pairs = zip(*node.chance, strict=True)
             words = _listed(f"{_quoted(name)} {prob}" for name, prob in pairs)
-            lines.append(f'c "" {num_chance} "" {words} 0')
+            yield f'c "" {num_chance} "" {words} 0'
         else:
             number = outcomes.setdefault(node.returns, len(outcomes) + 1)
             payoffs = ", ".join(map(_decimal, node.returns))
-            lines.append(f't "" {number} "" {{ {payoffs} }}')
-    profile = [prob for key in sorted(walk.probs) for prob in walk.probs[key]]
-    return EfgText(
-        "\n".join(lines) + "\n", ",".join(map(_decimal, profile)), walk.correction
-    )
+            yield f't "" {number} "" {{ {payoffs} }}'
 
 
 def _comment(correction: float) -> str:
@@ -165,7 +188,8 @@ def _comment(correction: float) -> str:
     return words
 
 
-def _listed(words: Any) -> str:
+def _listed(words: Iterable[str]) -> str:
+    """Words in braces."""
     return f"{{ {' '.join(words)} }}"
 
 
