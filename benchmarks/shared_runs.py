@@ -91,7 +91,7 @@ def cut_everything() -> None:
             "LEAST_WORK": 1,
             "LEAST_WORK_AT_ONCE": 1,
         },
-        "solving.sharing": {
+        "arenas.sharing": {
             "LEAST_NODES": 1,
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
@@ -134,16 +134,15 @@ class Desks:
 
 def bits(solver: ms.Solver) -> dict[str, bytes]:
     """All that a solver has learned, and where it is."""
-    arrays = solver.state.saved()
-    if solver.state.store is not None:
-        arrays |= solver.state.store.saved()
+    _, arrays = solver.arena.saved(is_made_whole=True)
+    arrays |= solver.state.saved()
     return {name: one.tobytes() for name, one in arrays.items()}
 
 
 def evaluated(solver: Any, threads: int) -> list[Any]:
     """What threads say of the average policy."""
     policy, tree = solver.average_policy(), solver.tree
-    best = ms.best_response_policy(tree, policy, 0, threads=threads)
+    best = ms.evaluation.best_response_policy(tree, policy, 0, threads=threads)
     return [
         ms.nash_conv(tree, policy, threads=threads),
         *ms.expected_returns(tree, policy, threads=threads),

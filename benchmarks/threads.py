@@ -9,8 +9,8 @@
 the work that one thread does while the others wait: the infosets above all blocks and
 the roots that they take values from. `evaluations` are single calls of `ms.nash_conv`
 (of a solver's policy, and of a vector, which is looked at first), `ms.expected_returns`
-and `ms.best_response_policy`. `batches` are batches of sampled walks, and with
-`over_rules` they keep no tree. Give those millions of nodes before the clock runs,
+and `ms.evaluation.best_response_policy`. `batches` are batches of sampled walks, and
+with `over_rules` they keep no tree. Give those millions of nodes before the clock runs,
 `--warm=20000000`, since in a large game they go on to meet new infosets.
 
 The two take turns, and the best of each counts, since what else runs on a machine makes
@@ -107,7 +107,7 @@ def top_share(tree: ms.GameTree) -> float:
 
 def measure_passes(game: str) -> Iterator[list[str]]:
     """A row of the table of passes, or of evaluations."""
-    tree = ms.cached_tree(game)
+    tree = ms.GameTree(game).expand_all()
     solvers = [ms.Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, FLAGS.threads)]
     for solver in solvers:
         solver.iterate(3)
@@ -118,7 +118,9 @@ def measure_passes(game: str) -> Iterator[list[str]]:
             lambda k: ms.nash_conv(tree, policy, threads=k),
             lambda k: ms.nash_conv(tree, vector, threads=k),
             lambda k: ms.expected_returns(tree, policy, threads=k),
-            lambda k: ms.best_response_policy(tree, policy, 0, threads=k).vector,
+            lambda k: (
+                ms.evaluation.best_response_policy(tree, policy, 0, threads=k).vector
+            ),
         ):
             row += words_of(in_turns(task))
     else:
@@ -142,15 +144,16 @@ def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
     threads = 1, FLAGS.threads
     if FLAGS.what == "over_rules":
         return [ms.Solver(game, algorithm, threads=k, store="none") for k in threads]
-    tree = ms.cached_tree(game)
+    tree = ms.GameTree(game).expand_all()
     return [ms.Solver(tree, algorithm, threads=k) for k in threads]
 
 
 def are_shared(solver: ms.Solver) -> bool:
     """Whether threads have shared a batch."""
-    trees = solver.state.sharing
-    is_by_blocks = trees is not None and trees.cut is not None
-    return is_by_blocks or solver.state.groups is not None
+    engine: Any = solver.state.engine
+    shared = getattr(engine, "shared", None)
+    is_by_blocks = shared is not None and shared.cut is not None
+    return is_by_blocks or getattr(engine, "groups", None) is not None
 
 
 def measure_batches(game: str) -> Iterator[list[str]]:

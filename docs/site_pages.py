@@ -24,45 +24,24 @@ NOTE = """
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds a page, and its pictures, for each notebook among the files.
-
-    The changelog's older releases are pages of their own, so that none is too high.
-    """
+    """Adds a page, and its pictures, for each notebook among the files."""
     for file in list(files):
         if file.src_uri.endswith(".ipynb"):
             for page in pages(file, config):
                 files.append(page)
-    for name, text in releases()[1:]:
-        files.append(
-            File.generated(config, page_of(name), content=f"# {name}\n\n{text}")
-        )
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Has links to notebooks lead to their pages, except where one is offered.
+    """Links to notebooks lead to their pages, except where a notebook is offered.
 
-    The changelog's page has the newest release, and links to those before it.
+    The changelog's page is the repository's `CHANGELOG.md`.
     """
     if page.file.src_uri == "changelog.md":
-        (name, newest), *older = releases()
-        links = "".join(f"- [{name}]({page_of(name)})\n" for name, _ in older)
-        return f"{markdown}\n## {name}\n\n{newest}\n## Earlier releases\n\n{links}"
+        return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     if page.file.src_uri.startswith("tutorials/"):
         return markdown
     return re.sub(r"\]\(([\w/]+)\.ipynb\)", r"](\1.md)", markdown)
-
-
-def releases() -> list[tuple[str, str]]:
-    """The releases of the repository's changelog and what it says of each."""
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    _, *parts = re.split(r"(?m)^## \[([^\]]+)\].*$", text.replace("](docs/", "]("))
-    return list(zip(parts[::2], parts[1::2], strict=True))
-
-
-def page_of(release: str) -> str:
-    """The page of an older release."""
-    return f"changelog_{release}.md"
 
 
 def pages(file: File, config: Any) -> list[File]:

@@ -7,10 +7,10 @@ abrupt form loses the turn. Player 0 connects the top with the bottom, player 1 
 with the right. The board and its moves are those of OpenSpiel's game.
 """
 
-from mccfr_spiel.rules.description import Parameter, Sizes, compiled, described
-from mccfr_spiel.rules.game import register
-from mccfr_spiel.rules.twins import hidden_board
-from mccfr_spiel.rules.twins.hidden_board import (
+from mccfr_spiel.arenas.rules.description import Parameter, Sizes, compiled, described
+from mccfr_spiel.arenas.rules.game import register
+from mccfr_spiel.arenas.rules.twins import hidden_board
+from mccfr_spiel.arenas.rules.twins.hidden_board import (
     MOST_CELLS,
     MOVES,
     heard_of,

@@ -11,7 +11,7 @@ itself, but in the papers they are moves, so this file has the papers' game.
   returns_type=point_difference`. Chance shuffles the prizes, and bids are revealed.
 """
 
-from mccfr_spiel.rules.description import (
+from mccfr_spiel.arenas.rules.description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -20,7 +20,7 @@ from mccfr_spiel.rules.description import (
     described,
     write_members,
 )
-from mccfr_spiel.rules.game import register
+from mccfr_spiel.arenas.rules.game import register
 
 _CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)  # in settings
 _ORDERS = ("random", "descending", "ascending")

@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
-from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, fits, said
-from mccfr_spiel.rules.game import load_again, replayed
-from mccfr_spiel.worlds.public_tree import (
+from mccfr_spiel.arenas.rules.game import load_again, replayed
+from mccfr_spiel.arenas.worlds.public_tree import (
     DEAL,
     DECISION,
     FOLD,
@@ -31,6 +29,8 @@ from mccfr_spiel.worlds.public_tree import (
     PublicTree,
     strengths_with,
 )
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for
+from mccfr_spiel.poker.subgames import DEFAULTS, Betting, Node, Subgame, fits, said
 
 
 def _game_type(betting: Betting | None = None) -> pyspiel.GameType:

@@ -8,7 +8,7 @@ otherwise the higher rank; equal ranks split the pot. With three ranks the game 
 value of Leduc poker.
 """
 
-from mccfr_spiel.rules.description import (
+from mccfr_spiel.arenas.rules.description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -16,7 +16,7 @@ from mccfr_spiel.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.rules.game import register
+from mccfr_spiel.arenas.rules.game import register
 
 _RANKS = 0  # in settings
 # The state has the private ranks + 1, the public rank + 1, the round, the raises in it,

@@ -4,7 +4,7 @@ Two players ante 1 and get one card each. Then follows Kuhn's betting with a bet
 and the higher card wins. With three cards it is Kuhn poker.
 """
 
-from mccfr_spiel.rules.description import (
+from mccfr_spiel.arenas.rules.description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -12,7 +12,7 @@ from mccfr_spiel.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.rules.game import register
+from mccfr_spiel.arenas.rules.game import register
 
 _CARDS = 0  # in settings
 _HAND, _NUM_BETS, _BETS = 0, 2, 3  # in the state: cards + 1, then the bets

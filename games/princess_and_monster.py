@@ -10,7 +10,7 @@ An action is the cell that the player moves to.
 
 import numpy as np
 
-from mccfr_spiel.rules.description import (
+from mccfr_spiel.arenas.rules.description import (
     CHANCE,
     TERMINAL,
     Parameter,
@@ -18,7 +18,7 @@ from mccfr_spiel.rules.description import (
     compiled,
     described,
 )
-from mccfr_spiel.rules.game import register
+from mccfr_spiel.arenas.rules.game import register
 
 _ROWS, _COLS, _HORIZON, _EVADER = range(4)  # in settings
 # The state has the number of cells so far and then the cells: where player 0 and player

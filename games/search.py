@@ -19,14 +19,14 @@ patrols. Neither sees anything of the other.
 
 import math
 
-from mccfr_spiel.rules.description import (
+from mccfr_spiel.arenas.rules.description import (
     TERMINAL,
     Parameter,
     Sizes,
     compiled,
     described,
 )
-from mccfr_spiel.rules.game import register
+from mccfr_spiel.arenas.rules.game import register
 
 _TURNS, _CAPTURE_VALUE = range(2)  # in settings
 # The state has the number of moves, the attacker's column (0 is S, 4 has the goals) and

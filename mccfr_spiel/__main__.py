@@ -2,7 +2,7 @@
 
 import sys
 
-from mccfr_spiel.command_line.main import main
+from mccfr_spiel.command_line.entry import main
 
 if __name__ == "__main__":  # the processes of a comparison import this file, too
     sys.exit(main())

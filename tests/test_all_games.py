@@ -10,8 +10,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.kernels.jit import IS_COMPILED
-from mccfr_spiel.tree.growth import WalkTooLargeError
 
 SOLVED = (
     "kuhn_poker(players=4)",

@@ -24,12 +24,13 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas import sharing
+from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.solving import cluster as cluster_batches
-from mccfr_spiel.solving import running, sharing
-from mccfr_spiel.solving.cluster import InThisProcess
-from mccfr_spiel.tree import whole
+from mccfr_spiel.solving import running
+from tests.solving.in_this_process import InThisProcess
 
 ITERATIONS = 20
 MANY_SECONDS = 60
@@ -53,7 +54,7 @@ def whole_tree() -> GameTree:
 ENGINES: dict[str, Callable[[], Solver]] = {
     "whole passes": lambda: Solver(LEDUC, ms.CFR_PLUS),
     "whole passes, threads": lambda: Solver(LEDUC, ms.CFR_PLUS, threads=2),
-    "pruned passes": lambda: Solver("kuhn_poker", ms.PRUNED_CFR),
+    "pruned passes": lambda: Solver("kuhn_poker", ms.algorithms.PRUNED_CFR),
     "whole tree": lambda: Solver(whole_tree(), EXTERNAL),
     "batches": lambda: Solver(whole_tree(), BATCHED),
     "batches, threads": lambda: Solver(whole_tree(), BATCHED, threads=2),

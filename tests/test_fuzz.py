@@ -23,12 +23,12 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.experiments import read_settings
 from mccfr_spiel.experiments.settings import DEFAULT, SETTINGS, check
 from mccfr_spiel.offline.linear_program import solve_lp
-from mccfr_spiel.tree.game_tree import TreeFullError
 from tests.kernels.test_estimators import ESTIMATORS, expectation, with_zeros
 from tests.reference import full_gradient, random_policy
 from tests.small_games import chance, leaf, move, small_game

@@ -19,7 +19,7 @@ GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=random)"
 RUNS = {
     "cfr": ("kuhn_poker", ms.CFR, 20, 0.0),
     "cfr_plus": ("kuhn_poker(players=3)", ms.CFR_PLUS, 10, 0.0),
-    "pruned_cfr": ("kuhn_poker", ms.PRUNED_CFR, 20, 0.0),
+    "pruned_cfr": ("kuhn_poker", ms.algorithms.PRUNED_CFR, 20, 0.0),
     "chance": ("kuhn_poker", ms.CHANCE_SAMPLING, 50, 0.0),
     "opponent": ("kuhn_poker", ms.OPPONENT_SAMPLING, 50, 0.0),
     "external": (GOOFSPIEL, ms.EXTERNAL_SAMPLING, 40, 0.0),

@@ -13,7 +13,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import theory
 
 KUHN = pyspiel.load_game("kuhn_poker")
 LEDUC = pyspiel.load_game("leduc_poker")
@@ -22,7 +21,7 @@ NAN, INF, HUGE = math.nan, math.inf, 10**400
 
 TREE = ms.GameTree(KUHN).expand_all()
 UNIFORM = ms.Solver(TREE, ms.CFR).average_policy()
-THEORY = ms.player_theory(TREE)
+THEORY = ms.theory.player_theory(TREE)
 OWN = ms.own_rule(lambda policy, memory, gradient, parameters, t: 0.0)
 
 ODD_GAMES = [None, 3, "no_such_game", "", "kuhn_poker(players=99)", KUHN.get_type()]
@@ -64,14 +63,17 @@ CALLS = {
     "locked": (lambda x: ms.Solver(TREE, ms.CFR, locked=x), [3, "0", [[0.5, 0.5]]]),
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
     "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
-    "m_values": (ms.m_values, ODD_GAMES),
-    "nash_conv_bound": (lambda g: ms.nash_conv_bound(g, ms.CFR), [*ODD_GAMES, GENERAL]),
+    "m_values": (ms.theory.m_values, ODD_GAMES),
+    "nash_conv_bound": (
+        lambda g: ms.theory.nash_conv_bound(g, ms.CFR),
+        [*ODD_GAMES, GENERAL],
+    ),
     "bot's game": (lambda g: ms.OnlineOutcomeSamplingBot(g, 0), ODD_GAMES),
     "sampled_returns": (
         lambda g: ms.sampled_returns(g, UNIFORM, plays=2),
         [*ODD_GAMES, LEDUC],
     ),
-    "ExcessiveGap": (ms.ExcessiveGap, [*ODD_GAMES, GENERAL]),
+    "ExcessiveGap": (ms.offline.ExcessiveGap, [*ODD_GAMES, GENERAL]),
     "alternating": (
         lambda a: ms.Solver(TREE, ms.CFR._replace(alternating=a)),
         [2, "x"],
@@ -83,8 +85,14 @@ CALLS = {
     ),
     "answer of a function": (lambda x: ms.nash_conv(TREE, lambda *_: x), ["x"]),
     "callback": (lambda x: solver().run(1, callback=x), [True, "x"]),
-    "first order iterate_until": (ms.MirrorProx(KUHN).iterate_until, [NAN, None, "x"]),
-    "step size of mirror prox": (lambda x: ms.MirrorProx(KUHN, step_size=x), ["x", 0]),
+    "first order iterate_until": (
+        ms.offline.MirrorProx(KUHN).iterate_until,
+        [NAN, None, "x"],
+    ),
+    "step size of mirror prox": (
+        lambda x: ms.offline.MirrorProx(KUHN, step_size=x),
+        ["x", 0],
+    ),
     "cluster": (lambda x: ms.Solver(KUHN, BATCH, cluster=x), [4, "x"]),
     "CFRBRSolver": (ms.CFRBRSolver, ODD_GAMES),
     "CFRSolver": (ms.CFRSolver, ODD_GAMES),
@@ -94,7 +102,10 @@ CALLS = {
         lambda p: ms.sampled_returns(KUHN, p, plays=2),
         [None, "uniform", 3, {}, np.ones(3), [], [UNIFORM], [None, None]],
     ),
-    "best response": (lambda i: ms.best_response_policy(TREE, UNIFORM, i), ODD_PLAYERS),
+    "best response": (
+        lambda i: ms.evaluation.best_response_policy(TREE, UNIFORM, i),
+        ODD_PLAYERS,
+    ),
     "bot's seat": (lambda i: bot(player_id=i), ODD_PLAYERS),
     "policy of": (
         lambda i: UNIFORM.action_probabilities(STATE, i),
@@ -112,7 +123,10 @@ CALLS = {
         [-1, NAN, INF, "3", None, [3]],
     ),
     "max_nodes of GameTree": (lambda n: ms.GameTree(KUHN, max_nodes=n), ODD_SIZES),
-    "first order iterate": (lambda n: ms.MirrorProx(KUHN).iterate(n), ODD_COUNTS),
+    "first order iterate": (
+        lambda n: ms.offline.MirrorProx(KUHN).iterate(n),
+        ODD_COUNTS,
+    ),
     "seed": (lambda s: solver(seed=s), ODD_SEEDS),
     "bot's seed": (lambda s: bot(seed=s), ODD_SEEDS),
     "seed of plays": (
@@ -125,22 +139,24 @@ CALLS = {
     ),
     "outcome": (ms.outcome, [*ODD_RATES, 0]),
     "bot's epsilon": (lambda e: bot(epsilon=e), [*ODD_RATES, 0]),
-    "least probability's epsilon": (
-        lambda e: theory.least_history_probability(TREE, 0, e, UNIFORM.vector),
-        ODD_RATES,
-    ),
     "confidence": (
         lambda c: ms.sampled_returns(KUHN, UNIFORM, plays=2, confidence=c),
         [*ODD_RATES, 0, 1],
     ),
-    "p of a bound": (lambda p: ms.nash_conv_bound(TREE, ms.CFR, p), [*ODD_RATES, 0]),
-    "T of a bound": (lambda t: ms.cfr_regret_bound(THEORY[0], t), [0, -1, NAN, None]),
+    "p of a bound": (
+        lambda p: ms.theory.nash_conv_bound(TREE, ms.CFR, p),
+        [*ODD_RATES, 0],
+    ),
+    "T of a bound": (
+        lambda t: ms.theory.cfr_regret_bound(THEORY[0], t),
+        [0, -1, NAN, None],
+    ),
     "delta": (
-        lambda d: ms.outcome_sampling_regret_bound(THEORY[0], 10, 0.5, d),
+        lambda d: ms.theory.outcome_sampling_regret_bound(THEORY[0], 10, 0.5, d),
         [d for d in ODD_RATES if d is not None],
     ),
     "players of gap_bound": (
-        lambda q: ms.gap_bound(q, 10, 0.5, (1, 1), "external"),
+        lambda q: ms.theory.gap_bound(q, 10, 0.5, (1, 1), "external"),
         [(), THEORY[:1], None, 3],
     ),
     "algorithm": (
@@ -152,11 +168,11 @@ CALLS = {
         [None, "outcome", ms.regret_matching()],
     ),
     "chance of a sampling": (
-        lambda c: ms.Sampling(chance=c, opponents=True),
+        lambda c: ms.algorithms.Sampling(chance=c, opponents=True),
         ["yes", None, 1],
     ),
     "player of a sampling": (
-        lambda p: ms.Sampling(chance=True, opponents=True, player=p),
+        lambda p: ms.algorithms.Sampling(chance=True, opponents=True, player=p),
         ["other", None, 3],
     ),
     "epsilon of a sampling": (
@@ -167,8 +183,11 @@ CALLS = {
         lambda m: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, m)),
         [None, "ftrl", ms.EXTERNAL],
     ),
-    "check_rule": (ms.check_rule, [None, 3, "x", math.exp, ms.ftrl(1.0)]),
-    "check_rule updates": (lambda n: ms.check_rule(OWN, num_updates=n), ODD_SIZES[:-1]),
+    "check_rule": (ms.evaluation.check_rule, [None, 3, "x", math.exp, ms.ftrl(1.0)]),
+    "check_rule updates": (
+        lambda n: ms.evaluation.check_rule(OWN, num_updates=n),
+        ODD_SIZES[:-1],
+    ),
     "own_rule's numbers": (
         lambda n: ms.own_rule(OWN.update, n),
         [0.5, None, "0.5", "x", ["x"]],

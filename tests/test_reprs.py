@@ -139,9 +139,9 @@ def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
 
 def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
     with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
-        ms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]
+        ms.algorithms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]
     for kind in algorithms.RULES.values():
-        assert issubclass(kind, ms.Minimizer)
+        assert issubclass(kind, ms.algorithms.Minimizer)
 
 
 @pytest.mark.parametrize("rule", PARTS_OF_RULES, ids=str)

@@ -13,9 +13,9 @@ from open_spiel.python.algorithms import cfr, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import rules
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
 from mccfr_spiel.kernels import entropy_rules, minimizers
-from mccfr_spiel.tree.full_pass import full_pass
 from tests import reference
 from tests.reference import EMPTY, full_gradient, read_game, turn_based
 from tests.small_games import named
@@ -30,7 +30,7 @@ from tests.vectors import (
 
 ESTIMATORS = {
     "full": ms.FULL,
-    "pruned": ms.full(prune=True),
+    "pruned": ms.algorithms.full(prune=True),
     "chance": ms.CHANCE,
     "opponent": ms.OPPONENT,
     "external": ms.EXTERNAL,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
 from tests.reference import EMPTY, Gradient, Policy, Textbook
 
 KUHN_3 = "kuhn_poker(players=3)"

@@ -6,14 +6,6 @@ raise ValueError when they are made. The repr of an algorithm or a part is the c
 makes it; `str` of an algorithm is what papers call it.
 """
 
-# ruff: noqa: F403
+import lazy_loader
 
-from mccfr_spiel.algorithms.algorithm import *
-from mccfr_spiel.algorithms.parts import *
-from mccfr_spiel.algorithms.parts import Part as Part
-from mccfr_spiel.algorithms.rules import *
-from mccfr_spiel.common import names_defined
-
-
-def __dir__() -> list[str]:
-    return names_defined(globals())
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

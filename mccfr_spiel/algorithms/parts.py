@@ -8,7 +8,6 @@ compiled function of the same name in kernels/. A part may also be a user's func
 import dataclasses
 import math
 import types
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -522,6 +521,10 @@ class OwnPart(Part):
         return name_of(self.function)
 
 
+_TRIED_ACTIONS = 1, 2, 3
+"""Sizes of the information sets at which a rule is tried before it is compiled."""
+
+
 @dataclass(frozen=True, repr=False)
 class OwnRule(OwnPart, Minimizer):
     """A rule that a user has written as a function; `own_rule` makes it.
@@ -533,8 +536,8 @@ class OwnRule(OwnPart, Minimizer):
         everywhere: whether it moves the policy where the gradient is 0, too.
 
     Raises:
-        ValueError: `update` is no function of five arguments, or a number is not
-            finite.
+        ValueError: `update` is no function of five arguments, or it uses an index
+            outside an array, or a number is not finite.
     """
 
     update: Callable[..., float]
@@ -555,30 +558,33 @@ class OwnRule(OwnPart, Minimizer):
         super().__post_init__()
         self.fill(numbers=numbers)
         if self.compiled:
-            self._check_indices()
+            self._check_bounds()
 
-    def _check_indices(self) -> None:
-        """Calls the function once in plain Python, where indices are checked.
+    def _check_bounds(self) -> None:
+        """Calls the function once in plain Python for each of several array sizes.
 
-        Compiled code reads foreign memory instead. Other errors are left to the
-        compiler and to `check_rule`: the arguments here are made up.
+        Compiled code checks no index, so a rule that reads beyond `parameters` would
+        read foreign memory without an error. Other exceptions are left to updates.
+
+        Raises:
+            ValueError: the function uses an index outside an array.
         """
-        for count in (1, 2, 3):
-            policy, parameters = np.full(count, 1 / count), np.array(self.numbers)
-            arrays = policy, np.zeros(count), np.zeros(count), parameters
+        for count in _TRIED_ACTIONS:
+            policy, memory = np.full(count, 1 / count), np.zeros(count)
+            gradient, numbers = np.linspace(0.5, -0.5, count), np.array(self.numbers)
             try:
-                with warnings.catch_warnings(), np.errstate(all="ignore"):
-                    warnings.simplefilter("ignore")
-                    self.function(*arrays, 1)
+                with np.errstate(all="ignore"):
+                    self.update(policy, memory, gradient, numbers, 1)
             except IndexError as error:
+                name = self.function.__name__
                 raise ValueError(
-                    f"{self.name} reads or writes beyond an array of an infoset with "
-                    f"{count} actions: {error}. It was given "
-                    f"parameters={self.numbers}. Pass as many as it reads, "
-                    "own_rule(function, parameters=(...)); on the command line, name "
-                    "that object: --minimizer=MODULE:NAME."
+                    f"{self.name} uses an index outside an array, at an information "
+                    f"set of {count} actions and with parameters={self.numbers}: "
+                    f"{error}. Pass the parameters: own_rule({name}, "
+                    "parameters=(...,)). A command takes such an object as "
+                    "--minimizer=MODULE:NAME."
                 ) from error
-            except Exception:
+            except Exception:  # rules raise what they like
                 return
 
     def __str__(self) -> str:
@@ -743,7 +749,7 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
     """An average of your own: iteration t enters it with weight `weight(t)`.
 
-        average = ms.own_averaging(lambda t: t - t % 2)
+        average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
 
     The function is plain Python, called once for each iteration from 1 on, and some

@@ -256,7 +256,7 @@ optimistic_ftrl = OptimisticFTRL
 optimistic_omd = OptimisticOMD
 
 
-def magnetic_mirror_descent(
+def mmd(
     step_size: float,
     temperature: float,
     *,
@@ -268,9 +268,6 @@ def magnetic_mirror_descent(
     return MagneticMirrorDescent(
         step_size, weights, temperature, step_power, temperature_power
     )
-
-
-mmd = magnetic_mirror_descent
 
 
 # --- the rules by their names ---------------------------------------------------------

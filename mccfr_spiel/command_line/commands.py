@@ -21,11 +21,16 @@ from absl import flags
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, SCHEDULES
+from mccfr_spiel.arenas.choosing import answers
+from mccfr_spiel.arenas.infosets.loading import load_game, said_at, turn_based
+from mccfr_spiel.arenas.needs import EVALUATION, Needs, needs_of
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.tree_files import load_tree
 from mccfr_spiel.command_line.exporting import run_join, write_comparison
 from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.common import limits, refusals
-from mccfr_spiel.common.display import brief, player_name
+from mccfr_spiel.common.display import brief, one_line, player_name
 from mccfr_spiel.common.folders import (
     FORMATS,
     CheckpointError,
@@ -50,14 +55,10 @@ from mccfr_spiel.exploring.opening import explore, export
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import words_known_to
 from mccfr_spiel.offline import OFFLINE_METHODS
-from mccfr_spiel.offline.sequence_form import sequence_form
-from mccfr_spiel.solving.preparing import needs_whole_tree
+from mccfr_spiel.offline.sequence_forms import sequence_form
 from mccfr_spiel.solving.reading import load_policy, policy_file_in
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import cached_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, said_at, turn_based
 
 # --- compare --------------------------------------------------------------------------
 
@@ -205,6 +206,7 @@ class Size(NamedTuple):
         forecast: the estimates.
         seconds: of expanding it, or an estimate.
         fits: whether it may fit the memory, with the tables of a solver.
+        is_whole: whether it could be expanded.
         taken: the bytes of both, if the tree is counted.
     """
 
@@ -212,6 +214,7 @@ class Size(NamedTuple):
     forecast: limits.Forecast
     seconds: float
     fits: bool
+    is_whole: bool
     taken: int = 0
 
 
@@ -274,8 +277,9 @@ def _size(tree: GameTree) -> Size:
     except limits.TreeFullError as error:
         took = time.perf_counter() - began
         fits &= not isinstance(error, limits.MemoryBudgetError)
-        return Size(False, found, took / tried * max(nodes, tried), fits)
-    return Size(True, found, took, True, solver.tree.budget.taken)
+        seconds = took / tried * max(nodes, tried)
+        return Size(False, found, seconds, fits, tree.is_complete)
+    return Size(True, found, took, True, True, solver.tree.budget.taken)
 
 
 def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
@@ -303,15 +307,42 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
 
 
 def _lines_of_algorithms(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
-    whole = [name for name, one in ALGORITHMS.items() if needs_whole_tree(one)]
-    yield "algorithms", ", ".join(name for name in ALGORITHMS if name not in whole)
-    words = ", ".join(whole)
-    yield "", words if size.fits else f"not {words}: the whole tree does not fit"
+    """The algorithms, and in which arena `Solver` would run each."""
+    new = GameTree(tree.source, max_memory=tree.budget.limit)
+    by_needs: dict[Needs, tuple[str, str]] = {}
+    by_answer: dict[tuple[str, str], list[str]] = {}
+    for name, algorithm in ALGORITHMS.items():
+        needs = needs_of(algorithm)
+        sentences = dict.fromkeys(("no_abstraction", "no_cluster", "no_locks"), "")
+        key = needs._replace(algorithm="", **sentences)
+        if key not in by_needs:  # as forecasts take half a second
+            by_needs[key] = _arena_of(new, needs, size)
+        by_answer.setdefault(by_needs[key], []).append(name)
+    heading = "algorithms"
+    for (arena, problem), names in by_answer.items():
+        words = ", ".join(names)
+        yield heading, f"{words}: {arena}" if arena else f"not {words}: {problem}"
+        heading = ""
     offline = ", ".join(OFFLINE_METHODS)
     problem = _why_not_offline(size, tree)
     yield "offline", f"not {offline}: {problem}" if problem else offline
-    how = "exact" if size.fits else "by play (--evaluate=sampled)"
-    yield "evaluation", how
+    arena, _ = _arena_of(new, EVALUATION, size)
+    yield "evaluation", f"exact: {arena}" if arena else "by play (--evaluate=sampled)"
+
+
+def _arena_of(tree: GameTree, needs: Needs, size: Size) -> tuple[str, str]:
+    """The name of the arena that `choose_arena` would try first; if there is none, an
+    empty name and why."""
+    problem = ""
+    for name, reason in answers(tree, needs):
+        if name == "whole tree" and not (reason or size.fits):
+            reason = "the whole tree does not fit"
+            if size.is_whole:  # but not with the tables of a solver
+                return "", reason
+        if reason is None:
+            return name, ""
+        problem = problem or one_line(reason).partition(". ")[0]
+    return "", problem
 
 
 def _why_not_offline(size: Size, tree: GameTree) -> str:
@@ -565,14 +596,13 @@ class OfExplore:
         port: The port of the loopback address; 0 stands for any that is free.
         export: Write the page into this file, which needs no server, and open none. For
             games of up to 20,000 nodes.
-        cached_tree: Take the game's whole tree from the cache, where it is made first
-            if need be. A game of more than a million nodes has values only with its
-            tree.
+        tree: The folder of the game's whole tree, which ms.save_tree wrote. A game of
+            more than a million nodes has values only with its tree.
     """
 
     port: Annotated[int, 0] = 0
     export: str | None = None
-    cached_tree: bool = False
+    tree: str | None = None
 
 
 def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
@@ -589,13 +619,13 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
         if not path.exists():
             raise ValueError(f"{path} is no folder of results and no file.")
     if values.abstraction is not None:
-        if values.cached_tree:
-            raise ValueError("--cached_tree keeps no tree with an --abstraction.")
+        if values.tree is not None:
+            raise ValueError("--tree has no abstraction; drop it or --abstraction.")
         made = value_of(values.abstraction)
         told = game or str(load_policy(paths[0], abstraction=made).game)
         game = GameTree(told, abstraction=made)
-    elif values.cached_tree:
-        game = cached_tree(game or str(load_policy(paths[0]).game))
+    elif values.tree is not None:
+        game = load_tree(values.tree, game)
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
         export(Subject(what, game), values.export, show)

@@ -16,11 +16,12 @@ import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyspiel
 from absl import flags
 
+from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.command_line import terminal
 from mccfr_spiel.command_line.terminal import (
     OverdueError,
@@ -48,11 +49,12 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.solving.cluster import Cluster, Ray
 from mccfr_spiel.solving.reading import write_policy
 from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.loading import pot_of
+
+if TYPE_CHECKING:
+    from mccfr_spiel.solving.cluster import Cluster
 
 FLAGS = flags.FLAGS
 terminal.define_flags()
@@ -147,7 +149,7 @@ def solve(signals: Signals) -> int:
             folder.rmdir()  # if it is empty, because the run was not possible
 
 
-def _cluster(modules: Sequence[str]) -> Cluster | None:
+def _cluster(modules: Sequence[str]) -> "Cluster | None":
     """Where the batches of a single run are split; None if the flags name no cluster.
 
     Args:
@@ -157,6 +159,8 @@ def _cluster(modules: Sequence[str]) -> Cluster | None:
         ValueError: flags of a cluster are given without one.
     """
     if FLAGS.executor == "ray":
+        from mccfr_spiel.solving.cluster import Ray
+
         prepare = functools.partial(import_games, tuple(modules))
         threads = FLAGS.threads or 1
         return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
@@ -173,7 +177,7 @@ def _recording(
     settings: Settings,
     about: Mapping[str, Any],
     folder: pathlib.Path,
-    cluster: Cluster | None,
+    cluster: "Cluster | None",
     *,
     goes_on: bool,
 ) -> Recording:
@@ -329,7 +333,7 @@ def _described(solver: GameSolver, settings: Settings) -> str:
     parts = [f"{brief(tree.source)}: {tree.num_players} players"]
     if tree.is_complete:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
-    elif tree.has_all_infosets:
+    elif tree.knows_all_infosets:
         parts.append(f"{tree.num_infosets:,} infosets")
     method = settings.algorithm
     words = f"{name_of(method)}: {method!r}, seed={settings.seed}"

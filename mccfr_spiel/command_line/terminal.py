@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from absl import flags
 from tqdm import tqdm
 
+from mccfr_spiel.arenas.infosets.loading import IMPORT_WAY_OUT, STRINGS_WAY_OUT
 from mccfr_spiel.common.display import hides_bar
 from mccfr_spiel.common.folders import FORMATS
 from mccfr_spiel.common.refusals import RECALL_WAY_OUT
@@ -27,7 +28,6 @@ from mccfr_spiel.experiments.runs import IN_WORDS, words_of_error
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.sweeps import ComparisonError
 from mccfr_spiel.solving.files import GAME_WAY_OUT
-from mccfr_spiel.tree.loading import IMPORT_WAY_OUT, STRINGS_WAY_OUT
 
 flags.disclaim_key_flags()
 
@@ -148,8 +148,8 @@ class _Program:
             given, one for each core, or as many as the cluster has room for.
         ray_address: Address of a Ray cluster; one is started here if not given.
         quiet: Show nothing but errors.
-        tree_cache: Folder of an experiment's game trees; the user's cache folder if not
-            given.
+        tree_cache: Folder where an experiment keeps its games' trees for its processes
+            and for later runs; a temporary one if not given.
     """
 
     evaluation_plays: Annotated[int, 2] = 10_000

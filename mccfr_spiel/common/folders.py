@@ -378,6 +378,11 @@ def read_table(path: pathlib.Path) -> Table:
     text = data[: data.rfind(b"\n") + 1].decode("utf-8", "replace")
     try:
         names, *lines = [*filter(None, csv.reader(text.splitlines()))] or [[]]
+        for number, line in enumerate(lines, 2):
+            if len(line) != len(names):
+                raise ValueError(
+                    f"line {number} has {len(line)} fields, expected {len(names)}"
+                )
         rows = [dict(zip(names, line, strict=True)) for line in lines]
     except (ValueError, csv.Error) as error:
         raise DamagedError(f"{path} has a damaged line: {error}.") from error

@@ -200,6 +200,12 @@ class Budget:
         self.per_sequence = 0
         self._held: dict[object, int] = {}
 
+    def renewed(self) -> "Budget":
+        """A budget with the same limit, from which nothing is taken."""
+        budget = Budget(self.limit, note=self._note)
+        budget.is_default = self.is_default
+        return budget
+
     @property
     def taken(self) -> int:
         """The bytes that are not left."""

@@ -1,5 +1,5 @@
 """How good a policy is: exactly, by sampling, and by the theory's bounds."""
 
-from mccfr_spiel.common import listed_names
+import lazy_loader
 
-__all__, _, __getattr__, __dir__ = listed_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,16 +1,51 @@
-from mccfr_spiel.evaluation.choosing import Recommendation as Recommendation
-from mccfr_spiel.evaluation.choosing import RuleReport as RuleReport
-from mccfr_spiel.evaluation.choosing import check_rule as check_rule
-from mccfr_spiel.evaluation.choosing import recommend as recommend
-from mccfr_spiel.evaluation.exact import best_response_policy as best_response_policy
-from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
-from mccfr_spiel.evaluation.exact import exploitability as exploitability
-from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
-from mccfr_spiel.evaluation.metrics import GameValue as GameValue
-from mccfr_spiel.evaluation.metrics import game_value as game_value
-from mccfr_spiel.evaluation.plays import Estimate as Estimate
-from mccfr_spiel.evaluation.plays import duplicate_returns as duplicate_returns
-from mccfr_spiel.evaluation.plays import sampled_returns as sampled_returns
-from mccfr_spiel.evaluation.responses import LearnedResponse as LearnedResponse
-from mccfr_spiel.evaluation.responses import learned_response as learned_response
-from mccfr_spiel.evaluation.responses import local_best_response as local_best_response
+from . import (
+    metrics,
+    theory,
+)
+from .choosing import (
+    Recommendation,
+    RuleReport,
+    check_rule,
+    recommend,
+)
+from .exact import (
+    best_response_policy,
+    expected_returns,
+    exploitability,
+    nash_conv,
+)
+from .metrics import (
+    GameValue,
+    game_value,
+)
+from .plays import (
+    Estimate,
+    duplicate_returns,
+    sampled_returns,
+)
+from .responses import (
+    LearnedResponse,
+    learned_response,
+    local_best_response,
+)
+
+__all__ = [
+    "Estimate",
+    "GameValue",
+    "LearnedResponse",
+    "Recommendation",
+    "RuleReport",
+    "best_response_policy",
+    "check_rule",
+    "duplicate_returns",
+    "expected_returns",
+    "exploitability",
+    "game_value",
+    "learned_response",
+    "local_best_response",
+    "metrics",
+    "nash_conv",
+    "recommend",
+    "sampled_returns",
+    "theory",
+]

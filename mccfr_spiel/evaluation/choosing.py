@@ -14,13 +14,15 @@ import pyspiel
 
 from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import ALGORITHMS, DCFR, FULL, Algorithm, OwnRule
+from mccfr_spiel.arenas.choosing import is_possible
+from mccfr_spiel.arenas.needs import EVALUATION
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import title
 from mccfr_spiel.common.folders import read_table
 from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.kernels.minimizers import compiled_alone
-from mccfr_spiel.tree.game_tree import GameTree
 
 HORIZON = 1000
 """Of the schedules in the league. Beyond it their parameters stay."""
@@ -134,7 +136,7 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
             f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
             "memory, "
         )
-        if tree.declares_worlds:
+        if is_possible(tree, EVALUATION, "worlds"):
             return Recommendation(
                 "dcfr",
                 algorithms.DCFR,

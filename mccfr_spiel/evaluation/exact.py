@@ -5,14 +5,13 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.choosing import Game
+from mccfr_spiel.arenas.evaluating import full_pass, read_policy
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.vectors import Game, read_policy
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
 
 
 def _read(
@@ -21,7 +20,7 @@ def _read(
     max_memory: MaxMemory,
     twin: bool | None,
     store: str,
-) -> tuple[GameTree, np.ndarray]:
+) -> tuple[Any, np.ndarray]:
     """Reads a policy by `read_policy`; raises ValueError if a solver stands for both
     the game and the policy."""
     if policy is None:

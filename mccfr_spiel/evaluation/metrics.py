@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.arenas.choosing import Game
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.vectors import Game, policy_vector, read_policy
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
 
 
 def nash_conv(solver: Any) -> float:
@@ -86,7 +86,7 @@ class HeadToHead:
 
     def __call__(self, solver: Any) -> float:
         """The mean over seats of what the solver's average policy wins."""
-        tree = complete_tree(solver.tree, None, store="auto")
+        tree = complete_table(solver.tree, None, store="auto")
         own = policy_vector(tree, solver.average_policy())
         if isinstance(self.opponent, str):
             other = uniform_vector(tree)
@@ -178,7 +178,7 @@ def game_value(
     """
     value = known_value(game, policy, max_memory, threads, twin)
     if value is None:
-        source = game.source if isinstance(game, GameTree) else game
+        source = game.source if isinstance(game, InfosetTable) else game
         raise ValueError(
             f"{brief(source)} is not a two-player constant-sum game, for which alone a "
             "value is defined; use expected_returns."

@@ -29,6 +29,13 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.rules import description
+from mccfr_spiel.arenas.rules.following import PLAY_LAYOUT, play
+from mccfr_spiel.arenas.rules.kernel import row_hash
+from mccfr_spiel.arenas.rules.store import RuleStore
+from mccfr_spiel.arenas.tree.twin_choice import checked_twin, compiled_rules, known_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
@@ -36,7 +43,7 @@ from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.policies.names import MOST_OFF
+from mccfr_spiel.policies.names import MOST_OFF, Names
 from mccfr_spiel.policies.policy import (
     Answers,
     PolicyBot,
@@ -44,14 +51,7 @@ from mccfr_spiel.policies.policy import (
     is_one_for_each,
     of_each_player,
 )
-from mccfr_spiel.rules import description
-from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.played import PLAY_LAYOUT, play
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.reading import load_policy
-from mccfr_spiel.tree import loading
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import checked_twin, known_twin
 
 CONFIDENCE = 0.95
 
@@ -283,7 +283,7 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
         found = getattr(policy, "layers", None)
         return None if found is None else found(game)
     tree = policy.tree
-    if not isinstance(tree, GameTree) or tree.abstraction is not None:
+    if isinstance(tree, Names) or tree.abstraction is not None:
         return None
     if not (tree.source is game or loading.same_game(tree.source, game)):
         return None
@@ -297,11 +297,12 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
 
 
-def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:
+def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
     """`[count]` the hashes by which plays find the first infosets of a tree; None if
     there are none: the game has no twin, or the tree does not use the game's rules."""
     if description.rules_of(tree.game) is not None:
-        return None if tree.rules is None else tree.infosets["place"][:count]
+        uses_rules = getattr(tree, "rules", None) is not None
+        return tree.infosets["place"][:count] if uses_rules else None
     if known_twin(tree.game) is None:
         return None
     packed = pack_strings(itertools.islice(tree.infoset_names, count))
@@ -337,7 +338,7 @@ def returns_by_rules(
         policies: `[P]` the policy of each player.
         plays: how many.
         seed: of numpy's PCG64.
-        twin: see `GameTree.rules_for_walks`.
+        twin: see `compiled_rules`.
 
     Returns:
         None if `rules_faced` gives none, or something about a play is odd, which plays
@@ -370,7 +371,7 @@ def rules_faced(
         game: to which the policies belong.
         policies: `[P]` the policy of each player.
         player: the one who follows no policy; -1 if all do.
-        twin: see `GameTree.rules_for_walks`.
+        twin: see `compiled_rules`.
 
     Returns:
         None if the game has no compiled rules, or is so small that its twin's would
@@ -388,7 +389,7 @@ def rules_faced(
             counts = infosets["num_actions"][mine].astype(np.int64)
             parts.append((hashes[mine], starts, counts, actions, probs))
             first_of_layer += len(probs)
-    rules = GameTree(game, twin=twin).rules_for_walks() if parts else None
+    rules = compiled_rules(game, "walking", twin=twin) if parts else None
     if rules is None:  # also in a game of one player, where nobody is asked for
         return None
     hashes, starts, counts, *said = map(np.concatenate, zip(*parts, strict=True))

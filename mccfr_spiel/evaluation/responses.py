@@ -14,11 +14,10 @@ on average it gets at most what a best response gets.
 """
 
 import contextlib
-import functools
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +25,16 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.algorithms import CFR_PLUS, EXTERNAL, OUTCOME, Sampling
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
+from mccfr_spiel.arenas.rule_arena import RuleArena
+from mccfr_spiel.arenas.rules.description import BoundRules, GameError
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.twin_choice import checked_twin
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief, counted, line, never_raises
-from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError
+from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.evaluation.plays import (
     CONFIDENCE,
     Estimate,
@@ -42,11 +47,7 @@ from mccfr_spiel.evaluation.plays import (
     sampled_returns,
 )
 from mccfr_spiel.policies.policy import Answers, SeatBot, SequencePolicy, of_each_player
-from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.loading import checked_twin, load_game, turn_based
 
 _MOST_SECONDS = 1e9
 
@@ -152,15 +153,14 @@ def learned_response(
     if max_nodes is None:
         deals = len(loaded.new_initial_state().legal_actions())
         max_nodes = max(_MAX_NODES, 2 * deals)
-    what = loaded, each, player, max_nodes, max_memory
-    faced = functools.partial(_ResponseTree, *what)
+    faced = _Faced(loaded, each, player, max_nodes, max_memory)
     twin = checked_twin(twin, loaded)
     solver = None
     rules = rules_faced(loaded, [one.policy for one in each], player, twin)
     if rules is not None:
         with contextlib.suppress(GameError):  # pyspiel's walks tell it in words
-            solver = _learn(functools.partial(faced, rules), until, seed)
-    solver = solver or _learn(faced, until, seed)
+            solver = _learn(faced, rules, until, seed)
+    solver = solver or _learn(faced, None, until, seed)
     response = Response(each[player].policy, solver, player)
     mixed: list[Any] = [*each]
     mixed[player] = response
@@ -246,63 +246,77 @@ class _FixedState:
         return str(self._state)
 
 
-class _ResponseTree(GameTree):
-    """The tree that one player faces when the other players follow a policy."""
+class _Faced(NamedTuple):
+    """What one player faces when the other players follow a policy.
 
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        each: Sequence[Answers],
-        player: int,
-        max_nodes: int,
-        max_memory: MaxMemory,
-        rules: BoundRules | None = None,
-    ) -> None:
-        """Makes the tree.
+    Attributes:
+        game: as it was given.
+        each: `[P]` the policies, of which the player's own does not matter.
+        player: the player who responds.
+        max_nodes, max_memory: of the arena.
+    """
 
-        Args:
-            game: as it was given.
-            each: `[P]` the policies, of which the player's own does not matter.
-            player: the player who responds.
-            max_nodes, max_memory: of the tree.
-            rules: over which walks go; None for walks through pyspiel.
-        """
-        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory, twin=False)
-        self.rules = rules
-        self.walk_limit = max_nodes
-        self._asked, self._player = each, player
+    game: pyspiel.Game
+    each: Sequence[Answers]
+    player: int
+    max_nodes: int
+    max_memory: MaxMemory
 
     def new_state(self) -> Any:
-        return _FixedState(super().new_state(), self._asked, self._player)
+        """The first state; moves of the others are moves of chance."""
+        state = turn_based(self.game).new_initial_state()
+        return _FixedState(state, self.each, self.player)
+
+    def arena(self, rules: BoundRules | None) -> GameTree | RuleArena:
+        """A new arena: walks over rules, or through pyspiel without any."""
+        limits = {"max_nodes": self.max_nodes, "twin": False}
+        if rules is None:
+            return GameTree(
+                self.game,
+                max_memory=self.max_memory,
+                new_state=self.new_state,
+                **limits,
+            )
+        return RuleArena(
+            self.game,
+            rules,
+            make_budget(self.max_memory),
+            new_state=self.new_state,
+            walk_limit=self.max_nodes,
+            **limits,
+        )
 
 
 def _learn(
-    faced: Callable[[], _ResponseTree], until: tuple[int | None, float], seed: int
+    faced: _Faced,
+    rules: BoundRules | None,
+    until: tuple[int | None, float],
+    seed: int,
 ) -> Solver:
     """Learns by external sampling, or by outcome sampling if walks are too large.
 
     Args:
-        faced: makes the tree that the player faces.
+        faced: what the player faces.
+        rules: over which walks go; None for walks through pyspiel.
         until: the number of iterations, or None and the seconds.
         seed: of the walks.
     """
     with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
-        return _run(EXTERNAL, faced(), until, seed)
+        return _run(EXTERNAL, faced.arena(rules), until, seed)
     # Not in an `except`, since there the error would keep the first tree alive.
-    return _run(OUTCOME, faced(), until, seed)
+    return _run(OUTCOME, faced.arena(rules), until, seed)
 
 
 def _run(
     sampling: Sampling,
-    tree: _ResponseTree,
+    arena: GameTree | RuleArena,
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
     """Runs a solver for some iterations or seconds, or until memory is full."""
     iterations, seconds = until
     algorithm = CFR_PLUS._replace(sampling=sampling)
-    store = "tree" if tree.rules is None else "none"
-    solver = Solver(tree, algorithm, seed=seed, store=store)
+    solver = Solver(arena, algorithm, seed=seed, store=arena.store)
     with contextlib.suppress(MemoryBudgetError):
         if iterations is not None:
             solver.iterate(iterations)

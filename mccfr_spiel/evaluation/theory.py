@@ -15,16 +15,13 @@ import numpy.typing as npt
 import pyspiel
 
 from mccfr_spiel.algorithms import UNIFORM, Algorithm, algorithm_of, regret_matching
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.whole import depth_of
 from mccfr_spiel.common import refusals
-from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
-from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import depth_of, levels
 
 Numbers = npt.ArrayLike
 
@@ -64,7 +61,7 @@ def player_theory(
     Raises:
         ValueError: the tree cannot be made (see GameTree), or epsilon is not in (0, 1].
     """
-    tree = complete_tree(game)
+    tree = complete_table(game)
     values = m_values(tree)
     ranges = np.ptp(tree.utilities, axis=0)
     counts = tree.infosets["num_actions"]
@@ -93,7 +90,7 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
     infosets where they were taken. An infoset belongs to the sequence of the actions
     that lead to it (Lanctot et al. 2009, section 3).
     """
-    tree = complete_tree(game)
+    tree = complete_table(game)
     infosets = tree.infosets
     owner = np.repeat(np.arange(tree.num_infosets), infosets["num_actions"])
     owner = np.concatenate((np.full(tree.num_players, -1), owner)).tolist()
@@ -115,7 +112,7 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
 
 def longest_history(game: pyspiel.Game | str | GameTree) -> int:
     """The length of the game's longest history, counted in moves including chance's."""
-    return depth_of(complete_tree(game).nodes)
+    return depth_of(complete_table(game).nodes)
 
 
 def least_sampling_probability(
@@ -130,45 +127,12 @@ def least_sampling_probability(
     least value that this product can take.
     """
     epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
-    tree = complete_tree(game)
+    tree = complete_table(game)
     player = refusals.player(player, tree.num_players)
     draws = uniform_vector(tree)
     draws[tree.num_players :] *= epsilon
     plan = full_pass(tree).plan(draws)
     return float(plan[sequences_of(tree, player)].min(initial=1.0))
-
-
-def least_history_probability(
-    game: pyspiel.Game | str | GameTree,
-    player: int,
-    epsilon: float,
-    policy: np.ndarray,
-) -> float:
-    """The least positive q(z) of outcome sampling, with chance and opponents included.
-
-    This is the delta of Theorem 5 as printed, for one policy. It changes with the
-    policy and is far below `least_sampling_probability`.
-
-    Args:
-        game: a game, its load string or its tree, which is expanded whole.
-        player: the player being updated.
-        epsilon: the share of the uniform policy in that player's draws.
-        policy: as in `policy_vector`.
-
-    Raises:
-        ValueError: there is no such player, or epsilon is not in [0, 1].
-    """
-    tree = complete_tree(game)
-    player = refusals.player(player, tree.num_players)
-    epsilon = refusals.number(epsilon, "epsilon", 0, 1)
-    draws = policy_vector(tree, policy).copy()
-    mine = sequences_of(tree, player)
-    draws[mine] += epsilon * (uniform_vector(tree)[mine] - draws[mine])
-    least = 1.0
-    for nodes, weights in levels(tree.arrays, 0, draws, most=np.inf):
-        ends = tree.nodes["player"][nodes] == TERMINAL
-        least = min(least, float(weights[ends].min(initial=1.0)))
-    return least
 
 
 # --- bounds ------------------------------------------------------------------
@@ -322,7 +286,7 @@ def nash_conv_bound(
     Raises:
         ValueError: no theorem covers the algorithm or the game, or p is not in (0, 1].
     """
-    tree, algorithm = complete_tree(game), algorithm_of(algorithm)
+    tree, algorithm = complete_table(game), algorithm_of(algorithm)
     check_covered(tree.game, algorithm)
     sampling = algorithm.sampling
     p = _failure(p)

@@ -12,6 +12,6 @@ What users need of these files is in the stub `__init__.pyi`. Only the command l
 imports the last one.
 """
 
-from mccfr_spiel.common import listed_names
+import lazy_loader
 
-__all__, _, __getattr__, __dir__ = listed_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

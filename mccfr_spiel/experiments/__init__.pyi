@@ -1,23 +1,61 @@
-from mccfr_spiel.experiments import algorithm_names as algorithm_names
-from mccfr_spiel.experiments import comparison_table as comparison_table
-from mccfr_spiel.experiments import joined_runs as joined_runs
-from mccfr_spiel.experiments import panels as panels
-from mccfr_spiel.experiments import plotting as plotting
-from mccfr_spiel.experiments import runs as runs
-from mccfr_spiel.experiments import settings as settings
-from mccfr_spiel.experiments import sweeps as sweeps
-from mccfr_spiel.experiments.joined_runs import read_runs as read_runs
-from mccfr_spiel.experiments.panels import Curve as Curve
-from mccfr_spiel.experiments.panels import Experiment as Experiment
-from mccfr_spiel.experiments.panels import Panel as Panel
-from mccfr_spiel.experiments.panels import summarize as summarize
-from mccfr_spiel.experiments.panels import sweep as sweep
-from mccfr_spiel.experiments.runs import make_solver as make_solver
-from mccfr_spiel.experiments.runs import rows as rows
-from mccfr_spiel.experiments.runs import run as run
-from mccfr_spiel.experiments.settings import Settings as Settings
-from mccfr_spiel.experiments.settings import named_settings as named_settings
-from mccfr_spiel.experiments.settings import read_settings as read_settings
-from mccfr_spiel.experiments.sweeps import local as local
-from mccfr_spiel.experiments.sweeps import on_ray as on_ray
-from mccfr_spiel.experiments.sweeps import run_sweep as run_sweep
+from . import (
+    algorithm_names,
+    comparison_table,
+    joined_runs,
+    panels,
+    plotting,
+    runs,
+    settings,
+    sweeps,
+)
+from .joined_runs import (
+    read_runs,
+)
+from .panels import (
+    Curve,
+    Experiment,
+    Panel,
+    summarize,
+    sweep,
+)
+from .runs import (
+    make_solver,
+    rows,
+    run,
+)
+from .settings import (
+    Settings,
+    named_settings,
+    read_settings,
+)
+from .sweeps import (
+    local,
+    on_ray,
+    run_sweep,
+)
+
+__all__ = [
+    "Curve",
+    "Experiment",
+    "Panel",
+    "Settings",
+    "algorithm_names",
+    "comparison_table",
+    "joined_runs",
+    "local",
+    "make_solver",
+    "named_settings",
+    "on_ray",
+    "panels",
+    "plotting",
+    "read_runs",
+    "read_settings",
+    "rows",
+    "run",
+    "run_sweep",
+    "runs",
+    "settings",
+    "summarize",
+    "sweep",
+    "sweeps",
+]

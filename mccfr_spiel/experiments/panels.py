@@ -32,9 +32,9 @@ from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
+from mccfr_spiel.experiments.trees import shared_tree
 from mccfr_spiel.offline import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import shared_tree
 
 SUMMARY = "summary.csv"
 """The file of a summary. A row has means over seeds, and the standard deviation of
@@ -434,7 +434,7 @@ def make_table(
     Args:
         folder: for both files.
         imports: modules that register games, or paths of their files.
-        trees: the folder of the tree cache; None for the user's.
+        trees: the folder where games' trees are kept; None for none.
         only: measure only the games whose names contain this.
 
     Raises:

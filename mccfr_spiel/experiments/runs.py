@@ -21,12 +21,15 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
+from mccfr_spiel.arenas.choosing import takes_worlds
+from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import folders
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
@@ -45,11 +48,11 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline import GameSolver
-from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS, Metric, log_spaced, reached, row_of
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
+
+if TYPE_CHECKING:
+    from mccfr_spiel.solving.cluster import Cluster
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -73,7 +76,10 @@ NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 
 
 def make_solver(
-    settings: Settings, tree: GameTree | None = None, *, cluster: Cluster | None = None
+    settings: Settings,
+    tree: GameTree | None = None,
+    *,
+    cluster: "Cluster | None" = None,
 ) -> GameSolver:
     """The solver that the settings describe; its tree is whole for exact evaluation,
     unless that takes worlds, or the solver goes over histories.
@@ -90,8 +96,7 @@ def make_solver(
     tree = tree or new_tree(settings, budget_of(settings))
     method = settings.algorithm
     makes_whole = isinstance(method, Algorithm) and not method.sampling.is_sampled
-    takes_worlds = tree.declares_worlds and tree.is_surely_larger_than(tree.max_nodes)
-    if settings.evaluate == "exact" and not (makes_whole or takes_worlds):
+    if settings.evaluate == "exact" and not (makes_whole or takes_worlds(tree)):
         tree.expand_all()
     if not isinstance(method, Algorithm):
         return method.start(tree)
@@ -326,7 +331,7 @@ def load_solver(
     checkpoint: pathlib.Path,
     tree: GameTree | None = None,
     *,
-    cluster: Cluster | None = None,
+    cluster: "Cluster | None" = None,
 ) -> Solver:
     """The solver of the newest good checkpoint, ready to go on.
 
@@ -361,8 +366,9 @@ def load_solver(
             f"The run of {checkpoint} has done {solver.num_iterations} iterations "
             f"already, more than {settings.iterations}."
         )
-    if settings.evaluate == "exact" and solver.tree.rule_store is None:
-        solver.tree.make_whole("auto")
+    tree, is_exact = solver.tree, settings.evaluate == "exact"
+    if is_exact and isinstance(tree, GameTree) and not takes_worlds(new_tree(settings)):
+        tree.expand_all()
     return solver
 
 

@@ -27,6 +27,11 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.arenas.choosing import STORES, refuse_everywhere
+from mccfr_spiel.arenas.infosets.loading import pot_of
+from mccfr_spiel.arenas.infosets.table import Abstraction
+from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.common import limits
 from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.theory import check_covered
@@ -43,11 +48,6 @@ from mccfr_spiel.experiments.algorithm_names import (
     written,
 )
 from mccfr_spiel.offline import OfflineMethod, check_players
-from mccfr_spiel.solving.cluster import check_can_split
-from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.tree.loading import pot_of
-from mccfr_spiel.tree.readable import Abstraction
-from mccfr_spiel.tree.whole import STORES
 
 EVALUATIONS = ("exact", "sampled", "none")
 """What `Settings.evaluate` may be."""
@@ -302,8 +302,8 @@ def check(settings: Settings, *, splits: bool = False) -> None:
             )
         check_players(tree)
         return
-    if splits:
-        check_can_split(tree, method)
+    needs = needs_of(method, abstraction=tree.abstraction, cluster=splits)
+    refuse_everywhere(tree, needs, settings.store)
     if settings.bounds:
         try:
             check_covered(tree.game, method)

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+from mccfr_spiel.arenas.infosets.loading import content_print, load_game, module_of
 from mccfr_spiel.common import folders, refusals
 from mccfr_spiel.common.display import Bar, hides_bar
 from mccfr_spiel.common.limits import num_cores
@@ -55,11 +56,10 @@ from mccfr_spiel.experiments.settings import (
     refuse_code,
     settings_from,
 )
+from mccfr_spiel.experiments.trees import shared_tree
 from mccfr_spiel.offline import GameSolver, OfflineMethod
-from mccfr_spiel.solving.cluster import connected_ray
+from mccfr_spiel.solving.ray_connection import connected_ray
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.tree.cache import shared_tree
-from mccfr_spiel.tree.loading import content_print, load_game, module_of
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison
@@ -76,10 +76,10 @@ class Task(NamedTuple):
 
     Attributes:
         key: the beginning of its files' names.
-        settings: what to run. Exact evaluation takes its tree from the cache.
+        settings: what to run. Exact evaluation takes its tree from the folder of trees.
         folder: where the files go.
         imports: modules that register games.
-        trees: the folder of the tree cache; None for the user's.
+        trees: the folder of trees that processes share; None for none.
         checkpoint_every: seconds.
         metrics: what rows hold beside `runs.COLUMNS`, (label, function) pairs.
     """
@@ -152,7 +152,8 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     settings = task.settings
     tree = None
     if settings.evaluate == "exact":
-        tree = _tree(settings.game, task.trees, settings.max_memory, settings.twin)
+        how = task.trees, settings.max_memory, settings.twin
+        tree = shared_tree(settings.game, *how)
     if settings.is_resumable:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.
@@ -163,10 +164,6 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
             if not is_missing:
                 return solver, kept
     return runs.make_solver(settings, tree), []
-
-
-_tree = functools.lru_cache(maxsize=8)(shared_tree)
-"""The game's tree from the cache, and from memory if there were few others since."""
 
 
 # --- executors: what runs the tasks of a sweep, on this machine or on a Ray cluster ---
@@ -352,7 +349,7 @@ def _run_away(task: Task) -> tuple[Outcome, bytes | None]:
     """Runs a task in a temporary folder; returns the outcome and the bytes of its rows,
     or of the rows before an error."""
     with tempfile.TemporaryDirectory() as folder:
-        task = task._replace(folder=pathlib.Path(folder))
+        task = task._replace(folder=pathlib.Path(folder), trees=None)
         outcome = run_task(task)
         path = task.path(FINISHED if outcome.error is None else UNFINISHED)
         return outcome, path.read_bytes() if path.exists() else None
@@ -408,7 +405,8 @@ def run_sweep(
         executor: such as `functools.partial(local, workers=2)`.
         on_progress: called whenever a run has ended, with the share of the runs that
             have, from 0 to 1.
-        imports, trees, checkpoint_every: as in `Task`.
+        imports, checkpoint_every: as in `Task`.
+        trees: the folder where games' trees are kept; by default a temporary one.
         metrics: what rows hold beside `runs.COLUMNS`: label -> function of the solver.
 
     Raises:
@@ -436,9 +434,12 @@ def run_sweep(
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    with folders.held(folder):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(folders.held(folder))
         _write_table(folder / folders.SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
+        if trees is None:
+            trees = stack.enter_context(_temporary_folder())
         how = imports, trees, checkpoint_every, tuple(metrics.items())
         tasks = [
             Task(name, one, folder, *how)
@@ -451,6 +452,12 @@ def run_sweep(
             failures += [outcome] if outcome.error else []
             on_progress(ended / len(settings))
     return failures
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory(prefix="mccfr_spiel-trees-") as folder:
+        yield pathlib.Path(folder)
 
 
 def is_finished(folder: pathlib.Path, name: str) -> bool:

@@ -19,6 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.hand_arena import HandNames
+from mccfr_spiel.arenas.infosets.loading import pot_of, said_info_state
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import views
@@ -32,10 +36,6 @@ from mccfr_spiel.exploring.subjects import (
     part_at,
 )
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import pot_of, said_info_state
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""

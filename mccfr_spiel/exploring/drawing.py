@@ -17,15 +17,16 @@ from xml.etree import ElementTree
 import pyspiel
 from open_spiel.python.policy import Policy
 
+from mccfr_spiel.arenas.evaluating import complete_table
+from mccfr_spiel.arenas.infosets.loading import check_length, said_at, said_info_state
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import display, refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.exploring.tikz import tikz
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
-from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.cache import complete_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import check_length, said_at, said_info_state
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""
@@ -167,7 +168,7 @@ def draw_tree(
             possible; or the policy is of another game.
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
-    source = game.source if isinstance(game, GameTree) else game
+    source = game.source if isinstance(game, InfosetTable) else game
     tree = GameTree(source)
     if isinstance(game, GameTree) and game.abstraction is None:
         tree = game
@@ -192,7 +193,7 @@ def draw_tree(
         state.apply_action(move)
     _check_size(tree.source, state, most, max_nodes)
     if policy is not None and around is None:
-        tree = complete_tree(tree)
+        tree = complete_table(tree)
         policy = SequencePolicy(tree, policy_vector(tree, policy))
     spots = spots_of(state, policy, most)
     words = f"{name}, {display.counted(len(spots), 'node')}"

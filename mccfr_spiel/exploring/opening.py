@@ -18,6 +18,7 @@ from typing import Any
 
 import pyspiel
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief, html_line, line, never_raises
 from mccfr_spiel.common.folders import write_file
@@ -25,7 +26,6 @@ from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers, static_file
 from mccfr_spiel.exploring.subjects import Numbers, Subject
-from mccfr_spiel.tree.game_tree import GameTree
 
 
 def explore(
@@ -48,7 +48,7 @@ def explore(
     What the page shows at a state, it finds there. What needs a pass over the game's
     whole tree (values, best responses, lists) is computed beside, when it is first
     asked for. A game of more than a million nodes has that only if its whole tree is
-    there: the solver's own, or one of `cached_tree` that is given as `game`.
+    there: the solver's own, or one of `load_tree` that is given as `game`.
 
     Args:
         what: a solver, a policy (see `nash_conv`), a folder of results or a file that

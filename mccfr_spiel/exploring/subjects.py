@@ -26,19 +26,26 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.evaluating import (
+    complete_table,
+    full_pass,
+    is_arena,
+    table_beside,
+)
+from mccfr_spiel.arenas.full_pass import FullPass
+from mccfr_spiel.arenas.hand_arena import HandArena
+from mccfr_spiel.arenas.infosets.loading import load_game, same_name, turn_based
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.policy_vectors import policy_vector
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
-from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.solving.reading import load_policy
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
 # --- work in a thread of its own, for which a page can wait a little ------------------
 
@@ -251,7 +258,7 @@ def visits_of(
     """
     if candidate.solver is None:
         return None
-    tree, sampling = passes.tree, candidate.solver.algorithm.sampling
+    tree, sampling = passes.table, candidate.solver.algorithm.sampling
     reach = numbers.reach
     if not sampling.is_sampled:
         return None
@@ -322,7 +329,7 @@ class Evaluation:
                 if not self.is_wanted:  # a slider has passed it by
                     raise ValueError("Nobody has asked for these values lately.")
                 vector = self.vector(None)
-                if tree.worlds is not None:
+                if isinstance(tree, HandArena):
                     return Study(tree.source, SequencePolicy(tree, vector))
                 return numbers_of(tree, vector, candidate)
 
@@ -351,8 +358,8 @@ class Subject:
     ) -> None:
         """Reads what was given and starts to make the tree, unless it is there;
         arguments and errors are those of `explore`."""
-        self._tree_given = game if isinstance(game, GameTree) else None
-        self._game = game.source if isinstance(game, GameTree) else game
+        self._tree_given = game if isinstance(game, InfosetTable) else None
+        self._game = game.source if isinstance(game, InfosetTable) else game
         self._run = ""
         is_several = isinstance(what, Mapping) and what and not _is_table(what)
         given: Mapping[str, Any] = what if is_several else {"": what}
@@ -378,7 +385,7 @@ class Subject:
             if candidate.read is None:
                 self.candidate(which)
         trees = [self._tree_given, *(getattr(one, "tree", None) for one in in_memory)]
-        tree = next((one for one in trees if isinstance(one, GameTree)), None)
+        tree = next((one for one in trees if is_arena(one)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
@@ -487,7 +494,7 @@ class Subject:
 
     def _whole(self, tree: GameTree | None) -> GameTree:
         if self.is_holdem:
-            return complete_tree(tree or self.source, store="worlds")
+            return complete_table(tree or self.source, store="worlds")
         if tree is not None and tree.abstraction is not None:
             raise ValueError(
                 "The policy is shown at each state, without values, best responses "
@@ -496,7 +503,7 @@ class Subject:
         try:
             if tree is None:
                 return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
-            return whole_tree_beside(tree, self.source, max_nodes=MOST_NODES)
+            return table_beside(tree, self.source, max_nodes=MOST_NODES)
         except Exception as error:  # games raise what they like
             raise ValueError(
                 "The policy is shown at each state; values, best responses and lists "

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets import loading
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.arenas.tree.whole import TooManyError, levels
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.exploring.subjects import Candidate, Numbers, part_at
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.tree import loading
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole import TooManyError, levels
 
 MOST_MOVES = 2_000
 """Moves that the page knows of a state: all 1,326 hands, among which it searches."""

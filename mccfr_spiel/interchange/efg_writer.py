@@ -5,12 +5,15 @@ and list of actions is written out wherever it occurs, because some readers need
 """
 
 import decimal
+import os
+import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pyspiel
 
+from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.interchange.form import distinct
 from mccfr_spiel.interchange.probabilities import exact_distribution
 
@@ -146,6 +149,19 @@ def efg_of(
     ]
     profile = [prob for key in sorted(walk.probs) for prob in walk.probs[key]]
     return EfgText("\n".join(lines), ",".join(map(_decimal, profile)), walk.correction)
+
+
+def write_efg(path: str | os.PathLike[str], found: EfgText) -> None:
+    """Writes a game's text, and its profile as NAME_profile.csv beside it.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    path = pathlib.Path(path)
+    write_file(path, found.efg.encode())
+    if found.profile:
+        profile = path.with_name(f"{path.stem}_profile.csv")
+        write_file(profile, f"{found.profile}\n".encode())
 
 
 def _lines(

@@ -16,20 +16,7 @@ policy times all that has come to the parent since. `Tables.average[s]` is the s
 sequence s up to then, and `Tables.paid[i]` the sum that infoset i's parent had then;
 the difference to what the parent has now is the infoset's debt.
 
-**Players who forget.** Under an abstraction a player may come to one infoset after
-different own moves. The infoset is a string with one row of tables and no parent
-sequence, so a walk for such players keeps the gradient for each of its visits instead:
-`Walk.visit` lists the decisions visited, ancestors first, and `Walk.gain` has a *slot*
-for every action at each visit of the updated player. The first slots stand for empty
-sequences, one for each player. From the last visit up, a visit adds its regrets to the
-row of its string and its value to the slot through which the walk came. The policies
-move once all visits have been added.
-
-Their average is stochastically weighted (Lanctot 2013, 4.4): a visit of a player who is
-not updated adds that player's policy to the average, times the weight of the walk. The
-player's own moves decided whether the walk came there, so with two players the policy
-of each iteration counts, on average, by chance's and the player's own probability of
-the histories of the string. With more players the moves of the others count, too.
+**Players who forget** have an update of their own, see visits.py.
 
 **Batches.** Several walks for a player against the same policies are followed by one
 update. They draw from different streams and add to one gradient.
@@ -42,14 +29,9 @@ import numpy as np
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule
-from mccfr_spiel.kernels.regret_rules import (
-    advance,
-    play_positive,
-    rates_since,
-    scheduled,
-)
-from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
-from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
+from mccfr_spiel.kernels.regret_rules import advance, match_kept, rates_since, scheduled
+from mccfr_spiel.kernels.selection import FLOOR
+from mccfr_spiel.kernels.tables import Tables, Task, Walk
 
 # --- the average of all plans, kept without touching infosets that no walk meets ------
 
@@ -348,7 +330,7 @@ def make_apply(
             rates = rates_since(tables, clock, infoset)
         if skips:
             floor = FLOOR * task.settings[layout.PRUNE_BELOW]
-            return match_pruned(tables, start, end, floor)
+            return match_kept(tables, start, end, floor)
         return update(tables, infoset, parent, start, end, task.parameters, rates)
 
     @inlined
@@ -375,96 +357,3 @@ def make_apply(
             gradient[parent] += value
 
     return apply
-
-
-# --- strings that forget: a player comes to one infoset after different own moves -----
-
-
-NOT_UPDATED = -1
-"""The slot `above` of a visit of a player who is not updated; it has no slots."""
-
-
-@inlined
-def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
-    """The first slot that no visit has taken."""
-    return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
-
-
-@inlined
-def note_visit(
-    walk: Walk,
-    num_met: int,
-    infoset: int,
-    above: int,
-    weight: float,
-    count: int,
-    num_players: int,
-) -> Any:
-    """Notes a visit; returns how many there are then, and its first slot.
-
-    Args:
-        walk: which gets the visit.
-        num_met: how many visits there are.
-        infoset: the infoset.
-        above: the slot through which the updated player came, or NOT_UPDATED.
-        weight: the factor of all payoffs below.
-        count: the number of its moves; a player who is not updated has no slots.
-        num_players: of the game.
-    """
-    first = end_of_slots(walk, num_met, num_players)
-    walk.visit[num_met]["infoset"] = infoset
-    walk.visit[num_met]["above"] = above
-    walk.visit[num_met]["weight"] = weight
-    walk.visit[num_met]["end"] = first + (count if above != NOT_UPDATED else 0)
-    return num_met + 1, first
-
-
-@inlined
-def apply_visits(
-    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, floored: bool
-) -> None:
-    """The update after some walks of players who forget, see above.
-
-    Args:
-        tree: whose infosets were visited.
-        tables: of which `average`, `memory` and `policy` change.
-        walk: with the visits; its gradient is cleared.
-        num_met: how many visits there are.
-        floored: whether negative sums of regrets become 0, as in regret matching+.
-    """
-    policy, memory, gain = tables.policy, tables.memory, walk.gain
-    share = walk.clock[layout.AVERAGE_WEIGHT]
-    for k in range(num_met - 1, -1, -1):
-        visit, record = walk.visit[k], tree.infosets[walk.visit[k]["infoset"]]
-        start, count = record["first_sequence"], np.int64(record["num_actions"])
-        above = visit["above"]
-        if above == NOT_UPDATED:
-            for s in range(start, start + count):
-                tables.average[s] += share * visit["weight"] * policy[s]
-            continue
-        first, value = visit["end"] - count, 0.0
-        for i in range(count):
-            value += policy[start + i] * gain[first + i]
-        for i in range(count):
-            memory[start + i] = memory[start + i] + gain[first + i] - value
-            gain[first + i] = 0.0
-        gain[above] += value
-    for k in range(num_met):
-        if walk.visit[k]["above"] != NOT_UPDATED:
-            record = tree.infosets[walk.visit[k]["infoset"]]
-            start, count = record["first_sequence"], np.int64(record["num_actions"])
-            match(tables, start, start + count, floored)
-    gain[: tree.utilities.shape[1]] = 0.0
-
-
-@inlined
-def match(tables: Tables, start: int, stop: int, floored: bool) -> None:
-    """Makes the policy of an infoset that of its sums of regrets."""
-    policy, memory = tables.policy, tables.memory
-    total = 0.0
-    for s in range(start, stop):
-        if floored and memory[s] < 0.0:
-            memory[s] = 0.0
-        if memory[s] > 0.0:
-            total += memory[s]
-    play_positive(policy, memory, start, stop, total)

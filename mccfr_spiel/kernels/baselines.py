@@ -1,49 +1,62 @@
 """Learned baselines: control variates for what a walk draws.
 
-Whatever a walk adds to the gradient for the action that it draws, it may add for every
-action the value c(a) that it expects, if it takes c of the drawn one away again with
-the weight of the draw. Then the gradient is still right on average, and it hardly
-varies where c comes close to the values below (Schmid et al. 2019). `Tables.baseline`
-holds c for every sequence of every player, the updated player's expectation. Chance has
-no baselines: its outcomes have no infosets at which to keep them.
+A baseline c(a) estimates the value of an action. When a walk draws an action, it adds
+c(a) to the gradient of every action and subtracts c of the drawn action with the weight
+of the draw. The gradient stays unbiased, and its variance is small if c is close to the
+true values (Schmid, Burch, Lanctot, Moravcik, Kadlec, Bowling 2019).
+`Tables.baseline` holds c for each sequence and each updated player. Chance has no
+baselines, because its outcomes have no infosets where they could be stored.
 
-A walk does not change a baseline. It writes its decisions to `Walk.note`, behind a
-heading, and the update that follows learns from them, walk by walk. The values of what
-was drawn are then worked out from the leaves up, and each c moves towards them. A
-heading has the number of the notes behind it in `count`, the updated player in `start`
-and the payoff of the last leaf in `number`. There are two kinds of walks:
+A walk reads baselines only. It appends its decisions to `Walk.note`, after a heading,
+and the next update learns from these notes, walk by walk. The update computes the
+sampled values bottom-up and moves each c towards them. The fields of a heading are:
+`count`, the number of notes that follow; `start`, the updated player; `number`, the
+payoff of the leaf (outcome sampling only). There are two kinds of walks:
 
-- One that draws an action of everybody (outcome sampling) ends at one leaf. A note has
-  the first sequence of the decision in `start`, how many actions there are in `count`,
-  which one was drawn in `chosen`, and in `number` the probability of the draw if the
-  updated player moved, else 0.
-- One that follows all actions of the updated player (external sampling) branches.
-  Leaves are noted, too: their `count` is 0 and their payoff is `number`. Where the
-  player moved `chosen` is ALL. Where another one did, `number` is what was added to the
-  gradient. From the last note to the first, each comes after all that were made below
-  it, so that a stack has the values found.
+- Outcome sampling draws an action of every player and ends at one leaf. The fields of a
+  note are: `start`, the first sequence of the decision; `count`, the number of actions;
+  `chosen`, the drawn action; `number`, the probability of the draw if the updated
+  player acts, else 0.
+- External sampling follows all actions of the updated player. A leaf has a note, too,
+  with `count` 0 and the payoff as `number`. Where the updated player acts, `chosen` is
+  ALL. Where another player acts, `number` is the term added to the gradient. In reverse
+  order each note comes after all notes below it, so a stack can hold their values.
 """
 
 import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined
-from mccfr_spiel.kernels.sampling import Visit
-from mccfr_spiel.kernels.tables import BASELINE_RATE, Tables, Walk
+from mccfr_spiel.kernels.stack import Choice, Moves, Spot
+from mccfr_spiel.kernels.tables import BASELINE_RATE, NOTED_BEFORE, Tables, Walk
 
 ALL = -1
-"""The value of `chosen` where a walk follows all actions."""
+"""Value of `chosen` where a walk follows all actions."""
 
 
 @inlined
 def note(
-    walk: Walk, noted: int, start: int, count: int, chosen: int, number: float
+    walk: Walk, num_notes: int, start: int, count: int, chosen: int, number: float
 ) -> int:
-    """Writes a note; returns how many there are now."""
-    walk.note[noted]["start"] = start
-    walk.note[noted]["count"] = count
-    walk.note[noted]["chosen"] = chosen
-    walk.note[noted]["number"] = number
-    return noted + 1
+    """Appends a note; returns the new number of notes."""
+    walk.note[num_notes]["start"] = start
+    walk.note[num_notes]["count"] = count
+    walk.note[num_notes]["chosen"] = chosen
+    walk.note[num_notes]["number"] = number
+    return num_notes + 1
+
+
+@inlined
+def note_payoff(walk: Walk, payoff: float) -> None:
+    """Stores the payoff of a walk that ends at one leaf in the walk's heading."""
+    walk.note[walk.marks[NOTED_BEFORE]]["number"] = payoff
+
+
+@inlined
+def note_heading(walk: Walk, player: int, num_notes: int) -> None:
+    """Completes the heading of a walk that has ended."""
+    heading = walk.marks[NOTED_BEFORE]
+    walk.note[heading]["start"] = player
+    walk.note[heading]["count"] = num_notes - heading - 1
 
 
 @inlined
@@ -51,72 +64,68 @@ def control(
     tables: Tables,
     gradient: np.ndarray,
     walk: Walk,
-    noted: int,
-    at: Visit,
-    start: int,
+    num_notes: int,
+    spot: Spot,
+    moves: Moves,
+    choice: Choice,
     player: int,
-    chosen: int,
-    likelihood: float,
     branches: bool,
     adds: bool,
 ) -> int:
-    """Adds what the baselines expect to the gradient, without what they expect of the
-    action drawn, and notes the decision.
+    """Adds the control variate of a decision to the gradient, and notes the decision.
 
     Args:
-        tables: with the policies and the baselines.
-        gradient: to which is added: at the moves from `at.start` on, or `at.sequence`.
-        walk: which gets the note.
-        noted: how many notes there are.
-        at: the node.
-        start: its first sequence.
+        tables: the tables with the policies and the baselines.
+        gradient: the gradient, which changes at the moves' slots or at `spot.sequence`.
+        walk: the walk with the notes.
+        num_notes: number of notes.
+        spot: the node.
+        moves: its moves.
+        choice: the action drawn.
         player: the updated player.
-        chosen: the number of the action drawn.
-        likelihood: its probability if the player moved, which is 1 if all actions are
-            followed; 0 if another one did, by its policy.
         branches: whether all actions of the updated player are followed.
-        adds: whether the gradient does not have yet what is to be added.
+        adds: False if the gradient already has the contribution.
 
     Returns:
-        How many notes there are now.
+        The new number of notes.
     """
-    baseline = tables.baseline
-    drawn = start + chosen
+    baseline, start, likelihood = tables.baseline, moves.start, choice.likelihood
+    drawn = start + choice.child
     surplus = 0.0
     if likelihood > 0.0 and not branches:
         if adds:
-            for k in range(at.num_moves):
-                gradient[at.start + k] += at.weight * baseline[start + k, player]
-            expected = at.weight / likelihood * baseline[drawn, player]
-            gradient[at.start + chosen] -= expected
+            for k in range(moves.count):
+                gradient[moves.slots + k] += spot.weight * baseline[start + k, player]
+            expected = spot.weight / likelihood * baseline[drawn, player]
+            gradient[moves.slots + choice.child] -= expected
     elif likelihood == 0.0:
         surplus = -baseline[drawn, player]
-        for s in range(start, start + at.num_moves):
+        for s in range(start, start + moves.count):
             surplus += tables.policy[s] * baseline[s, player]
         if adds:
-            gradient[at.sequence] += at.weight * surplus
+            gradient[spot.sequence] += spot.weight * surplus
     if not branches:
-        return note(walk, noted, start, at.num_moves, chosen, likelihood)
+        return note(walk, num_notes, start, moves.count, choice.child, likelihood)
     if likelihood > 0.0:
-        return note(walk, noted, start, at.num_moves, ALL, 0.0)
-    return note(walk, noted, start, at.num_moves, chosen, surplus)
+        return note(walk, num_notes, start, moves.count, ALL, 0.0)
+    return note(walk, num_notes, start, moves.count, choice.child, surplus)
 
 
 @inlined
 def learn(
-    tables: Tables, walk: Walk, noted: int, settings: np.ndarray, branches: bool
+    tables: Tables, walk: Walk, num_notes: int, settings: np.ndarray, branches: bool
 ) -> None:
-    """Moves the baselines towards the values that the walks of an update have found.
+    """Moves the baselines towards the sampled values of the walks of an update.
 
     Args:
-        tables: of which `baseline` changes.
-        walk: with the notes; the lower end of its stack, which is empty now, is used.
-        noted: how many notes there are.
-        settings: with the share of the way that a baseline moves.
+        tables: the tables, of which `baseline` changes.
+        walk: the walk with the notes; its empty stack serves as scratch.
+        num_notes: number of notes.
+        settings: see `tables.NUM_SETTINGS`; BASELINE_RATE is the step size.
         branches: whether all actions of the updated player were followed.
     """
     rate, heading = settings[BASELINE_RATE], 0
-    while heading < noted:
+    while heading < num_notes:
         stop = heading + 1 + np.int64(walk.note[heading]["count"])
         if branches:
             learn_branches(tables, walk, heading, stop, rate)
@@ -129,11 +138,10 @@ def learn(
 def learn_history(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes between a heading and `stop`, of a walk that ended at one
-    leaf.
+    """Learns from the notes `heading + 1 .. stop - 1` of a walk that ended at one leaf.
 
-    The value of a node is what its baselines expect under the policy, corrected by what
-    was found below the action drawn. A pass goes from the last decision to the first.
+    The value of a node is the baselines' expectation under the policy, corrected by the
+    sampled value below the drawn action. Notes are read from the last to the first.
     """
     policy, baseline = tables.policy, tables.baseline
     player, value = walk.note[heading]["start"], walk.note[heading]["number"]
@@ -154,29 +162,28 @@ def learn_history(
 def learn_branches(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes between a heading and `stop`, of a walk that followed all
+    """Learns from the notes `heading + 1 .. stop - 1` of a walk that followed all
     actions of the updated player.
 
-    One pass takes a note. Before it, the stack has a value for each node whose parent
-    is still to come, that of a first child on top. They are no more than the walk had
-    nodes on its stack.
+    Each pass reads a note. The stack holds the value of each node whose parent has not
+    been read, first children on top. It is never higher than the stack of the walk was.
     """
-    policy, baseline, found = tables.policy, tables.baseline, walk.weight
+    policy, baseline, value_of = tables.policy, tables.baseline, walk.weight
     player, top = walk.note[heading]["start"], 0
     for k in range(stop - 1, heading, -1):
         start, count = walk.note[k]["start"], np.int64(walk.note[k]["count"])
         chosen = np.int64(walk.note[k]["chosen"])
         if count == 0:
-            found[top] = walk.note[k]["number"]
+            value_of[top] = walk.note[k]["number"]
             top += 1
         elif chosen != ALL:
-            error = found[top - 1] - baseline[start + chosen, player]
+            error = value_of[top - 1] - baseline[start + chosen, player]
             baseline[start + chosen, player] += rate * error
-            found[top - 1] += walk.note[k]["number"]
+            value_of[top - 1] += walk.note[k]["number"]
         else:
             value = 0.0
             for s in range(start, start + count):
                 top -= 1
-                value += policy[s] * found[top]
-            found[top] = value
+                value += policy[s] * value_of[top]
+            value_of[top] = value
             top += 1

@@ -106,17 +106,17 @@ RULES = {
 
 @functools.cache
 def make_start(rule: Rule) -> Any:
-    """Makes `start_tables(task, tree, tables, known)`, which starts the tables of the
-    infosets that the tree has met since the last time.
+    """Makes `start_tables(task, infosets, tables, known)`, which starts the tables of
+    the infosets that were added since the last call.
 
-    Policies start uniform, unless the rule says otherwise, and all else at 0. `known`
-    `[1]` counts the infosets whose tables have been started, and is brought up to date.
+    Policies start uniform unless the rule defines another start. All other entries
+    start at 0. `known` `[1]` is the number of infosets whose tables have been started.
     """
     start_infoset = rule.start
 
     @inlined
-    def start_tables(task, tree, tables, known):
-        infosets, seed, parameters = tree.infosets, task.job[SEED], task.parameters
+    def start_tables(task, infosets, tables, known):
+        seed, parameters = task.job[SEED], task.parameters
         for infoset in range(known[0], len(infosets)):
             record = infosets[infoset]
             start = record["first_sequence"]
@@ -218,8 +218,8 @@ def make_start_tables(rule: Rule) -> Any:
     start_tables = make_start(rule)
 
     @jit
-    def start(task, tree, tables, known):
-        start_tables(task, tree, tables, known)
+    def start(task, infosets, tables, known):
+        start_tables(task, infosets, tables, known)
 
     return start
 

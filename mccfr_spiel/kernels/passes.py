@@ -360,7 +360,7 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
             return layout.DONE
         cursor, num_blocks = walk.cursor, len(blocks.ends) - 1
         num_players = tree.utilities.shape[1]
-        start_tables(task, tree, tables, walk.known)
+        start_tables(task, tree.infosets, tables, walk.known)
 
         # One pass of this loop is the update of one player, or of all players at once.
         # Before and after it, all plans are those of the policies, and the gradient is

@@ -34,6 +34,7 @@ from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import RULES
 from mccfr_spiel.kernels.passes import UPWARD, WAY, add_rows, make_loop, move_plans
+from mccfr_spiel.kernels.regret_rules import play_positive
 from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
@@ -157,10 +158,9 @@ def update_infoset(
         gradient[s] = 0.0
         num_followed += skips[s] != SKIPPED
         total += max(memory[s], 0.0)
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
+    play_positive(policy, memory, start, stop, total)
+    if not total > 0.0:  # uniform over the actions that are followed
+        for s in range(start, stop):
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
     gradient[parent] += value
     tables.below[parent] += highest

@@ -130,21 +130,39 @@ def faded(regret: float, rate: float) -> float:
     return max(regret * rate, LEAST) if regret > 0.0 else regret * rate
 
 
+SKIPPED = -float(np.finfo(np.float64).max)
+"""Gradient of an action that a walk has skipped, see selection.py."""
+
+
 @pasted
 def value_of(
-    policy: np.ndarray, gradient: np.ndarray, start: int, stop: int, capped: bool
+    policy: np.ndarray,
+    gradient: np.ndarray,
+    start: int,
+    stop: int,
+    skips: bool,
+    capped: bool,
 ) -> float:
-    """<b, G>, which rounding may take beyond the best G of an action that is played.
+    """<b, G>, where rounding must not exceed the best G of an action that is played.
 
-    Where regrets fade, the loss of all actions that are played, by a rounding, would
-    outweigh what is left of their regrets, and the policy would become uniform. So
-    there the value is capped: in exact arithmetic that changes nothing.
+    Where regrets fade, a rounding error in the value could outweigh the small regrets
+    that are left, and the policy would become uniform. The cap prevents this. In exact
+    arithmetic it changes nothing.
+
+    Args:
+        policy: the policies b.
+        gradient: the gradients G.
+        start: the first sequence.
+        stop: the end of the sequences.
+        skips: whether actions whose gradient is SKIPPED are left out.
+        capped: whether regrets fade.
     """
     value, best = 0.0, -np.inf
     for s in range(start, stop):
-        value += policy[s] * gradient[s]
-        if policy[s] > 0.0:
-            best = max(best, gradient[s])
+        if not (skips and gradient[s] == SKIPPED):
+            value += policy[s] * gradient[s]
+            if policy[s] > 0.0:
+                best = max(best, gradient[s])
     return min(value, best) if capped else value
 
 
@@ -152,8 +170,18 @@ def value_of(
 def play_positive(
     policy: np.ndarray, sums: np.ndarray, start: int, stop: int, total: float
 ) -> None:
-    """Plays in proportion to the positive sums, whose total it is; uniformly if none
-    is positive."""
+    """Regret matching (Hart, Mas-Colell 2000): plays in proportion to positive sums.
+
+    Every compiled rule based on regrets computes its policy here. The plain version for
+    bots is `policies.online_bot.match_regrets`.
+
+    Args:
+        policy: the policies; entries `start .. stop - 1` change.
+        sums: the sums of regrets.
+        start: the first sequence.
+        stop: the end of the sequences.
+        total: the sum of the positive sums. If it is 0 the policy is uniform.
+    """
     for s in range(start, stop):
         if total > 0.0:
             policy[s] = max(sums[s], 0.0) / total
@@ -161,16 +189,49 @@ def play_positive(
             policy[s] = 1.0 / (stop - start)
 
 
+@inlined
+def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
+    """Sets the policy of an infoset by its sums of regrets, which are in `memory`.
+
+    Args:
+        tables: the tables.
+        start: the first sequence.
+        stop: the end of the sequences.
+        floored: whether negative sums become 0 first.
+    """
+    memory, total = tables.memory, 0.0
+    for s in range(start, stop):
+        if floored and memory[s] < 0.0:
+            memory[s] = 0.0
+        if memory[s] > 0.0:
+            total += memory[s]
+    play_positive(tables.policy, memory, start, stop, total)
+
+
 @pasted
 def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
-    return add_regrets(tables, start, stop, False, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, -np.inf, False, False, 1.0, 1.0)
 
 
 @pasted
 def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
-    """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
-    return add_regrets(tables, start, stop, True, False, 1.0, 1.0)
+    """Regret matching+ (Tammelin 2014); `memory` holds the regrets, never below 0;
+    returns <b, G>."""
+    return add_regrets(tables, start, stop, 0.0, False, False, 1.0, 1.0)
+
+
+@pasted
+def match_kept(tables: Tables, start: int, stop: int, floor: float) -> float:
+    """Regret matching where walks may have skipped actions; returns <b, G>.
+
+    Args:
+        tables: the tables.
+        start: the first sequence.
+        stop: the end of the sequences.
+        floor: the smallest cumulative regret.
+    """
+    return add_regrets(tables, start, stop, floor, True, False, 1.0, 1.0)
 
 
 @pasted
@@ -178,41 +239,45 @@ def add_regrets(
     tables: Tables,
     start: int,
     stop: int,
-    floored: bool,
+    floor: float,
+    skips: bool,
     discounted: bool,
     positive: float,
     negative: float,
 ) -> float:
-    """Adds the regrets to `memory` and plays in proportion to the positive ones.
+    """Adds the regrets to `memory` and plays in proportion to the positive sums.
 
     Args:
-        tables: see above.
+        tables: the tables.
         start: the first sequence.
         stop: the end of the sequences.
-        floored: whether sums of regrets below 0 become 0.
-        discounted: whether regrets fade; a constant, because the sums of rules that
-            discount nothing are to stay as they are to the last bit.
-        positive: what a sum above 0 is multiplied by before the regret is added.
-        negative: what any other sum is.
+        floor: the smallest sum of regrets: 0 for regret matching+, else -inf.
+        skips: whether actions whose gradient is SKIPPED keep their sums. Their
+            probability is 0.
+        discounted: whether sums are discounted. It is a constant, because rules without
+            discounts must round as before.
+        positive: discount of positive sums.
+        negative: discount of other sums.
 
     Returns:
         <b, G>.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    value = value_of(policy, gradient, start, stop, discounted)
+    value = value_of(policy, gradient, start, stop, skips, discounted)
     total = 0.0
     for s in range(start, stop):
-        rate = positive if memory[s] > 0.0 else negative
-        if discounted:
-            regret = faded(memory[s], rate) + (gradient[s] - value)
-        else:
-            regret = memory[s] * rate + gradient[s] - value
+        if not (skips and gradient[s] == SKIPPED):
+            rate = positive if memory[s] > 0.0 else negative
+            if discounted:
+                regret = faded(memory[s], rate) + (gradient[s] - value)
+            else:
+                regret = memory[s] * rate + gradient[s] - value
+            if regret < floor:
+                regret = floor
+            memory[s] = regret
+            if regret > 0.0:
+                total += regret
         gradient[s] = 0.0
-        if floored and regret < 0.0:
-            regret = 0.0
-        memory[s] = regret
-        if regret > 0.0:
-            total += regret
     play_positive(policy, memory, start, stop, total)
     return value
 
@@ -240,7 +305,7 @@ def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
     b ~ [R]+.
     """
     positive, negative = rates[POSITIVE], rates[NEGATIVE]
-    return add_regrets(tables, start, stop, False, True, positive, negative)
+    return add_regrets(tables, start, stop, -np.inf, False, True, positive, negative)
 
 
 @pasted
@@ -252,7 +317,7 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     prediction = parameters[0]
-    value = value_of(policy, gradient, start, stop, rates[POSITIVE] < 1.0)
+    value = value_of(policy, gradient, start, stop, False, rates[POSITIVE] < 1.0)
     total = 0.0
     for s in range(start, stop):
         now = gradient[s] - value

@@ -31,13 +31,22 @@ from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
+from mccfr_spiel.kernels.logs import FORK, LEAF, Log
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.sampling import push
+from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
+from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in
 from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
-from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Log, Sampled, make_walk
+from mccfr_spiel.kernels.walk import (
+    LARGE,
+    Progress,
+    Trip,
+    make_walk,
+    no_progress,
+    with_height,
+)
 
 # --- what threads that share the walks of a batch write, besides the one gradient -----
 
@@ -186,34 +195,34 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
+@inlined
+def trip_in_batch(player: int, stream: int, is_large: bool) -> Trip:
+    """The `Trip` of a walk in a thread. It neither pauses nor repeats steps."""
+    return Trip(player, stream, -np.inf, np.int64(0), np.int64(2**62), is_large)
+
+
 def make_part_of_batch(walk_on: Any) -> Any:
     """Makes `walk_part`, which makes the walks `first` to `stop - 1` of a batch.
 
-    `walk` says which batch it is; `stack` is the thread's own. It returns a status, and
-    what `walk_on` counts: infosets met, nodes touched, forks and leaves.
+    `walk` identifies the batch; `stack` is the thread's own. It returns a status and
+    the counters of all these walks.
     """
 
     @inlined
-    def walk_part(
-        task, tree, game, known, path, rules, tables, walk, stack, log,
-        first, stop, is_large,
-    ):  # fmt: skip
+    def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
         given = np.int64(task.job[layout.BATCH])
         before, _ = apply.walks_at(given, apply.present_iteration(walk))
-        player, num_players = walk.marks[layout.WALKER], tree.utilities.shape[1]
-        num_met, touched, status = np.int64(0), np.int64(0), np.int64(layout.DONE)
-        forks, leaves, nth = np.int64(0), np.int64(0), first
+        player, num_players = walk.marks[layout.WALKER], nodes.utilities.shape[1]
+        progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
             number, seed = before + nth + 1, task.job[layout.SEED]
             stream = stream_key(seed, number, player, num_players)
-            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
-            status, top, num_met, touched, forks, leaves = walk_on(
-                task, tree, game, known, path, rules, tables, stack, log,
-                stream, player, top, num_met, touched, forks, leaves,
-                np.int64(0), np.int64(2**62), is_large,
-            )  # fmt: skip
+            height = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
+            trip = trip_in_batch(player, stream, is_large)
+            progress = with_height(progress, height)
+            status, progress = walk_on(task, nodes, tables, stack, log, trip, progress)
             nth += 1
-        return status, num_met, touched, forks, leaves
+        return status, progress
 
     return walk_part
 
@@ -230,12 +239,12 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
         counts, log = slots.counts[row], log_of(cut, slots, row)
         stack, is_large = stack_of(walk, slots, row, walk.met), len(tree.nodes) > LARGE
-        status, events, touched, forks, leaves = walk_part(
-            task, tree, None, None, None, None, tables, walk, stack, log,
-            first, stop, is_large,
-        )  # fmt: skip
-        counts[EVENTS], counts[FORKS], counts[LEAVES] = events, forks, leaves
-        counts[NODES], counts[STATUS] = touched, status
+        status, progress = walk_part(
+            task, tree, tables, walk, stack, log, first, stop, is_large
+        )
+        counts[EVENTS], counts[FORKS] = progress.num_met, progress.num_forks
+        counts[LEAVES], counts[NODES] = progress.num_leaves, progress.num_touched
+        counts[STATUS] = status
         sort_forks(slots, row, len(cut.num_met))
 
     @inlined
@@ -245,7 +254,8 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
         stack = stack_of(walk, slots, row, met)
-        num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
+        num_met, zero = np.int64(cut.num_met[block]), np.int64(0)
+        progress = Progress(zero, num_met, zero, zero, zero, zero)
         status = np.int64(layout.DONE)
         for part in range(num_slices):
             fork, order = slots.fork[part], slots.order[part]
@@ -263,14 +273,14 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
                     break
                 at = order[k]
                 node, weight = fork[at]["node"], fork[at]["weight"]
-                top = push(stack, 0, node, player, weight, fork[at]["place"])
-                status, top, num_met, touched, _, _ = walk_block(
-                    task, tree, None, None, None, None, tables, stack, None,
-                    fork[at]["stream"], player, top, num_met, touched,
-                    np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
-                )  # fmt: skip
-        cut.num_met[block] = num_met
-        counts[NODES], counts[STATUS] = touched, status
+                height = push(stack, 0, node, player, weight, fork[at]["place"])
+                trip = trip_in_batch(player, fork[at]["stream"], is_large)
+                progress = with_height(progress, height)
+                status, progress = walk_block(
+                    task, tree, tables, stack, None, trip, progress
+                )
+        cut.num_met[block] = progress.num_met
+        counts[NODES], counts[STATUS] = progress.num_touched, status
 
     @inlined
     def do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece):
@@ -397,7 +407,7 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         if not leads:
             take_pieces(do_piece, what, desk, False)
             return np.int64(layout.DONE)
-        start_tables(task, tree, tables, walk.known)
+        start_tables(task, tree.infosets, tables, walk.known)
         marks, purpose = walk.marks, what[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
         # One pass makes a stretch of walks, or the update after the last one.

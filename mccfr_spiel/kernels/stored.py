@@ -1,4 +1,7 @@
-"""A stored tree as the source of a walk's nodes: a node is a row of an array."""
+"""A stored tree as the source of a walk's nodes: a node is a row of an array.
+
+The record `nodes` of this source is the `TreeArrays`.
+"""
 
 from typing import Any
 
@@ -7,90 +10,97 @@ import numpy as np
 from mccfr_spiel.common.arrays import NODE, UNEXPANDED
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.frame import prefetch
+from mccfr_spiel.kernels.iterations import make_loop
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
-from mccfr_spiel.kernels.sampling import Visit, push
-from mccfr_spiel.kernels.tables import Tables, Task, Walk, tree_in, views
-from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
+from mccfr_spiel.kernels.stack import Moves
+from mccfr_spiel.kernels.switches import Sampled
+from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in, views
+from mccfr_spiel.kernels.walk import Source
 
 _NODES_A_LINE = 64 // NODE.itemsize
-"""The nodes that fit in one line of the processor's cache, which is loaded as a
-whole."""
+"""Number of nodes in a cache line."""
 
 _MOST_FETCHED = 256
 
 
 @inlined
 def nothing(*arguments):
-    """A step that has nothing to do. Rows of a tree need no state and stay, and their
-    infosets come with them, before the walk."""
+    """A step without effect. Rows need no state, and infosets are added with them."""
 
 
 @inlined
-def acting_at(tree, game, known, path, rules, node):
-    """Who acts."""
-    return np.int64(tree.nodes[node]["player"])
+def acting_at(nodes, node):
+    """The acting player."""
+    return np.int64(nodes.nodes[node]["player"])
 
 
 @inlined
-def pay(tree, game, known, path, rules, node):
+def pay(nodes, node):
     """The row of the returns."""
-    return np.int64(layout.DONE), np.int64(tree.nodes[node]["start"])
+    return np.int64(layout.DONE), np.int64(nodes.nodes[node]["start"])
 
 
 @inlined
-def arrive(tree, game, known, path, rules, node, acting, free):
-    """The node's row, unless it must be expanded first."""
-    record = tree.nodes[node]
+def arrive(nodes, node, acting, room):
+    """The moves in the node's row; GROW if the node is not expanded."""
+    record = nodes.nodes[node]
     count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
     if count == 0:  # there are more than fit, see NODE
         count = -np.int64(record["infoset"])
     if acting == UNEXPANDED:
         status = np.int64(layout.GROW)
-    elif count > free:
+    elif count > room:
         status = np.int64(layout.STACK_FULL)
     first, start = np.int64(record["first_child"]), np.int64(record["start"])
-    return status, first, start, count, np.int64(record["infoset"])
+    infoset = np.int64(record["infoset"])
+    return status, Moves(acting, infoset, first, start, count, start)
 
 
 @inlined
-def place_at(tree, game, known, path, rules, infoset):
+def place_at(nodes, infoset):
     """The place of the infoset."""
-    return tree.infosets[infoset]["place"]
+    return nodes.infosets[infoset]["place"]
 
 
 @inlined
-def policy_at(tree, game, known, path, rules, tables, acting, start, count):
-    """The row of the table."""
-    return tables.policy, start
+def policy_at(nodes, tables, moves):
+    """The rows of the table."""
+    return tables.policy, moves.start
 
 
 @inlined
-def descend(tree, game, known, path, rules, first, acting, start, chosen):
+def descend(nodes, moves, child):
     """The child's row."""
-    return first + chosen
+    return moves.first + child
 
 
 @inlined
-def stop(
-    tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
-):
-    """Stacks the node again."""
-    walk.marks[layout.TO_GROW] = 1
-    return push(walk, top, node, sequence, weight, place)
+def stop(nodes, node, acting):
+    """The same row."""
+    return node
 
 
 @pasted
-def fetch(tree: Any, at: Visit) -> None:
-    """Asks memory for the children of a node, of which one is about to be drawn."""
-    count = min(at.num_moves, _MOST_FETCHED)
-    for child in range(at.first, at.first + count, _NODES_A_LINE):
-        prefetch(tree.nodes, child)
+def fetch(nodes: TreeArrays, moves: Moves) -> None:
+    """Prefetches the children, of which one is about to be drawn."""
+    count = min(moves.count, _MOST_FETCHED)
+    for child in range(moves.first, moves.first + count, _NODES_A_LINE):
+        prefetch(nodes.nodes, child)
 
 
 STORED = Source(
-    *(nothing, acting_at, pay, arrive, nothing),
-    *(place_at, policy_at, descend, stop, nothing, fetch),
+    enter=nothing,
+    acting_at=acting_at,
+    pay=pay,
+    arrive=arrive,
+    keep=nothing,
+    place_at=place_at,
+    policy_at=policy_at,
+    descend=descend,
+    stop=stop,
+    start=nothing,
+    fetch=fetch,
     grows=True,
 )
 
@@ -99,10 +109,9 @@ STORED = Source(
 def make_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Makes `iterate(frame)` for walks over stored trees.
 
-    It starts the tables of infosets that are new, then runs whole iterations until the
-    job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
-    Tables and a Walk, which are changed. It returns a status of tables.py. After GROW,
-    STACK_FULL and PAUSED it is to be called again.
+    It starts the tables of new infosets and runs whole iterations up to the limits of
+    the job. The frame holds a Task, the TreeArrays, Tables and a Walk, which change. It
+    returns a status. After GROW, STACK_FULL and PAUSED call it again.
 
     Args:
         rule: the local rule.
@@ -113,10 +122,9 @@ def make_iterate(rule: Rule, sampled: Sampled) -> Any:
     @jit(views_only=True)
     def iterate(frame):
         task = views(frame, Task)
-        tree = tree_in(frame, task.job)
+        nodes = tree_in(frame, task.job)
         tables, walk = views(frame, Tables), views(frame, Walk)
-        start_tables(task, tree, tables, walk.known)
-        size = len(tree.nodes)
-        return go_on(task, tree, None, None, None, None, tables, walk, size)
+        start_tables(task, nodes.infosets, tables, walk.known)
+        return go_on(task, nodes, tables, walk, len(nodes.nodes))
 
     return iterate

@@ -29,11 +29,12 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.jit import jit, working_clock
-from mccfr_spiel.offline.sequence_form import (
+from mccfr_spiel.offline.sequence_forms import (
     Csr,
     SequenceForm,
     Treeplex,
@@ -44,7 +45,6 @@ from mccfr_spiel.offline.sequence_form import (
     sequence_form,
 )
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.tree.game_tree import GameTree
 
 # --- the dilated entropy and its prox map ---------------------------------------------
 

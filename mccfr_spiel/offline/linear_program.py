@@ -21,12 +21,13 @@ import numpy as np
 import pyspiel
 import scipy.sparse
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import counted, line, never_raises, short, title
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.jit import working_clock
-from mccfr_spiel.offline.sequence_form import (
+from mccfr_spiel.offline.sequence_forms import (
     Csr,
     Factorization,
     SequenceForm,
@@ -42,7 +43,6 @@ from mccfr_spiel.offline.sequence_form import (
     trivial_factors,
 )
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.tree.game_tree import GameTree
 
 # --- the program ----------------------------------------------------------------------
 

@@ -7,6 +7,6 @@ study.py     what a policy does and is worth, hand by hand
 What users need of these files is in the stub `__init__.pyi`.
 """
 
-from mccfr_spiel.common import listed_names
+import lazy_loader
 
-__all__, _, __getattr__, __dir__ = listed_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

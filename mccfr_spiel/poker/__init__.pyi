@@ -1,11 +1,31 @@
-from mccfr_spiel.poker.cards import RangeError as RangeError
-from mccfr_spiel.poker.cards import hand as hand
-from mccfr_spiel.poker.study import Decision as Decision
-from mccfr_spiel.poker.study import Study as Study
-from mccfr_spiel.poker.study import equities as equities
-from mccfr_spiel.poker.study import equity as equity
-from mccfr_spiel.poker.study import values as values
-from mccfr_spiel.poker.subgames import load_endgame as load_endgame
-from mccfr_spiel.poker.subgames import subgame as subgame
-from mccfr_spiel.tree.full_pass import Cost as Cost
-from mccfr_spiel.tree.full_pass import cost as cost
+from .cards import (
+    RangeError,
+    hand,
+)
+from .study import (
+    Decision,
+    Study,
+    equities,
+    equity,
+    values,
+)
+from .subgames import (
+    Cost,
+    cost,
+    load_endgame,
+    subgame,
+)
+
+__all__ = [
+    "Cost",
+    "Decision",
+    "RangeError",
+    "Study",
+    "cost",
+    "equities",
+    "equity",
+    "hand",
+    "load_endgame",
+    "subgame",
+    "values",
+]

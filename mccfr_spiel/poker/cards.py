@@ -39,7 +39,7 @@ HAND_OF[HANDS[:, 0], HANDS[:, 1]] = HAND_OF[HANDS[:, 1], HANDS[:, 0]] = range(13
 
 
 def cards_of(text: str, where: str) -> list[int]:
-    """The cards of a text such as "4s8hTc9h2s"; spaces may stand between them.
+    """The cards of a text such as "4s8hTc9h2s" or "Qs, Jh, 2h".
 
     Args:
         text: what to read.
@@ -50,7 +50,7 @@ def cards_of(text: str, where: str) -> list[int]:
     """
     if not isinstance(text, str):
         raise ValueError(f"{where}={text!r} is no text of cards, such as Ks7d4c.")
-    names = re.findall(r"..", re.sub(r"\s", "", text) + " ")
+    names = re.findall(r"..", re.sub(r"[\s,]", "", text) + " ")
     names = [name[0].upper() + name[1].lower() for name in names]
     for name in names:
         if name not in DECK:

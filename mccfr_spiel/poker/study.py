@@ -13,6 +13,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
+from mccfr_spiel.arenas.hand_arena import HandNames
+from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, strengths_with
 from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.poker.cards import (
@@ -27,12 +31,6 @@ from mccfr_spiel.poker.cards import (
 )
 from mccfr_spiel.poker.subgames import Node, Subgame, fits, said, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.vectors import read_policy
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds.public_tree import DEAL, DECISION, strengths_with
 
 
 class Decision(NamedTuple):
@@ -352,5 +350,5 @@ def equity(board: str, ranges: Sequence[Range]) -> np.ndarray:
 def _checked_down(board: str, ranges: Sequence[Range]) -> Study:
     """A subgame for one chip in which players can only check."""
     game = subgame(board=board, pot=1, stacks=1, ranges=ranges, bets="", raises="")
-    tree = GameTree(game).find_worlds()
+    tree = complete_table(game, store="worlds")
     return Study(game, SequencePolicy(tree, np.ones(tree.num_sequences)))

@@ -20,6 +20,10 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.hand_arena import Cost as Cost
+from mccfr_spiel.arenas.hand_arena import cost as cost
+from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 from mccfr_spiel.common import refusals
 from mccfr_spiel.poker.cards import (
     DECK,
@@ -31,8 +35,6 @@ from mccfr_spiel.poker.cards import (
     text_of,
     weights_of,
 )
-from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 
 # --- the betting: which sizes are legal where, and what everybody has paid ------------
 

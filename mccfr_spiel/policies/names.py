@@ -6,20 +6,24 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.loading import (
+    has_name,
+    load_game,
+    saved_game,
+    turn_based,
+)
+from mccfr_spiel.arenas.infosets.names import TextNames
+from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
 from mccfr_spiel.common.checkpoint import Contents, DamagedError
-from mccfr_spiel.common.display import brief, counted, line, never_raises, title
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.infosets import TextNames
-from mccfr_spiel.tree.loading import has_name, load_game, saved_game, turn_based
-from mccfr_spiel.tree.readable import reader_of
+from mccfr_spiel.common.display import brief
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -35,11 +39,14 @@ MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
 
-class Names:
-    """The infosets that a tree had met, with their names, in a few arrays.
+Maker = Callable[[pyspiel.Game, int], InfosetTable | None]
+"""Makes the whole tree of a game, up to a number of nodes; None if there is none."""
 
-    The attributes have the same names and meanings as those of a GameTree. The places
-    of infosets are 0, since a policy draws nothing.
+
+class Names(InfosetTable):
+    """The infosets that an arena had met, with their names, in a few arrays.
+
+    The places of infosets are 0, since a policy draws nothing.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Names:
         source: pyspiel.Game,
         arrays: dict[str, np.ndarray],
         abstraction: Abstraction | None = None,
+        maker: Maker | None = None,
     ) -> None:
         """Keeps the arrays.
 
@@ -54,46 +62,47 @@ class Names:
             source: the game.
             arrays: `infosets` `[I]` of dtype INFOSET; `actions` `[S]`; and the strings
                 as `pack_strings` makes them.
-            abstraction: the tree's abstraction, if it has one.
+            abstraction: the arena's abstraction, if it has one.
+            maker: makes the tree from which `SequencePolicy.table` takes the order and
+                the reach of infosets; without one, reach is not known.
         """
-        self.source = source
-        self.abstraction = abstraction
-        self.game = turn_based(source)
-        self.num_players: int = self.game.num_players()
-        self.arrays = arrays
+        super().__init__(source, turn_based(source), abstraction)
+        self.arrays, self.maker = arrays, maker
         self.infosets = arrays["infosets"]
         self.actions = arrays["actions"]
-        self.num_infosets = len(self.infosets)
-        self.num_sequences = len(self.actions)
         players = self.infosets["player"]
         self.infoset_names = TextNames(arrays["text"], arrays["ends"], players)
-        self.find = self.infoset_names.find
-        self.info_state = self.infoset_names.info_state
-
-    @never_raises
-    def __repr__(self) -> str:
-        return line(self, title(self.source), counted(self.num_infosets, "infoset"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Names, (self.source, self.arrays, self.abstraction)
+        return Names, (self.source, self.arrays, self.abstraction, self.maker)
 
-    def find_at(self, state: pyspiel.State, player: int) -> int:
-        """The number of the infoset of a state where a player acts, -1 if not met."""
-        return self.find(reader_of(self.abstraction)(state, player), player)
+    @property
+    def info_states(self) -> list[str]:
+        """`[I]` the information-state strings, kept from call to call."""
+        return self._info_states
 
     @functools.cached_property
-    def info_states(self) -> list[str]:
-        """`[I]` the information-state strings."""
+    def _info_states(self) -> list[str]:
         return self.infoset_names.strings()
 
-    @functools.cached_property
+    @property
     def shared_strings(self) -> set[str]:
         """The information-state strings that several players have."""
+        return self._shared_strings
+
+    @functools.cached_property
+    def _shared_strings(self) -> set[str]:
         return self.infoset_names.shared()
+
+    def whole(self, max_nodes: int) -> InfosetTable | None:
+        """See InfosetTable."""
+        if self.maker is None or self.abstraction is not None:
+            return None
+        return self.maker(self.source, max_nodes)
 
 
 def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
-    """Makes Names of the first infosets of a GameTree; returns Names as they are."""
+    """Makes Names of the first infosets of a table; returns Names as they are."""
     if isinstance(tree, Names):
         return tree
     infosets = tree.infosets[:num_infosets].copy()
@@ -101,12 +110,11 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     # One by one: a list of all strings might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    return Names(
-        tree.source, arrays | checkpoint.pack_strings(strings), tree.abstraction
-    )
+    arrays |= checkpoint.pack_strings(strings)
+    return Names(tree.source, arrays, tree.abstraction, tree.maker)
 
 
-def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
+def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
     """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
     infoset of the tree."""
     check_shape(tree, vector, vector)
@@ -126,7 +134,7 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     return vector
 
 
-def check_shape(tree: GameTree | Names, vector: np.ndarray, given: Any) -> None:
+def check_shape(tree: InfosetTable, vector: np.ndarray, given: Any) -> None:
     """Raises ValueError, which shows what was given, unless a vector `[S]` is over a
     tree's sequences."""
     if vector.shape != (tree.num_sequences,):
@@ -136,13 +144,13 @@ def check_shape(tree: GameTree | Names, vector: np.ndarray, given: Any) -> None:
         )
 
 
-def uniform_vector(tree: GameTree | Names) -> np.ndarray:
+def uniform_vector(tree: InfosetTable) -> np.ndarray:
     """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
     counts = tree.infosets["num_actions"]
     return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
 
 
-def sequences_of(tree: GameTree, player: int) -> np.ndarray:
+def sequences_of(tree: InfosetTable, player: int) -> np.ndarray:
     """The numbers of a player's sequences, the empty one excepted."""
     owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
     return tree.num_players + np.flatnonzero(owners == player)
@@ -159,7 +167,10 @@ def to_contents(names: Names, vector: np.ndarray) -> Contents:
 
 
 def from_contents(
-    contents: Contents, game: pyspiel.Game | str | None, abstraction: Abstraction | None
+    contents: Contents,
+    game: pyspiel.Game | str | None,
+    abstraction: Abstraction | None,
+    maker: Maker | None = None,
 ) -> tuple[Names, np.ndarray]:
     """Reads the names and the vector `[S]` from what `to_contents` made.
 
@@ -167,6 +178,7 @@ def from_contents(
         contents: the contents of a file, which may hold anything.
         game: the game, if its load string is not enough to make it.
         abstraction: the abstraction that the policy had, if it had one.
+        maker: see `Names`.
 
     Raises:
         CheckpointError: the contents make no policy, or one for another game.
@@ -187,7 +199,7 @@ def from_contents(
                     f"The file's array {name!r} is {array.dtype} {array.shape}."
                 )
         vector = arrays.pop("vector")
-        names = Names(source, arrays, abstraction)
+        names = Names(source, arrays, abstraction, maker)
         checkpoint.check_strings(arrays["text"], arrays["ends"])
         checkpoint.check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players
@@ -253,7 +265,9 @@ def _has_strings(row: Any) -> bool:
     return isinstance(row, dict) and any(isinstance(key, str) for key in row)
 
 
-def from_json(value: Any, game: pyspiel.Game | None = None) -> tuple[Names, np.ndarray]:
+def from_json(
+    value: Any, game: pyspiel.Game | None = None, maker: Maker | None = None
+) -> tuple[Names, np.ndarray]:
     """Reads the names of a policy and its vector `[S]` from what `write_policy` wrote.
 
     A file does not say which sequence leads to an infoset, and nothing asks for it, so
@@ -262,6 +276,7 @@ def from_json(value: Any, game: pyspiel.Game | None = None) -> tuple[Names, np.n
     Args:
         value: has the form of one, see `is_of_file`.
         game: the game, if its load string in the value is not enough to make it.
+        maker: see `Names`.
 
     Raises:
         ValueError: a state has no distribution, or the policy is for another game.
@@ -302,7 +317,7 @@ def from_json(value: Any, game: pyspiel.Game | None = None) -> tuple[Names, np.n
     actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
     arrays = {"infosets": infosets, "actions": actions} | checkpoint.pack_strings(names)
     vector = np.array([1.0] * num_players + [value for _, value in pairs])
-    return _checked(Names(source, arrays), vector)
+    return _checked(Names(source, arrays, None, maker), vector)
 
 
 def _row_of(name: str, row: Any) -> dict[int, float]:

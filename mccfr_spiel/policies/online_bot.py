@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 from mccfr_spiel.common.display import counted, line, never_raises
@@ -30,7 +31,6 @@ from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.policy import SeatBot
-from mccfr_spiel.tree.loading import load_game
 
 # --- what it has learned, in arrays that go into a file as they are -------------------
 
@@ -151,7 +151,7 @@ class Table:
         regret = [one - below for one in regret]
         regret[chosen] += here
         self.regret[row] = array("d", regret)
-        self.policy[row] = array("d", _shares([max(one, 0.0) for one in regret]))
+        self.policy[row] = array("d", match_regrets(regret))
 
     def average_policy(self, num_hands: int) -> array:
         """`[S]` the average of the policies of all hands. Ancestors come first, so they
@@ -195,6 +195,14 @@ def _shares(weights: list[float]) -> list[float]:
     if total > 0:
         return [one / total for one in weights]
     return [1 / len(weights)] * len(weights)
+
+
+def match_regrets(regrets: list[float]) -> list[float]:
+    """The policy of regret matching: in proportion to the positive regrets.
+
+    The compiled version is `kernels.regret_rules.play_positive`.
+    """
+    return _shares([max(regret, 0.0) for regret in regrets])
 
 
 def bytes_of(info_state: str, num_actions: int) -> int:

@@ -15,6 +15,9 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.arenas.infosets.loading import same_name
+from mccfr_spiel.arenas.infosets.names import shared_by
+from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.display import (
     brief,
@@ -27,7 +30,6 @@ from mccfr_spiel.common.display import (
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.names import (
     MOST_OFF,
-    Names,
     check_shape,
     checked_vector,
     digest_of,
@@ -50,9 +52,6 @@ from mccfr_spiel.policies.table import (
     table_of,
     without_turn,
 )
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.infosets import shared_by
-from mccfr_spiel.tree.loading import same_name
 
 # --- A vector over sequences as an OpenSpiel policy -----------------------------------
 
@@ -93,7 +92,7 @@ class SequencePolicy(openspiel_policy.Policy):
         turn_based_game: the game with its moves in turn, the game itself if they are.
     """
 
-    def __init__(self, tree: GameTree | Names, vector: np.ndarray) -> None:
+    def __init__(self, tree: InfosetTable, vector: np.ndarray) -> None:
         """Copies the vector.
 
         Args:
@@ -104,7 +103,7 @@ class SequencePolicy(openspiel_policy.Policy):
         Raises:
             ValueError: this is no tree, or no vector over its sequences.
         """
-        if not isinstance(tree, GameTree | Names):
+        if not isinstance(tree, InfosetTable):
             raise ValueError(f"tree={tree!r} is no GameTree; give ms.GameTree(game).")
         super().__init__(tree.source, list(range(tree.num_players)))
         self.tree = tree
@@ -194,9 +193,7 @@ class SequencePolicy(openspiel_policy.Policy):
     @never_raises
     def _repr_html_(self) -> str:
         tree = self.tree
-        basis = None
-        if isinstance(tree, GameTree) and tree.num_nodes <= _FEW_NODES:
-            basis = tree
+        basis = tree if 1 < getattr(tree, "num_nodes", 0) <= _FEW_NODES else None
         most = _ROWS_IN_NOTEBOOK
         rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
         hidden = self._num_infosets - len(rows)

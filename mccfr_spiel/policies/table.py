@@ -1,7 +1,6 @@
 """A policy as a table: for people, with the reach of each information state, and
 OpenSpiel's, extended for shared strings and for use from C++."""
 
-import functools
 import importlib
 import itertools
 import re
@@ -14,6 +13,10 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
+from mccfr_spiel.arenas.infosets.loading import names_anywhere, said, said_info_state
+from mccfr_spiel.arenas.infosets.names import shared_by
+from mccfr_spiel.arenas.infosets.table import InfosetTable
+from mccfr_spiel.arenas.rules.description import rules_of
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.display import (
     brief,
@@ -26,12 +29,7 @@ from mccfr_spiel.common.display import (
     text_table,
     title,
 )
-from mccfr_spiel.policies.names import Names, uniform_vector
-from mccfr_spiel.tree.cache import whole_tree_beside
-from mccfr_spiel.tree.full_pass import FullPass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import shared_by
-from mccfr_spiel.tree.loading import names_anywhere, said, said_info_state
+from mccfr_spiel.policies.names import uniform_vector
 
 MOST_NODES = 1_000_000
 """The largest tree that is made for a table, which takes a few seconds. A larger one is
@@ -188,61 +186,53 @@ def _cells(
 # --- making the rows -----------------------------------------------------------
 
 
-def table_of(
-    tree: GameTree | Names, vector: np.ndarray, num_infosets: int
-) -> PolicyTable:
-    """The table of a policy; makes the game's whole tree if that is small enough.
+def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
+    """The table of a policy; expands the game's whole tree if that is small enough.
 
     Args:
-        tree: where the policy's names come from.
+        table: where the policy's names come from.
         vector: `[S]` the policy.
         num_infosets: the number of infosets it knows.
     """
-    rows = rows_of(tree, vector, num_infosets, _basis(tree))
-    return PolicyTable(title(tree.source), rows, tree.game)
+    basis = table.whole(MOST_NODES)
+    rows = rows_of(table, vector, num_infosets, basis)
+    return PolicyTable(title(table.source), rows, table.game)
 
 
 def rows_of(
-    tree: GameTree | Names,
+    table: InfosetTable,
     vector: np.ndarray,
     num_infosets: int,
-    basis: GameTree | None,
+    basis: InfosetTable | None,
     most: int | None = None,
 ) -> list[PolicyRow]:
     """The rows of a policy, or the first `most` of them.
 
     Args:
-        tree, vector, num_infosets: as in `table_of`.
-        basis: a tree of the game with nodes, from which order, reach and names are
-            taken; None for the order of `tree` and no reach.
+        table, vector, num_infosets: as in `table_of`.
+        basis: a table of the game that supplies the order, the reach and a state of
+            each infoset; None for the order of `table` and no reach.
         most: how many rows; all by default.
     """
-    order, reaches = list(range(num_infosets)), None
-    nodes = numbers = np.zeros(0, np.int64)
+    numbers, reaches = np.arange(num_infosets), None
     if basis is not None:
-        numbers, nodes = numbers_in(basis, tree, num_infosets), basis.first_nodes()
-        order = np.argsort(numbers, kind="stable").tolist()
-        if basis.is_complete and basis.abstraction is None:
-            passes = FullPass(basis)
-            plan = passes.plan(moved(basis, tree, num_infosets, vector))
-            reaches = passes.reaches(plan) * plan[basis.infosets["parent"]]
-
-    def state_of(infoset: int) -> pyspiel.State | None:
-        node = -1 if basis is None else int(nodes[numbers[infoset]])
-        return basis.state_at(node)[0] if basis is not None and node >= 0 else None
-
-    actions = tree.actions
-    rows = []
-    for infoset in order[:most]:
-        _, start, _, size, player = tree.infosets[infoset].item()
+        numbers = numbers_in(basis, table, num_infosets)
+        reaches = basis.reaches(moved(basis, table, num_infosets, vector))
+    order = np.argsort(numbers, kind="stable")[:most].tolist()
+    states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
+    if basis is not None and rules_of(table.game) is None:  # rules need no state
+        states = basis.states(numbers[order].tolist())
+    actions, rows = table.actions, []
+    for infoset, state in zip(order, states, strict=True):
+        _, start, _, size, player = table.infosets[infoset].item()
         legal = actions[start : start + size].tolist()
-        state = functools.partial(state_of, infoset)
+        names = names_anywhere(table.game, player, legal, state)
         rows.append(
             PolicyRow(
-                tree.info_state(infoset),
+                table.info_state(infoset),
                 player,
                 tuple(legal),
-                tuple(names_anywhere(tree.game, player, legal, state)),
+                tuple(names),
                 tuple(vector[start : start + size].tolist()),
                 None if reaches is None else float(reaches[numbers[infoset]]),
             )
@@ -250,28 +240,13 @@ def rows_of(
     return rows
 
 
-def _basis(tree: GameTree | Names) -> GameTree | None:
-    """A tree of a policy's game in which to look its infosets up; None for none."""
-    if isinstance(tree, GameTree):
-        if tree.abstraction is not None or tree.is_complete:
-            return tree
-    elif tree.abstraction is not None:
-        return None
-    try:
-        if isinstance(tree, GameTree):
-            return whole_tree_beside(tree, tree.source, max_nodes=MOST_NODES)
-        return GameTree(tree.source, max_nodes=MOST_NODES).expand_all()
-    except Exception:  # games raise what they like, and the table can do without
-        return None
-
-
 _found: weakref.WeakKeyDictionary[
-    GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
+    InfosetTable, tuple[weakref.ref[InfosetTable], np.ndarray]
 ] = weakref.WeakKeyDictionary()
 """For a policy's tree: another tree of its game, and its infosets' numbers there."""
 
 
-def numbers_in(goal: GameTree, origin: GameTree | Names, count: int) -> np.ndarray:
+def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarray:
     """`[count]` the numbers that a policy's infosets have in another tree of its game.
 
     They are kept for the next call with the same trees, when the policy's may have met
@@ -301,7 +276,7 @@ def numbers_in(goal: GameTree, origin: GameTree | Names, count: int) -> np.ndarr
 
 
 def moved(
-    goal: GameTree, origin: GameTree | Names, count: int, vector: np.ndarray
+    goal: InfosetTable, origin: InfosetTable, count: int, vector: np.ndarray
 ) -> np.ndarray:
     """`[S]` a policy over another tree's sequences, uniform where it knows nothing.
 

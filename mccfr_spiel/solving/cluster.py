@@ -15,7 +15,6 @@ to worker through Ray's object store, not by way of the driver.
 """
 
 import contextlib
-import os
 import pickle
 import time
 import warnings
@@ -25,29 +24,25 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm, OwnAveraging
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.arenas.choosing import choose_arena
+from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.sharing import SharedWalks, is_between_updates, pace_of
+from mccfr_spiel.arenas.tree.whole import NUM_BLOCKS_OF_BATCH
+from mccfr_spiel.arenas.tree_arenas import TreeWalks
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import sequences_at, spans
 from mccfr_spiel.common.checkpoint import Contents
-from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.preparing import sampled_by
-from mccfr_spiel.solving.sharing import SharedWalks, is_between_updates, pace_of
+from mccfr_spiel.solving.ray_connection import connected_ray
 from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.cache import shared_tree
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, saved_game
-from mccfr_spiel.tree.whole import NUM_BLOCKS_OF_BATCH
 
 # --- what every process of a cluster holds, and what it does for an update ------------
 
-
-LARGE_TREE = 1_000_000
-"""The workers of one machine share a cached tree if it has at least this many nodes."""
 
 _ENDLESS = 2**62
 
@@ -123,8 +118,10 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
 
 def sharing_of(state: SolverState) -> SharedWalks:
     """What runs walks by blocks, which states made with `splits` have."""
-    assert state.sharing is not None
-    return state.sharing
+    engine = state.engine
+    assert isinstance(engine, TreeWalks)
+    assert engine.shared is not None
+    return engine.shared
 
 
 class Recipe(NamedTuple):
@@ -133,13 +130,11 @@ class Recipe(NamedTuple):
     Attributes:
         contents: of a checkpoint, without the tables.
         algorithm: what is run.
-        num_nodes: of the whole tree.
         twin: whether the game's compiled twin may expand the tree.
     """
 
     contents: Contents
     algorithm: Algorithm
-    num_nodes: int
     twin: bool | None
 
 
@@ -164,13 +159,11 @@ class Worker:
             return
         if self._prepare is not None:
             self._prepare()
-        contents, algorithm, num_nodes, twin = self._recipe
-        header, arrays = contents
-        tree = None
-        if num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = shared_tree(saved_game(header["game"]), twin=twin)
-        tree = files.tree_of(contents, tree, None, None, twin).expand_all()
-        state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
+        contents, algorithm, twin = self._recipe
+        table = files.arena_of_file(contents, None, None, None, twin)
+        arena = choose_arena(table, needs_of(algorithm, cluster=True))
+        seed = contents.header["seed"]
+        state = SolverState(arena, algorithm, seed, self._threads, splits=True)
         files.check_rules(contents, state, None)
         for limit in layout.LAST_ITERATION, layout.NODE_LIMIT, layout.PAUSE_LIMIT:
             state.job[limit] = _ENDLESS  # the driver says when to stop
@@ -287,26 +280,6 @@ class Cluster(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class InThisProcess:
-    """Workers that are objects in this process and work one after the other.
-
-    It is no faster than one process. It shows that the bits are those of one process.
-
-    Attributes:
-        workers: how many.
-    """
-
-    workers: int = 2
-
-    def __post_init__(self) -> None:
-        refusals.integer(self.workers, "workers", 1)
-
-    def connect(self) -> Crew:
-        """The crew, with no worker begun."""
-        return Crew(self.workers)
-
-
 # --- the driver of a cluster: it has workers make the walks of a solver's batches -----
 
 
@@ -322,48 +295,6 @@ _A_MOMENT = 0.02
 
 _OF_TREE = "text", "ends", "infosets", "actions"
 """The arrays of a checkpoint that are not tables."""
-
-
-def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
-    """Raises ValueError, in words, unless a cluster can split the batches of an
-    algorithm on a tree."""
-    if not algorithm.sampling.is_sampled:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
-            "threads=..., or an algorithm that samples, with a batch."
-        )
-    if isinstance(algorithm.averaging, OwnAveraging):
-        raise ValueError(
-            f"{algorithm.averaging.name} is called in this process only; drop the "
-            "cluster, or use an average of the package."
-        )
-    if algorithm.batch == 1:
-        raise ValueError(
-            f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
-            "time. Give it a batch, such as algorithm._replace(batch=512)."
-        )
-    if not sampled_by(algorithm).can_be_shared:
-        raise ValueError(
-            f"In batches of {algorithm.sampling} each walk reads what the one before "
-            "has written, so a cluster cannot split them. Use external or outcome "
-            "sampling without a baseline."
-        )
-    if tree.abstraction is not None:
-        raise ValueError(
-            "With an abstraction, infosets share policies, which a cluster cannot "
-            "split; drop cluster or the abstraction."
-        )
-    if not getattr(algorithm.minimizer, "compiled", True):
-        raise ValueError(
-            f"A cluster runs compiled rules, and {algorithm.minimizer} is plain Python."
-        )
-    try:
-        load_game(str(tree.source))
-    except ValueError as error:
-        raise ValueError(
-            "Each worker of a cluster makes the game from its string, which for "
-            f"{brief(tree.source)} is not enough. {error}"
-        ) from error
 
 
 class ClusterBatches:
@@ -496,7 +427,7 @@ class ClusterBatches:
         header, arrays = files.contents_of(self._state, 0.0)
         of_tree = {name: arrays[name] for name in _OF_TREE if name in arrays}
         contents = Contents(header, of_tree)
-        return Recipe(contents, self._state.algorithm, tree.num_nodes, tree.twin)
+        return Recipe(contents, self._state.algorithm, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
         """Whether a worker is ready; one that was lost on the way is begun again.
@@ -552,39 +483,6 @@ class ClusterBatches:
 _TURN_SECONDS = 120.0
 """A worker that takes longer for its walks is replaced; they should take a second or
 two."""
-
-
-def connected_ray(address: str | None, cores: int | None) -> tuple[Any, bool]:
-    """The module of Ray, connected to a cluster, and whether that was done only now.
-
-    Args:
-        address: of the cluster, as `ray.init` takes it; None starts one on this
-            machine. A Ray that is connected already is used whatever the address.
-        cores: of a cluster that is started here; None for all.
-
-    Raises:
-        ValueError: Ray is not installed, or there is no cluster at the address.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(
-            "A cluster takes Ray, which is not installed: pip install "
-            f"'mccfr_spiel[ray]'. ({error})"
-        ) from error
-    if ray.is_initialized():
-        return ray, False
-    where: dict[str, Any] = {"address": address}
-    if address is None:
-        where = {"num_cpus": cores, "include_dashboard": False}
-    try:
-        ray.init(**where, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"There is no Ray cluster at {address or 'this machine'}: {error}"
-        ) from error
-    return ray, True
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,15 @@ import pyspiel
 
 from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises
+from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import TabularPolicy
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
-from mccfr_spiel.tree.loading import load_game
 
 
 class AverageType(enum.Enum):
@@ -250,7 +251,9 @@ class _PyspielSolver(_OnSolver):
         # The whole tree is expanded so that the policy's table also has the states that
         # no walk meets. A tree that is too large is given back and grows with the
         # walks.
-        tree = self._solver.tree
+        tree: Any = self._solver.tree
+        if not isinstance(tree, GameTree):  # walks over compiled rules keep no nodes
+            return
         with contextlib.suppress(TreeFullError):
             tree.expand_all(
                 most=_MOST_NODES_EXPANDED, most_memory=tree.budget.limit // 8

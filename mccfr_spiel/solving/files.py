@@ -13,31 +13,36 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.algorithms import OWN_KINDS, Algorithm, OwnPart, Part, value_in
-from mccfr_spiel.common import checkpoint
-from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.solving.preparing import needs_whole_tree
-from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.loading import (
+from mccfr_spiel.arenas.choosing import Game, choose_arena
+from mccfr_spiel.arenas.infosets.loading import (
     has_name,
     load_game,
     saved_game,
     saved_print,
     told_by_string,
 )
+from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
+from mccfr_spiel.arenas.needs import EVALUATION, WALKS, needs_all_infosets
+from mccfr_spiel.arenas.rule_arena import RuleArena
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.solving.state import SolverState
 
 GAME_WAY_OUT = "Give the game that it was made with (game=...)."
 """What helps where a checkpoint is not of the game that is given."""
 
-Source = pyspiel.Game | str | GameTree | None
+Source = Game | None
 """What a caller may give to load a checkpoint on; None for the game that it names."""
 
 
 def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
     """What a checkpoint of a solver holds; its walk must stand between two others."""
     tree, algorithm = state.tree, state.algorithm
+    is_made_whole = needs_all_infosets(algorithm)
+    entries, arrays = state.arena.saved(is_made_whole=is_made_whole)
     header = {
         "version": checkpoint.SOLVER.version,
         "game": str(tree.source),
@@ -47,20 +52,9 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
         "seed": state.seed,
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
-        # Infosets over rules are not met again in a tree, but taken from the file.
-        "rules": None if state.store is not None else tree.digest(),
         "abstracted": checkpoint.saved_abstraction(tree.abstraction),
     }
-    arrays = state.saved()
-    if tree.worlds is not None:
-        header["store"] = tree.store
-    elif state.store is not None:
-        header["store"] = "none"
-        arrays |= state.store.saved()
-    elif not needs_whole_tree(algorithm) and not tree.is_repeatable:
-        arrays |= checkpoint.pack_strings(tree.info_states)
-        arrays |= {"infosets": tree.infosets, "actions": tree.actions}
-    return checkpoint.Contents(header, arrays)
+    return checkpoint.Contents(header | entries, state.saved() | arrays)
 
 
 def check_rules(
@@ -76,7 +70,7 @@ def check_rules(
     (header, arrays), tree = contents, state.tree
     if header["rules"] is not None and header["rules"] != tree.digest():
         hint = ""
-        if "infosets" in arrays and isinstance(game, GameTree):
+        if "infosets" in arrays and isinstance(game, InfosetTable):
             hint = (
                 " Or only their numbers: the checkpoint is of a tree that grew with "
                 "the walks; give the game instead of its tree."
@@ -92,51 +86,49 @@ def _payoffs_print(state: SolverState) -> str | None:
     return None if told_by_string(state.tree.source) else state.leaves_digest
 
 
-def tree_of(
+def arena_of_file(
     contents: checkpoint.Contents,
     game: Source,
     abstraction: Abstraction | None,
     max_memory: MaxMemory,
     twin: bool | None = None,
-) -> GameTree:
-    """The tree given, or a new one that numbers infosets as the checkpoint does.
+) -> InfosetTable:
+    """The arena given, or a new one that numbers infosets as the checkpoint does.
 
     Raises:
         CheckpointError: the checkpoint is of another game, or damaged.
-        ValueError: the game cannot be loaded, or the tree given is not complete.
+        ValueError: the game cannot be loaded, or the arena given does not know all
+            infosets.
     """
     header, arrays = contents
-    if isinstance(game, GameTree):
-        tree = game
-        checkpoint.loaded_abstraction(header["abstracted"], tree.abstraction)
-    else:
-        abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
-        source = saved_game(header["game"]) if game is None else load_game(game)
-        tree = GameTree(
-            source,
-            max_nodes=header["max_nodes"],
-            max_memory=max_memory,
-            abstraction=abstraction,
-            twin=twin,
-        )
-    _check_game(tree.source, header)
-    if tree is game:
-        if not tree.has_all_infosets:
+    if isinstance(game, InfosetTable):
+        checkpoint.loaded_abstraction(header["abstracted"], game.abstraction)
+        _check_game(game.source, header)
+        if not game.knows_all_infosets:
             raise ValueError(
-                f"The tree of {brief(tree.source)} is not complete; call its "
+                f"The tree of {brief(game.source)} is not complete; call its "
                 "expand_all() first, or give the game."
             )
-    elif "infosets" in arrays:
-        _recall(tree, arrays)
-    elif "store" in header:
-        tree.find_worlds(header["store"])
-    else:
-        tree.expand_all()
-    return tree
+        return game
+    abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
+    source = saved_game(header["game"]) if game is None else load_game(game)
+    tree = GameTree(
+        source,
+        max_nodes=header["max_nodes"],
+        max_memory=max_memory,
+        abstraction=abstraction,
+        twin=twin,
+    )
+    _check_game(tree.source, header)
+    if "infosets" in arrays:
+        return _recalled(tree, arrays)
+    if "store" in header:
+        return choose_arena(tree, EVALUATION, header["store"]).table
+    return tree.expand_all()
 
 
-def _recall(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
-    """Has a new tree know the infosets of a checkpoint, by their keys or by their
+def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
+    """An arena that knows the infosets of a checkpoint, by their keys or by their
     strings; raises CheckpointError if they are not the game's."""
     infosets, actions = arrays["infosets"], arrays["actions"]
     has_keys = "key_ends" in arrays
@@ -145,15 +137,18 @@ def _recall(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
         names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
     checkpoint.check_infosets(len(names), infosets, actions, tree.num_players)
     if has_keys:
-        if not tree.recall_rules(arrays):
+        arena = choose_arena(tree, WALKS, "none")
+        assert isinstance(arena, RuleArena)
+        if not arena.recall(arrays):
             raise _other_rules(tree, "the keys of its information states")
-        return
+        return arena
     if len({*zip(infosets["player"].tolist(), names, strict=True)}) != len(names):
         raise checkpoint.DamagedError("A player has a string twice in the file.")
     tree.recall(names, infosets, actions)
+    return tree
 
 
-def _other_rules(tree: GameTree, what: str, hint: str = "") -> CheckpointError:
+def _other_rules(tree: InfosetTable, what: str, hint: str = "") -> CheckpointError:
     return CheckpointError(
         f"The rules of {brief(tree.source)} are not those that the checkpoint was made "
         f"with: {what} have changed. {GAME_WAY_OUT}{hint}"

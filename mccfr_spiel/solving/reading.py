@@ -7,15 +7,16 @@ import pathlib
 
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.loading import has_name, load_game
+from mccfr_spiel.arenas.infosets.table import Abstraction
+from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY, write_json
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.policies.names import from_json, is_of_file
+from mccfr_spiel.policies.names import from_contents, from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import Abstraction
-from mccfr_spiel.tree.loading import has_name, load_game
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""
@@ -92,7 +93,10 @@ def load_policy(
         solver = Solver.load(path, game, abstraction=abstraction, max_memory=max_memory)
         return solver.average_policy()
     if kind is not None:
-        return SequencePolicy.load(path, game, abstraction=abstraction)
+        contents = checkpoint.load(path, checkpoint.POLICY)
+        return SequencePolicy(
+            *from_contents(contents, game, abstraction, small_whole_tree)
+        )
     return _from_json_file(path, game)
 
 
@@ -129,6 +133,6 @@ def _from_json_file(
             f"{path} has a policy for {value['game']}, not for {source}."
         )
     try:
-        return SequencePolicy(*from_json(value, source))
+        return SequencePolicy(*from_json(value, source, small_whole_tree))
     except ValueError as error:
         raise DamagedError(f"{path} has no policy for {source}: {error}") from error

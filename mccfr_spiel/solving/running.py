@@ -3,34 +3,19 @@
 `reached` is the loop of every run: it goes from one number of iterations, or of nodes
 touched, at which something is due to the next, in slices short enough for progress to
 be seen.
-
-`engine_of` says what runs the iterations in this process: a kernel in one thread or
-several, updates whose gradients a user's own estimator gives, or passes over histories.
 """
 
 import inspect
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
-import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import OwnEstimator
-from mccfr_spiel.common import refusals
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.infosets.loading import pot_of
 from mccfr_spiel.common.display import html_table, text_table
-from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.passes import NUM_NOTES, make_passes
-from mccfr_spiel.kernels.regret_pruning import iterate_pruned
-from mccfr_spiel.kernels.stored import make_iterate
-from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
 
 Metric = Callable[[Any], float]
 """A function of a solver that measures it."""
@@ -208,9 +193,16 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _takes_one(function: Any) -> bool:
-    """Whether a function can be called with one argument, such as a solver."""
+    """Whether a function can be called with a solver as its only argument.
+
+    Functions of a game and a policy, such as `ms.nash_conv`, are refused by the name of
+    their first parameter.
+    """
     try:
-        inspect.signature(function).bind(None)
+        signature = inspect.signature(function)
+        if next(iter(signature.parameters), "") == "game":
+            return False
+        signature.bind(None)
     except ValueError:  # it is built in, and does not say
         return True
     except TypeError:  # or it is no function
@@ -248,132 +240,3 @@ def _measured(label: str, metric: Metric, solver: Any) -> float:
         raise ValueError(
             f"The metric {label!r} returned {value!r}, which is no number.{how}"
         ) from None
-
-
-# --- what runs iterations in this process, given the kernel and the frame -------------
-
-
-Engine = Callable[[Any, np.ndarray], int]
-"""Has a kernel go on, given that and the state's frame; returns a status."""
-
-
-def kernel_of(state: SolverState) -> Any:
-    """The compiled function that runs the iterations of a state's algorithm."""
-    sampling, rule = state.algorithm.sampling, state.rule
-    if sampling.prunes_by_regret:
-        return iterate_pruned
-    if isinstance(sampling, OwnEstimator):
-        return make_passes(rule, estimated=True)
-    if state.passes is not None:
-        return state.passes.make_iterate(rule)
-    if state.store is not None:
-        return state.store.make_iterate(rule, state.sampled)
-    return make_iterate(rule, state.sampled)
-
-
-def engine_of(state: SolverState) -> Engine:
-    """What runs the algorithm of a state."""
-    sampling = state.algorithm.sampling
-    if isinstance(sampling, OwnEstimator):
-        return partial(_update, state, sampling)
-    if state.tree.start_pass is not None:
-        return _following(state)
-    if not state.walks:
-        return partial(_pass, state)
-    if state.store is not None:
-        return state.run_over_rules
-    return state.run_shared
-
-
-def _pass(state: SolverState, kernel: Any, frame: np.ndarray) -> int:
-    """Makes passes over the whole tree, or the update of a gradient that is there."""
-    return teams.run(kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state)
-
-
-def _update(
-    state: SolverState, estimator: OwnEstimator, kernel: Any, frame: np.ndarray
-) -> int:
-    """Makes one update by a user's estimator, if the job's limits allow one.
-
-    Raises:
-        ValueError: the estimator returned no gradient. Nothing has changed.
-    """
-    tree, players = state.tree, state.next_players()
-    if not players:
-        return layout.DONE
-    iteration = state.counts[layout.ITERATION] + (state.counts[layout.PLAYER] == 0)
-    policy = state.tables.policy[: tree.num_sequences].copy()
-    policy.flags.writeable = False
-    total, nodes = np.zeros_like(policy), 0
-    for one in players:
-        rng = np.random.default_rng([state.seed % 2**64, iteration, one])
-        gradient, touched = _checked(
-            estimator.estimate(tree, policy, one, rng), estimator, tree, one
-        )
-        total += gradient
-        nodes += touched
-    return _apply(kernel, state, total, nodes, frame)
-
-
-def _following(state: SolverState) -> Engine:
-    """Makes an engine that goes on for a slice with the pass over histories that the
-    next update needs, and makes the update when that pass is over."""
-    start, passing = state.tree.start_pass, None
-
-    def follow(kernel: Any, frame: np.ndarray) -> int:
-        nonlocal passing
-        players = state.next_players()
-        if not players:
-            return layout.DONE
-        if passing is None:
-            assert start is not None
-            passing = start(state.tables.plan, players)
-        if not passing.go_on():
-            return layout.PAUSED
-        walk, nodes, passing = passing.walk, passing.num_nodes, None
-        return _apply(kernel, state, walk.gradient, nodes, frame)
-
-    return follow
-
-
-def _apply(
-    kernel: Any, state: SolverState, total: np.ndarray, nodes: int, frame: np.ndarray
-) -> int:
-    """Makes the update of a gradient `[S]` whose estimate touched a number of nodes."""
-    with signals_deferred():  # between the gradient and its update
-        for table in (state.tables.gradient, state.tables.ahead):
-            if len(table):
-                table[: len(total)] = total
-        status = _pass(state, kernel, frame)
-        state.counts[layout.NODES_TOUCHED] += nodes
-    return status
-
-
-def _checked(
-    returned: Any, estimator: OwnEstimator, tree: GameTree, player: int
-) -> tuple[np.ndarray, int]:
-    """The gradient and the nodes that an estimator returned; raises ValueError."""
-    where = f"{estimator.name} for player {player}"
-    try:
-        given, nodes = returned
-        gradient = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{where} returned {returned!r}, not a gradient and a number of nodes."
-        ) from None
-    if gradient.shape != (tree.num_sequences,):
-        raise ValueError(
-            f"{where} returned a gradient of the shape {gradient.shape}, not "
-            f"({tree.num_sequences},): one number for each sequence."
-        )
-    owner = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
-    owner = np.concatenate([np.arange(tree.num_players), owner])
-    for wrong, why in (
-        (~np.isfinite(gradient), "is not finite"),
-        ((owner != player) & (gradient != 0), "is another player's, and must be 0"),
-    ):
-        if wrong.any():
-            index = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"{where}: gradient[{index}] = {gradient[index]} {why}.")
-    nodes = refusals.number(nodes, "nodes", 0, 2**62)
-    return gradient, math.ceil(nodes)

@@ -6,10 +6,9 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 import math
 import os
 from collections.abc import Callable
-from typing import Any, NoReturn, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
-import pyspiel
 
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
@@ -23,6 +22,12 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
+from mccfr_spiel.arenas.choosing import Game, Limits, choose_arena
+from mccfr_spiel.arenas.infosets.lock import reads, runs, steps
+from mccfr_spiel.arenas.infosets.table import Abstraction
+from mccfr_spiel.arenas.needs import needs_of
+from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
+from mccfr_spiel.arenas.tree.whole import checked_threads
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
@@ -33,13 +38,11 @@ from mccfr_spiel.kernels.passes import compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
-from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.solving.preparing import Locks, prepare_tree
+from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.state import SolverState
-from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
-from mccfr_spiel.tree.growth import Growth, RuleGrowth
-from mccfr_spiel.tree.lock import reads, runs, steps
-from mccfr_spiel.tree.whole import checked_threads
+
+if TYPE_CHECKING:  # a module that only solvers with a cluster import
+    from mccfr_spiel.solving.cluster import Cluster
 
 
 class LoadOptions(TypedDict, total=False):
@@ -52,7 +55,7 @@ class LoadOptions(TypedDict, total=False):
     averaging: Averaging | None
     threads: int | None
     twin: bool | None
-    cluster: Cluster | None
+    cluster: "Cluster | None"
 
 
 _ENDLESS = 2**62
@@ -142,8 +145,9 @@ class Solver:
             algorithm.
 
     Attributes:
-        tree: the game's tree: whole, or what walks have met so far.
-        lock: the tree's lock, which every method takes while it runs.
+        arena: in which the algorithm runs, see arenas/arena.py.
+        tree: the arena's information sets; a GameTree if nodes are kept.
+        lock: the arena's lock, which every method takes while it runs.
         algorithm: as given.
         seed: as given.
         threads: as given.
@@ -158,7 +162,7 @@ class Solver:
 
     def __init__(
         self,
-        game: pyspiel.Game | str | GameTree,
+        game: Game,
         algorithm: Algorithm | str = EXTERNAL_SAMPLING,
         *,
         seed: int = 0,
@@ -168,7 +172,7 @@ class Solver:
         twin: bool | None = None,
         store: str = "auto",
         threads: int | None = 1,
-        cluster: Cluster | None = None,
+        cluster: "Cluster | None" = None,
         locked: Locks | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform."""
@@ -179,51 +183,43 @@ class Solver:
         self.seconds = 0.0
         self.history = running.History()
         sampling = algorithm.sampling
-        if not isinstance(game, GameTree):
-            self.tree = GameTree(
-                game,
-                max_nodes=max_nodes,
-                max_memory=max_memory,
-                abstraction=abstraction,
-                twin=twin,
-            )
-        elif abstraction in (None, game.abstraction):
-            self.tree = game
-        else:
-            raise ValueError("The tree was made without this abstraction; give it one.")
-        if cluster is not None:
-            check_can_split(self.tree, algorithm)
-        prepare_tree(self.tree, algorithm, store, splits=cluster is not None)
+        needs = needs_of(
+            algorithm,
+            abstraction=abstraction or getattr(game, "abstraction", None),
+            cluster=cluster is not None,
+            locks=bool(locked),
+        )
+        limits = Limits(max_nodes, max_memory, twin)
+        self.arena = choose_arena(game, needs, store, limits)
+        self.tree = self.arena.table
         self.lock = self.tree.lock
         self.state = SolverState(
-            self.tree,
+            self.arena,
             algorithm,
             self.seed,
             self.threads,
             splits=cluster is not None,
             locked=locked,
         )
-        self.cluster: ClusterBatches | None = None
+        self.cluster: Any = None  # a ClusterBatches
         if cluster is not None:
+            from mccfr_spiel.solving.cluster import ClusterBatches
+
             self.cluster = ClusterBatches(cluster, self.state)
         self._counts, self._job = self.state.counts, self.state.job
-        grown = self.tree, self.state.sampled, sampling.epsilon
-        self._growth = Growth(*grown)
-        if self.state.store is not None and self.state.path is not None:
-            self._growth = RuleGrowth(*grown, self.state.store, self.state.path)
+        self._growth = self.state.engine.growth
         self._slice = 100_000
-        self.kernel = running.kernel_of(self.state)
-        self._engine = running.engine_of(self.state)
+        self.kernel = self.state.engine.kernel
         is_compiled = IS_COMPILED and getattr(algorithm.minimizer, "compiled", True)
         self._hears_signals = not (is_compiled or isinstance(sampling, OwnEstimator))
         self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
-        if self.state.num_threads > 1:
+        if self.state.engine.num_threads > 1:
             compile_for_threads(self.kernel)
 
     @property
     def store(self) -> str:
         """Where nodes are kept: "tree", "none", or "worlds" in their place."""
-        return self.tree.store if self.state.store is None else "none"
+        return self.tree.store
 
     # --- how it looks --------------------------------------------------------
 
@@ -451,7 +447,7 @@ class Solver:
                     break
                 job[layout.PAUSE_LIMIT] += 2 * self._slice
             elif status != layout.TOO_UNLIKELY:
-                cast(RuleGrowth, self._growth).raise_broken(status)
+                self._growth.raise_broken(status)
             else:
                 raise ValueError(
                     f"Games of {display.brief(self.tree.source)} are so long that "
@@ -461,7 +457,7 @@ class Solver:
                     "unbiased estimate no longer fits a floating-point number. Use a "
                     "shorter game, or smaller payoffs."
                 )
-        self.tree.note_met()
+        self.arena.update()
         seconds = working_clock() - began
         self.seconds += seconds
         self._slice = running.next_slice(self._slice, seconds)
@@ -473,15 +469,14 @@ class Solver:
         """Calls the kernel with all arrays as they are now; returns its status."""
         state, growth, lock = self.state, self._growth, self.lock
         frame = state.frame()
-        if self.tree.node_store.generation != growth.generation:
-            growth.fit(state.walk)
+        growth.refit(state.walk)
         status = layout.NEEDS_ONE_THREAD
         lock.in_kernel = True
         try:
             if self.cluster is not None and self.cluster.pays():
                 status = self.cluster.run()
             if status == layout.NEEDS_ONE_THREAD:
-                run = self._interpret if self._hears_signals else self._engine
+                run = self._interpret if self._hears_signals else self._run_engine
                 status = run(self.kernel, frame)
         except BaseException:  # Ctrl-C is heard in plain rules, too
             if self._has_own_rule:
@@ -496,7 +491,10 @@ class Solver:
     def _interpret(self, kernel: Any, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
-        return self._engine(kernel, frame)
+        return self._run_engine(kernel, frame)
+
+    def _run_engine(self, kernel: Any, frame: np.ndarray) -> int:
+        return self.state.engine.run(self.state, kernel, frame)
 
     # --- policies ----------------------------------------------------------
 
@@ -583,7 +581,7 @@ class Solver:
     def load(
         cls,
         path: str | os.PathLike[str],
-        game: pyspiel.Game | str | GameTree | None = None,
+        game: Game | None = None,
         **options: Unpack[LoadOptions],
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
@@ -591,7 +589,7 @@ class Solver:
         Args:
             path: the file.
             game: the game, if its load string is not enough to make it; or its complete
-                GameTree, as `cached_tree` returns it, to run on that tree.
+                GameTree, as `load_tree` returns it, to run on that tree.
             **options: what a file does not remember:
                 `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
                 they are functions of your own (see `algorithms.own_rule`);
@@ -612,7 +610,7 @@ class Solver:
     def load_newest(
         cls,
         path: str | os.PathLike[str],
-        game: pyspiel.Game | str | GameTree | None = None,
+        game: Game | None = None,
         **options: Unpack[LoadOptions],
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
@@ -641,7 +639,7 @@ class Solver:
         It shares the tree if that is complete, and otherwise gets a tree of its own.
         """
         tree = self.tree
-        game = tree if tree.has_all_infosets else tree.source
+        game = tree if tree.knows_all_infosets else tree.source
         own, limit = self._not_in_contents(), tree.budget.limit
         return self.from_contents(self.contents(), game, max_memory=limit, **own)
 
@@ -662,7 +660,7 @@ class Solver:
     def from_contents(
         cls,
         contents: checkpoint.Contents,
-        game: pyspiel.Game | str | GameTree | None = None,
+        game: Game | None = None,
         *,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
@@ -671,12 +669,12 @@ class Solver:
         averaging: Averaging | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
-        cluster: Cluster | None = None,
+        cluster: "Cluster | None" = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
-            tree = files.tree_of(contents, game, abstraction, max_memory, twin)
+            tree = files.arena_of_file(contents, game, abstraction, max_memory, twin)
             parts = {
                 "minimizer": minimizer,
                 "sampling": sampling,

@@ -15,25 +15,27 @@ from mccfr_spiel.algorithms import (
     AUTO,
     Algorithm,
     EntropyMinimizer,
+    Minimizer,
     OwnAveraging,
+    OwnEstimator,
     OwnRule,
 )
+from mccfr_spiel.arenas.arena import Arena, Engine, WalkSpec
+from mccfr_spiel.arenas.full_pass import FullPass, PrunedEngine
+from mccfr_spiel.arenas.infosets.lock import reads, steps
+from mccfr_spiel.arenas.needs import sampled_by
 from mccfr_spiel.common.arrays import reserve, sequences_at
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import num_cores
-from mccfr_spiel.kernels import regret_pruning
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING, normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.frame import new_record
-from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
+from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.solving.preparing import Locks, kernel_name, locked_rows, sampled_by
-from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
-from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import reads, steps
+from mccfr_spiel.solving.estimating import EstimatorEngine
+from mccfr_spiel.solving.locking import Locks, with_locks
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -76,11 +78,42 @@ def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
     )
 
 
+def kernel_name(minimizer: Minimizer) -> str:
+    """The name by which kernels know a rule."""
+    if isinstance(minimizer, OwnRule):
+        return name_of_own(minimizer.update, minimizer.compiled)
+    return minimizer.rule
+
+
+def _optional_tables(algorithm: Algorithm, *, walks: bool) -> tuple[str, ...]:
+    """The names of the optional tables that an algorithm keeps."""
+    names, sampling = algorithm.minimizer.tables, algorithm.sampling
+    if not walks:
+        names += ("plan",)
+    if sampling.player == "balanced":
+        names += ("balance",)
+    if sampling.baseline:
+        names += ("baseline",)
+    if sampling.prunes_by_regret:
+        names += "seen", "known", "best", "below", "got", "skips"
+    return names
+
+
+_NOT_NEGATIVE = "policy", "average", "paid", "plan", "balance"
+"""Tables without negative numbers. Regrets and predictions may be negative."""
+
+_ROUNDING = 1e-6
+"""How far a probability may exceed 1."""
+
+MOST_COUNTED = 2**50
+"""The largest plausible count of iterations or nodes in a file: years of work."""
+
+
 class SolverState:
     """What a solver has learned, and where it is.
 
     Args:
-        tree: the game's tree.
+        arena: in which the algorithm runs.
         algorithm: what is run.
         seed: any integer.
         threads: the most threads to use; None for one for each core.
@@ -88,35 +121,30 @@ class SolverState:
         locked: see `Solver`.
 
     Raises:
-        MemoryBudgetError: they do not fit the tree's budget.
-        ValueError: the algorithm's weights overflow on this tree.
+        MemoryBudgetError: they do not fit the arena's budget.
+        ValueError: the algorithm's weights overflow on this game.
 
     Attributes:
-        tree, algorithm, seed: as given.
-        sampled, rule: what walks sample, and the rule, as kernels are told.
-        lock: the tree's.
+        arena, algorithm, seed: as given.
+        tree: the arena's information sets.
+        sampled, rule: what walks sample, and the rule, as kernels read them.
+        lock: the arena's.
         tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
-        passes: those over the whole tree; None for algorithms that walk.
-        whole: the leaves and the blocks, for algorithms that sample nothing, and the
-            ceilings if they prune.
-        num_threads: those that passes over the tree have.
-        sharing: runs walks on a complete tree in several threads; None if none may be
-            shared.
-        groups: runs batches over compiled rules; None if they are not cut into groups.
+        engine: runs the iterations.
+        full_pass: passes over all of the game; None for algorithms that walk.
         batch: the walks for each player in an iteration, or `GROWING`.
-        store, path: for walks over compiled rules, the infosets that these have met and
-            where the walk is; None for walks over the tree.
-        walks: whether the algorithm walks, and makes no passes over a whole tree.
+        walks: whether the algorithm walks, and makes no full passes.
+        task: what kernels read of the algorithm.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: a `memoryview` of the walk's marks, which say how far the next update is.
-        job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
+        job: what kernels are to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """
 
     def __init__(
         self,
-        tree: GameTree,
+        arena: Arena,
         algorithm: Algorithm,
         seed: int,
         threads: int | None = 1,
@@ -124,127 +152,72 @@ class SolverState:
         splits: bool = False,
         locked: Locks | None = None,
     ) -> None:
-        """Makes tables for the infosets that the tree has met; policies are uniform."""
-        self.tree, self.algorithm, self.seed = tree, algorithm, seed
-        self.store = tree.rule_store
-        # Gives the numbers of infosets and sequences for which tables need rows now.
-        self._rows = tree.sizes if self.store is None else self.store.room
-        self.lock = tree.lock
+        """Makes tables for the infosets of the arena; policies are uniform."""
+        self.arena, self.tree = arena, arena.table
+        self.algorithm, self.seed = algorithm, seed
+        self.lock = self.tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
-        self._forgets = tree.abstraction is not None
+        self._forgets = self.tree.abstraction is not None
         self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
         self.rule = kernel_name(minimizer)
-        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
-        # in plain Python runs in one thread at a time.
-        self._can_share = not self._forgets and getattr(minimizer, "compiled", True)
         self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
-        self._task = _task_of(algorithm, seed, self.batch)
-        self.job = self._task.job.data
+        self.task = _task_of(algorithm, seed, self.batch)
+        self.job = self.task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
-        self._optional_tables = minimizer.tables
-        if not self.walks:
-            self._optional_tables += ("plan",)
-        if sampling.player == "balanced":
-            self._optional_tables += ("balance",)
-        if sampling.baseline:
-            self._optional_tables += ("baseline",)
-        self._frame_of = layout.frame_of
-        if sampling.prunes_by_regret:
-            self._optional_tables += "seen", "known", "best", "below", "got", "skips"
-            self._frame_of = regret_pruning.LAYOUT.frame_of
-        self.sharing: SharedWalks | None = None
-        self.groups: GroupedWalks | None = None
-        most_threads = num_cores() if threads is None else threads
-        if self._can_share_walks():
-            walks = tree, self.sampled, self.rule, most_threads
-            if self.store is not None:
-                if getattr(minimizer, "initial_regret", 0.0) == 0.0:
-                    self.groups = GroupedWalks(*walks)
-            elif most_threads > 1 or splits:
-                self.sharing = SharedWalks(*walks)
-        self._hold_tables()
+        self._optional_tables = _optional_tables(algorithm, walks=self.walks)
+        self.full_pass: FullPass | None = None
+        self.engine = self._new_engine(threads, splits=splits)
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
             needed += "visit", "gain"
-        self.walk = layout.empty_walk(HEIGHT, HEIGHT, needed)
+        height = max(HEIGHT, self.engine.stack_height)
+        self.walk = layout.empty_walk(height, HEIGHT, needed)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
         self._start_tables = make_start_tables(self.rule)
-        self.start_infosets()
-        if locked:
-            infosets, policy = locked_rows(tree, algorithm, locked)
-            self._lock(infosets)
-            is_locked = self.locked_sequences()
-            self.tables.policy[is_locked] = policy[is_locked]
-        self.passes: FullPass | None = None
-        self.whole: tuple[Any, ...] = ()
-        self.num_threads = 1
-        if not self.walks:
-            self._plan_passes(threads)
-        self.path = None
-        if self.store is not None:
-            self.path, self._node = self.store.new_path(), self.store.tree_of_node()
-
-    def _plan_passes(self, threads: int | None) -> None:
-        """Lists what whole passes read, and chooses how many threads share them."""
-        prunes = self.algorithm.sampling.prunes_by_regret
-        threads = threads if self._can_share and not prunes else 1
-        updated = 1 if self.algorithm.alternating else self.tree.num_players
-        self.passes = passes = full_pass(self.tree, threads, updated=updated)
-        if prunes:
-            ceilings, walk = self.tree.list_ceilings(), self.walk
-            stack = {
-                name: reserve(getattr(walk, name), int(ceilings.height[0]))
-                for name in ("node", "sequence", "weight")
-            }
-            self.walk = walk._replace(**stack)
-            more = (ceilings,)
-        else:
-            self.num_threads = passes.num_threads
-            self._frame_of = passes.layout.frame_of
-            more = ()
-        self.tables.plan[:] = passes.plan(self.tables.policy)
-        self.whole = *passes.records(), *more
-
-    def _can_share_walks(self) -> bool:
-        """Whether several threads may share the walks of an iteration."""
-        algorithm, tree = self.algorithm, self.tree
-        is_large = algorithm.sampling.is_sampled and tree.num_nodes >= LEAST_TREE
-        return (
-            (tree.is_complete or self.store is not None)
-            and (algorithm.batch != 1 or is_large)
-            and self._can_share
-            and self.sampled.can_be_shared
+        self._start_tables(
+            self.task, self.tree.arrays.infosets, self.tables, self.walk.known
         )
+        if locked:
+            self.tables = with_locks(self.tree, self.tables, locked)
+        if self.full_pass is not None:
+            self.tables.plan[:] = self.full_pass.plan(self.tables.policy)
 
-    def run_shared(self, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel, in threads where that pays; returns a status."""
-        sharing, status = self.sharing, layout.NEEDS_ONE_THREAD
-        if sharing is not None and sharing.pays(self._task, self.walk):
-            status = sharing.run(*self.records())
-        return kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
+    def _new_engine(self, threads: int | None, *, splits: bool) -> Engine:
+        """What runs the iterations of the algorithm in the arena.
 
-    def run_over_rules(self, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel for walks over rules, and groups where they are due; returns
-        a status."""
-        groups, store, job = self.groups, self.store, self._task.job
-        assert store is not None
-        job[layout.HAS_GROUPS] = groups is not None
-        while True:
-            if groups is None or not groups.is_begun:
-                status = kernel(frame, store.called)
-                if groups is None or status != layout.NEEDS_GROUPS:
-                    return status
-            status = groups.run(frame, self.tables, self.walk)
-            if status in (layout.DONE, layout.PAUSED, layout.GROW):
-                return status
-            if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
-                # One thread says in which walk, which it comes to by the same draws.
-                groups.drop(self.tables, self.walk)
-                job[layout.HAS_GROUPS] = 0
+        Args:
+            threads: the most threads to use; None for one for each core.
+            splits: whether processes of a cluster share the batches.
+        """
+        algorithm, sampling = self.algorithm, self.algorithm.sampling
+        # Infosets under an abstraction have no subtrees to cut into blocks, and a rule
+        # in plain Python runs in one thread at a time.
+        shares = not self._forgets and getattr(algorithm.minimizer, "compiled", True)
+        if self.walks:
+            spec = WalkSpec(
+                sampled=self.sampled,
+                rule=self.rule,
+                epsilon=sampling.epsilon,
+                threads=num_cores() if threads is None else threads,
+                shares=shares and self.sampled.can_be_shared,
+                is_sampled=sampling.is_sampled,
+                is_batched=algorithm.batch != 1,
+                splits=splits,
+                initial_regret=getattr(algorithm.minimizer, "initial_regret", 0.0),
+            )
+            return self.arena.walks(spec)
+        updated = 1 if algorithm.alternating else self.tree.num_players
+        threads = threads if shares and not sampling.prunes_by_regret else 1
+        self.full_pass = passes = self.arena.passes(threads, updated=updated)
+        if isinstance(sampling, OwnEstimator):
+            return EstimatorEngine(passes, self.rule, sampling)
+        if sampling.prunes_by_regret:
+            return PrunedEngine(passes)
+        return passes.engine(self.rule)
 
     def next_players(self) -> range:
         """Who is updated next; nobody if the job's limits allow no update."""
@@ -260,36 +233,24 @@ class SolverState:
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
         self.frame()
-        arrays = layout.TreeArrays(*self.tree.storage)
-        return self._task, arrays, self.tables, self.walk
+        return self.task, self.engine.tree_arrays(), self.tables, self.walk
 
     # --- making tables -------------------------------------------------------
 
     @reads
-    def _hold_tables(self) -> None:
-        """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
-        tree = self.tree
-        per_infoset, per_sequence = layout.BYTES_OF_TABLES
-        for name in self._optional_tables:
-            if name in layout.PER_INFOSET:
-                per_infoset += _OPTIONAL_BYTES
-            else:
-                # The plan's bytes are taken with those of the lists that passes read.
-                columns = {"baseline": tree.num_players, "plan": 0}.get(name, 1)
-                per_sequence += _OPTIONAL_BYTES * columns
-        walks = self.groups or self.sharing
-        if walks is not None:
-            per_infoset += walks.bytes_per_row[0]
-            per_sequence += walks.bytes_per_row[1]
-        tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
-
-    @reads
     def _new_tables(self) -> layout.Tables:
-        tree = self.tree
-        sizes = dict(zip("ISP", (*self._rows(), tree.num_players), strict=True))
+        """The tables, whose bytes are taken from the arena's budget first.
+
+        Raises:
+            MemoryBudgetError: they do not fit the budget.
+            ValueError: weights overflow.
+        """
+        tree, minimizer = self.tree, self.algorithm.minimizer
+        rates = self._bytes_per_row()
+        tree.budget.add_tables(self, *rates, self.arena.room)
+        sizes = dict(zip("ISP", (*self.arena.room(), tree.num_players), strict=True))
         tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
-        minimizer = self.algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
             below = np.zeros(tree.num_sequences)
             dilate(tree.infosets, below, tables.weight)
@@ -305,11 +266,18 @@ class SolverState:
             normalize(tree.infosets, tables.balance)
         return tables
 
-    def _lock(self, infosets: np.ndarray) -> None:
-        """Has the policy stay what it is at some infosets of a whole tree."""
-        flags = np.zeros(self.tree.num_infosets, np.uint8)
-        flags[infosets] = 1
-        self.tables = self.tables._replace(locked=flags)
+    def _bytes_per_row(self) -> tuple[int, int]:
+        """The bytes that tables and engine take for each infoset and each sequence."""
+        per_infoset, per_sequence = layout.BYTES_OF_TABLES
+        for name in self._optional_tables:
+            if name in layout.PER_INFOSET:
+                per_infoset += _OPTIONAL_BYTES
+            else:
+                # The plan's bytes are taken with those of the lists that passes read.
+                columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
+                per_sequence += _OPTIONAL_BYTES * columns
+        more = self.engine.bytes_per_row
+        return per_infoset + more[0], per_sequence + more[1]
 
     def locked_sequences(self) -> np.ndarray:
         """The sequences of the infosets whose policy stays what it is."""
@@ -318,10 +286,10 @@ class SolverState:
     @reads
     def start_infosets(self) -> None:
         """Starts the tables of the infosets that the tree has met since last time."""
-        self.tree.note_met()
+        self.arena.update()
         self._fit_tables()
         tree, tables = self.tree.arrays, self.tables
-        self._start_tables(self._task, tree, tables, self.walk.known)
+        self._start_tables(self.task, tree.infosets, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 
@@ -334,7 +302,7 @@ class SolverState:
             return
         did = "was stopped by an exception"
         if fault > 0:
-            self.tree.note_met()
+            self.arena.update()
             infoset = self.tree.infosets[fault - 1]
             start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
             row = self.tables.memory[start : start + count].tolist()
@@ -375,7 +343,7 @@ class SolverState:
     def weigh_ahead(self, done: int, last: int) -> int:
         """Writes the weights of the iterations after `done`, if they are a user's own;
         returns the last iteration, at most `last`, that may be run by them."""
-        averaging, settings = self.algorithm.averaging, self._task.settings
+        averaging, settings = self.algorithm.averaging, self.task.settings
         if not isinstance(averaging, OwnAveraging):
             return last
         first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
@@ -389,7 +357,7 @@ class SolverState:
 
     def _fit_tables(self) -> None:
         """Makes the tables as large as they must be now."""
-        num_infosets, num_sequences = self._rows()
+        num_infosets, num_sequences = self.arena.room()
         if num_infosets > self._room[0] or num_sequences > self._room[1]:
             self._enlarge_tables(num_infosets, num_sequences)
 
@@ -443,29 +411,16 @@ class SolverState:
         Arrays that were not replaced since the last call need no new frame. Others may
         have expanded the tree meanwhile, so tables are made to fit first.
         """
-        tree, job = self.tree, self.job
-        tree.note_met()
+        self.arena.update()
         self._fit_tables()
-        job[layout.NUM_NODES] = tree.node_store.count
-        job[layout.NUM_INFOSETS] = len(tree.met.parents)
-        # Not before: names for the old tables would keep all of them alive meanwhile.
-        store, tables, walk = self.store, self.tables, self.walk
-        if store is None:
-            held = *tree.storage, tables, walk
-        else:
-            held = store.infosets, store.known, tables, walk
+        engine, job, tables, walk = self.engine, self.job, self.tables, self.walk
+        job[layout.NUM_NODES] = engine.num_nodes
+        job[layout.NUM_INFOSETS] = self.tree.num_infosets
+        held = *engine.held(), tables, walk
         if not self._framed or not all(map(operator.is_, held, self._framed)):
-            self._frame = self._new_frame()
+            self._frame = engine.frame_of(self.task, tables, walk)
             self._framed = held  # last: Ctrl-C may come in between
         return self._frame
-
-    def _new_frame(self) -> np.ndarray:
-        tree, store, task = self.tree, self.store, self._task
-        if store is None:
-            arrays = layout.TreeArrays(*tree.storage)
-            return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
-        assert self.path is not None
-        return store.frame_of(task, self._node, self.tables, self.walk, self.path)
 
     # --- saving --------------------------------------------------------------
 
@@ -498,7 +453,8 @@ class SolverState:
         """
         walk = self.walk
         if "locked" in arrays:
-            self._lock(np.flatnonzero(arrays["locked"]))
+            is_locked = np.zeros(self.tree.num_infosets, np.uint8)
+            self.tables = self.tables._replace(locked=is_locked)
         for name, table in self.saved().items():
             found = arrays[name]
             if found.dtype != table.dtype or found.shape != table.shape:
@@ -511,6 +467,21 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
+            if name in _NOT_NEGATIVE and (table < 0).any():
+                raise DamagedError(
+                    f"The checkpoint's table {name!r} has numbers below 0."
+                )
+        if (self.tables.policy > 1 + _ROUNDING).any():
+            raise DamagedError("The checkpoint's policy has probabilities above 1.")
+        if self.walks and not self._forgets and self._has_negative_debts():
+            raise DamagedError(
+                "The checkpoint's tables 'average' and 'paid' contradict each other."
+            )
+        if (walk.cursor > MOST_COUNTED).any():
+            raise DamagedError(
+                f"The checkpoint's counters {walk.cursor.tolist()} are above "
+                f"{MOST_COUNTED}."
+            )
         player = walk.cursor[layout.PLAYER]
         most = self.tree.num_players if self.algorithm.alternating else 1
         if (walk.cursor < 0).any() or player >= most:
@@ -520,12 +491,18 @@ class SolverState:
             )
         walk.marks[layout.WALKER] = player
 
+    def _has_negative_debts(self) -> bool:
+        """Whether an infoset was paid more than its parent sequence has received."""
+        infosets, tables = self.tree.infosets, self.tables
+        received = tables.average[infosets["parent"]]
+        return bool((tables.paid[: len(infosets)] > received * (1 + _ROUNDING)).any())
+
     @functools.cached_property
     def leaves_digest(self) -> str | None:
         """A hash of what all leaves pay; None if no whole pass has listed them."""
-        if not self.whole:
+        if self.full_pass is None:
             return None
         digest = hashlib.blake2b(digest_size=16)
-        for array in self.tree.worlds or self.tree.list_leaves():
+        for array in self.full_pass.lists:
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()

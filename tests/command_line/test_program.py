@@ -78,7 +78,7 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
         (("play", ".", "--players=3"), "--players=3 belongs to a --game"),
         (("play", ".", "--iterations=9"), "--iterations does nothing here"),
         (("explore", ".", "--players=3"), "--players=3 belongs to a --game"),
-        (("explore", ".", "--cached_tree", "--abstraction=a:b"), "keeps no tree"),
+        (("explore", ".", "--tree=t", "--abstraction=a:b"), "has no abstraction"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
         (("compare", "kuhn_poker", "--opponent=a"), "without --metrics=head_to_head"),
         (("solve", "--import=games"), r"mccfr_spiel.games"),
@@ -105,9 +105,29 @@ def test_info_counts_small_games(program):
     assert "9,457 nodes, counted" in out
     assert "936 information sets (468 + 468)" in out
     assert "not " not in out
-    for memory in ("300kB", "1.1MB"):  # which the nodes fill, or a solver's tables
-        out = program("info", "leduc_poker", "--nomeasure", f"--max_memory={memory}")[1]
-        assert "the whole tree does not fit\nevaluation  by play" in out
+    # A solver's tables fill 1.1 MB. Nodes fill 300 kB, and hands take less.
+    out = program("info", "leduc_poker", "--nomeasure", "--max_memory=1.1MB")[1]
+    assert "the whole tree does not fit\nevaluation  " in out
+    out = program("info", "leduc_poker", "--nomeasure", "--max_memory=300kB")[1]
+    assert "the whole tree does not fit\nevaluation  exact: hands of cards" in out
+    assert ms.Solver("leduc_poker", ms.CFR_PLUS, max_memory="300kB").store == "worlds"
+
+
+RANGES = "range0=AA;KK,range1=AK;QQ"
+FLOP = f"python_holdem_subgame(board=Ks7d4c,pot=100,stacks=300,bets=50%,{RANGES})"
+
+
+@pytest.mark.parametrize(
+    ("game", "arena"), [("phantom_ttt", "worlds"), (FLOP, "hands of cards")]
+)
+def test_info_says_that_large_games_are_solved_without_their_trees(
+    program, game, arena
+):
+    code, out, _ = program("info", game, "--nomeasure")
+    assert code == 0
+    assert "algorithms  cfr, cfr_plus, lcfr, dcfr, pcfr_plus" in out
+    assert f"sapcfr_plus: {arena}\n" in out
+    assert f"evaluation  exact: {arena}\n" in out
 
 
 def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):

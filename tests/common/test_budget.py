@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import limits as budget
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.game_tree import GameTree
 from tests import small_games
 from tests.small_games import leaf, move, small_game
 
@@ -154,11 +154,10 @@ DOORS = [
     lambda game, size: ms.nash_conv(game, {}, max_memory=size),
     lambda game, size: ms.exploitability(game, {}, max_memory=size),
     lambda game, size: ms.expected_returns(game, {}, max_memory=size),
-    lambda game, size: ms.best_response_policy(game, {}, 0, max_memory=size),
-    lambda game, size: ms.sequence_form(game, max_memory=size),
+    lambda game, size: ms.evaluation.best_response_policy(game, {}, 0, max_memory=size),
+    lambda game, size: ms.offline.sequence_form(game, max_memory=size),
     lambda game, size: ms.solve_lp(game, max_memory=size),
-    lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
-    lambda game, size: ms.cached_tree(game, "/nowhere", max_memory=size),
+    lambda game, size: ms.offline.write_mps(game, "/nowhere/at/all", max_memory=size),
 ]
 
 
@@ -174,9 +173,9 @@ def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
 
 
 def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.tree.game_tree.resident", lambda: 0)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.expansion.resident", lambda: 0)
     tree = GameTree("leduc_poker", max_memory="3MB").expand_all()
-    form = ms.sequence_form(tree)
+    form = ms.offline.sequence_form(tree)
     with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):
         ms.solve_lp(form)
     tree.budget.measured("other", tree.budget.left - 1000)

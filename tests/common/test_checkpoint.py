@@ -23,14 +23,14 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arenas.needs import needs_all_infosets
+from mccfr_spiel.arenas.tree import whole as whole_trees
+from mccfr_spiel.arenas.tree.game_tree import TreeFullError
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
-from mccfr_spiel.solving.preparing import needs_whole_tree
-from mccfr_spiel.tree import whole as whole_trees
-from mccfr_spiel.tree.game_tree import TreeFullError
+from tests.arenas.tree.test_abstraction import without_first_round
 from tests.common.test_atomic import files_in
 from tests.test_own_rule import HEDGE, sampled
-from tests.tree.test_abstraction import without_first_round
 from tests.vectors import KUHN_3, LEDUC
 
 GAMES = {
@@ -118,7 +118,7 @@ def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
     whole = GameTree(game).expand_all()
     expected = state_of(run(whole, algorithm, iterations))
     options = {}
-    if not needs_whole_tree(algorithm):
+    if not needs_all_infosets(algorithm):
         options["max_nodes"] = smallest_store(game, algorithm, iterations)
         drops = []
         forget = GameTree.forget_nodes
@@ -161,7 +161,7 @@ def test_other_settings_are_kept(tmp_path):
 DARK_HEX = "python_dark_hex(num_rows=2,num_cols=2)"
 HEDGED = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
 DRAWN = ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching_plus())
-PRUNED = ms.Algorithm(ms.full(prune="regret"), ms.regret_matching())
+PRUNED = ms.Algorithm(ms.algorithms.full(prune="regret"), ms.regret_matching())
 LEARNED = ms.Algorithm(ms.outcome(0.4, baseline="learned"), ms.regret_matching())
 SCALARS = ms.Algorithm(
     ms.EXTERNAL, ms.ftrl(np.float64(0.5), np.str_("kroer")), batch=np.arange(5)[4]
@@ -193,7 +193,7 @@ def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
     kind, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(whole_trees, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
     make, given = KINDS_OF_SOLVERS[kind]
     solver, uncut = make(), make()
     for more in (1, 5, 20):

@@ -135,7 +135,7 @@ def test_a_best_response_earns_what_openspiels_does(game):
     gains = 0.0
     on_policy = ms.expected_returns(game, policy)
     for player in range(game.num_players()):
-        best = ms.best_response_policy(game, policy, player)
+        best = ms.evaluation.best_response_policy(game, policy, player)
         response = openspiel.best_response(game, theirs, player)
         value = ms.expected_returns(game, best)[player]
         expected = response["best_response_value"]

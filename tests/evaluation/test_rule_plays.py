@@ -7,11 +7,11 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.infosets.loading import turn_based
+from mccfr_spiel.arenas.tree import twin_choice
 from mccfr_spiel.evaluation import plays, responses
 from mccfr_spiel.evaluation.plays import returns_by_rules
-from mccfr_spiel.tree import loading
-from mccfr_spiel.tree.loading import turn_based
-from tests.twins.broken import take_places_from_keys
+from tests.arenas.rules.twins.broken import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -27,7 +27,7 @@ GAMES = [
 
 @pytest.fixture(autouse=True)
 def twins_are_there(monkeypatch):
-    monkeypatch.setattr(loading, "WORTH_WALKING", 0)
+    monkeypatch.setitem(twin_choice.LEAST_NODES, "walking", 0)
 
 
 def through_pyspiel(monkeypatch, *arguments, **options):

@@ -92,7 +92,7 @@ def test_95_percent_of_the_intervals_hold_the_exact_value(game):
 @pytest.mark.compiled
 def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(trained):
     player = 1
-    best = ms.best_response_policy(LEDUC, trained, player)
+    best = ms.evaluation.best_response_policy(LEDUC, trained, player)
     most = ms.expected_returns(LEDUC, best)[player]
     own = ms.expected_returns(LEDUC, trained)[player]
     learned = []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.evaluation import game_value, recommend
 from mccfr_spiel.evaluation.choosing import ENTRANTS, league
 from mccfr_spiel.evaluation.metrics import known_value
@@ -17,14 +18,12 @@ from mccfr_spiel.evaluation.theory import (
     estimate_range,
     external_sampling_regret_bound,
     gap_bound,
-    least_history_probability,
     m_values,
     outcome_sampling_regret_bound,
     player_theory,
 )
 from mccfr_spiel.experiments.algorithm_names import METHODS
-from mccfr_spiel.offline.sequence_form import best_response_value, policy_to_plan
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.offline.sequence_forms import best_response_value, policy_to_plan
 from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
@@ -69,21 +68,6 @@ def test_quantities_of_kuhn():
     assert first.balanced_probability == 1 / 12
 
 
-def test_least_history_probability_of_uniform_kuhn():
-    tree = GameTree("kuhn_poker").expand_all()
-    uniform = np.full(tree.num_sequences, 0.5)
-    # Chance 1 / 6, then pass, bet, and player 0's answer: three even choices.
-    least = least_history_probability(tree, 0, 0.6, uniform)
-    assert least == pytest.approx(1 / 6 / 8)
-    # Never reached is not counted: player 1 always passes.
-    passing = uniform.copy()
-    mine = tree.infosets["player"] == 1
-    passing[tree.infosets["first_sequence"][mine]] = 1
-    passing[tree.infosets["first_sequence"][mine] + 1] = 0
-    least = least_history_probability(tree, 0, 1.0, passing)
-    assert least == pytest.approx(1 / 6 / 2)
-
-
 def test_bounds_are_the_printed_formulas():
     player = player_theory("kuhn_poker", epsilon=0.6)[0]
     plain = 4 * 2 * math.sqrt(3) * math.sqrt(2) / math.sqrt(100)
@@ -114,9 +98,9 @@ def test_gap_bound_is_proposition_2():
 
 P = 0.1  # probability with which a sampled run may be above its bound
 REGRET_BOUNDS = {
-    "full": (ms.FULL, ms.cfr_regret_bound, ()),
-    "external": (ms.EXTERNAL, ms.external_sampling_regret_bound, (P,)),
-    "outcome": (ms.OUTCOME, ms.outcome_sampling_regret_bound, (P,)),
+    "full": (ms.FULL, ms.theory.cfr_regret_bound, ()),
+    "external": (ms.EXTERNAL, ms.theory.external_sampling_regret_bound, (P,)),
+    "outcome": (ms.OUTCOME, ms.theory.outcome_sampling_regret_bound, (P,)),
 }
 
 FALLS = 0.95
@@ -133,9 +117,9 @@ def plans_of(form, vector):
     [("full", True), ("external", False), ("outcome", True)],
 )
 def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
-    form = ms.sequence_form("kuhn_poker")
+    form = ms.offline.sequence_form("kuhn_poker")
     sampling, bound, failing = REGRET_BOUNDS[estimator]
-    theory = ms.player_theory(form.tree, epsilon=0.6)
+    theory = ms.theory.player_theory(form.tree, epsilon=0.6)
     for seed in range(2 if sampling.is_sampled else 1):
         algorithm = ms.Algorithm(
             sampling, ms.regret_matching(), alternating=alternating

@@ -64,7 +64,7 @@ def test_a_named_algorithm_keeps_its_name(name):
         (
             {"sampling": "pruned_by_regret"},
             "CFR pruned by regret",
-            ms.Algorithm(ms.full(prune="regret"), ms.regret_matching()),
+            ms.Algorithm(ms.algorithms.full(prune="regret"), ms.regret_matching()),
         ),
         (
             {"algorithm": "Algorithm(Sampling(False, True, 'epsilon', 0.3), OMD(2))"},

@@ -10,10 +10,10 @@ import urllib.parse
 from typing import Any, NamedTuple
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.server import application
 from mccfr_spiel.exploring.subjects import Numbers, Subject
-from mccfr_spiel.tree.game_tree import GameTree
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 importlib.import_module("mccfr_spiel.games")  # registers them

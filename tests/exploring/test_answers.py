@@ -15,6 +15,8 @@ import pytest
 from open_spiel.python.algorithms import best_response, cfr
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import subjects
@@ -23,8 +25,6 @@ from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.views import seen_moves
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.loading import turn_based
 from tests.exploring import asking
 from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 from tests.exploring.test_drawing import GOOFSPIEL
@@ -381,7 +381,9 @@ def test_handshakes_of_websockets_leave_no_line_on_the_terminal(capfd):
         "Sec-WebSocket-Version: 13",
     ]
     with ms.explore(solved("kuhn_poker")) as page:
-        host, path = re.fullmatch(r"http://([^/]+)(/.*)", page.url).groups()
+        match = re.fullmatch(r"http://([^/]+)(/.*)", page.url)
+        assert match is not None
+        host, path = match.groups()
         port = int(host.split(":")[1])
         for _ in range(5):
             request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}", *lines])

@@ -12,10 +12,10 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.infosets.loading import said_at, said_info_state
 from mccfr_spiel.exploring.drawing import printed
-from mccfr_spiel.tree.loading import said_at, said_info_state
+from tests.arenas.tree.test_game_tree import histories
 from tests.small_games import chance, leaf, move, small_game
-from tests.tree.test_game_tree import histories
 
 SVG = "{http://www.w3.org/2000/svg}"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"

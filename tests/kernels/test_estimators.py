@@ -19,24 +19,27 @@ from mccfr_spiel import (
     UNIFORM,
     GameTree,
     average_strategy,
-    full,
     outcome,
     regret_matching,
 )
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, full
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.kernels import (
     apply,
     baselines,
+    iterations,
     minimizers,
     passes,
     sampling,
+    selection,
+    stack,
     stored,
     tables,
+    visits,
     walk,
 )
 from mccfr_spiel.kernels.tables import PLAYER, WALKER
 from mccfr_spiel.solving.solver import Solver
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
 from tests.small_games import named
 from tests.vectors import KUHN_3, LEDUC, gradient_of, vector_of
@@ -59,8 +62,8 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    *(apply, baselines, minimizers, passes),
-    *(sampling, stored, tables, walk),
+    *(apply, baselines, iterations, minimizers, passes, sampling),
+    *(selection, stack, stored, tables, visits, walk),
 )
 
 
@@ -128,8 +131,8 @@ class SourceOfWalk:
                 for name, value in vars(module).items():
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
-            patch.setattr(walk, "stream_key", begin_walk)
-            for module in (sampling, walk):
+            patch.setattr(iterations, "stream_key", begin_walk)
+            for module in (selection, walk):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

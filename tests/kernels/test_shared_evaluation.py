@@ -8,9 +8,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
+from mccfr_spiel.arenas.evaluating import full_pass
+from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.kernels.jit import IS_COMPILED
-from mccfr_spiel.tree import whole
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.small_games import named
 from tests.vectors import GOOFSPIEL, KUHN_3
 
@@ -25,7 +25,7 @@ def share_small_trees(monkeypatch):
     high enough at first."""
     monkeypatch.setattr("mccfr_spiel.kernels.passes.HEIGHT", 2)
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
-    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
 
 
 def policy_of(tree, seed=2) -> np.ndarray:

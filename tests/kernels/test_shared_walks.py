@@ -9,11 +9,11 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.arenas import sharing, tree_arenas
+from mccfr_spiel.arenas.tree import whole as cutting
 from mccfr_spiel.kernels import apply, shared_walks, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
-from mccfr_spiel.solving import sharing, state
-from mccfr_spiel.tree import whole as cutting
 from tests.small_games import named
 from tests.test_solver import RULES
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
@@ -31,7 +31,7 @@ def helped(monkeypatch) -> list[int]:
     """
     for name in ("LEAST_NODES", "SMALL_TREE", "LEAST_NODES_AT_ONCE"):
         monkeypatch.setattr(sharing, name, int(name == "LEAST_NODES"))
-    monkeypatch.setattr(state, "LEAST_TREE", 0)
+    monkeypatch.setattr(tree_arenas, "LEAST_TREE", 0)
     monkeypatch.setattr(cutting, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(cutting, "NUM_BLOCKS_OF_BATCH", 12)
     found, run = [], teams.run

@@ -6,7 +6,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.tree import whole
+from mccfr_spiel.arenas.tree import whole
 from tests.small_games import named
 from tests.test_solver import RULES, modern
 from tests.vectors import GOOFSPIEL, KUHN_3, bits
@@ -29,8 +29,8 @@ def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
     monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
-    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK", 1)
-    monkeypatch.setattr("mccfr_spiel.tree.whole.LEAST_WORK_AT_ONCE", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.arenas.tree.whole.LEAST_WORK_AT_ONCE", 1)
 
 
 # --- the bits ----------------------------------------------------------------------
@@ -44,7 +44,7 @@ def test_any_number_of_threads_has_the_bits_of_one(name, game):
     for alternating in (True, False):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
         solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
-        assert [solver.state.num_threads for solver in solvers] == [*THREADS]
+        assert [solver.state.engine.num_threads for solver in solvers] == [*THREADS]
         for more in (1, 2):
             for solver in solvers:
                 solver.iterate(more)

@@ -13,12 +13,13 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
+from mccfr_spiel.arenas.tree.growth import Growth
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_walks_at
-from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
+from mccfr_spiel.kernels.regret_rules import SKIPPED
+from mccfr_spiel.kernels.selection import FLOOR
 from mccfr_spiel.solving import state
-from mccfr_spiel.tree.growth import Growth
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.pruned_reference import PrunedTextbook
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
@@ -359,7 +360,7 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
 ):
     tree = GameTree(game).expand_all()
     touched, nash_conv = [], []
-    for algorithm in (ms.PRUNED_CFR, PRUNED):
+    for algorithm in (ms.algorithms.PRUNED_CFR, PRUNED):
         solver = Solver(tree, algorithm)
         solver.iterate(iterations)
         touched.append(solver.nodes_touched)
@@ -389,7 +390,7 @@ def test_what_cannot_work_is_refused_in_words():
             Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
     with pytest.raises(ValueError, match="batch=2"):
         Solver("kuhn_poker", PRUNED._replace(batch=2))
-    with pytest.raises(ValueError, match=r"has 3 players; use ms\.PRUNED_CFR"):
+    with pytest.raises(ValueError, match=r"has 3 players; use ms\.algorithms\.PRUNED"):
         Solver("kuhn_poker(players=3)", PRUNED)
 
     def told(state, player):

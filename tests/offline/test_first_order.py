@@ -12,7 +12,7 @@ import pytest
 
 from mccfr_spiel.offline import ExcessiveGap, MirrorProx
 from mccfr_spiel.offline.first_order import make_sides, prox
-from mccfr_spiel.offline.sequence_form import (
+from mccfr_spiel.offline.sequence_forms import (
     NotZeroSumError,
     constraints,
     sequence_form,

@@ -16,7 +16,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
 from mccfr_spiel.offline.linear_program import LinearProgramError, solve_lp, write_mps
-from mccfr_spiel.offline.sequence_form import (
+from mccfr_spiel.offline.sequence_forms import (
     NotZeroSumError,
     TooLargeError,
     constraints,

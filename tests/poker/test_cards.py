@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from mccfr_spiel.arenas.worlds.public_tree import CLASS_UNIT, strengths
 from mccfr_spiel.poker.cards import (
     DECK,
     HAND_NAMES,
@@ -18,7 +19,6 @@ from mccfr_spiel.poker.cards import (
     text_of,
     weights_of,
 )
-from mccfr_spiel.worlds.public_tree import CLASS_UNIT, strengths
 
 pytestmark = pytest.mark.interpreted
 

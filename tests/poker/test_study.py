@@ -9,8 +9,8 @@ import pytest
 from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
-from mccfr_spiel.tree.game_tree import GameTree
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
 """The file of subgame 3 of the Libratus endgames (Brown, Sandholm 2017)."""
@@ -34,7 +34,7 @@ def in_words(decision):
 
 def mixed(game, seed):
     """A policy of all hands, and the same as a dictionary of strings."""
-    tree = GameTree(game).find_worlds()
+    tree = complete_table(game, store="worlds")
     generator, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
     table = {}
     for number, infoset in enumerate(tree.infosets):

@@ -10,10 +10,9 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, exchanges
-from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.game_tree import GameTree
 
 pytestmark = pytest.mark.compiled
 
@@ -80,7 +79,7 @@ def both(board, ranges, seed, **more):
     """The game as it is and in its plain form, their trees, which sequence of the first
     each of the other has, and a random policy of both."""
     games = [spot(board, ranges, plain=plain, **more) for plain in (False, True)]
-    trees = [GameTree(game).find_worlds() for game in games]
+    trees = [complete_table(game, store="worlds") for game in games]
     generator, vector = np.random.default_rng(seed), np.ones(trees[0].num_sequences)
     for _, start, _, count, _ in trees[0].infosets.tolist():
         row = generator.exponential(size=count) * (generator.random(count) < 0.7)
@@ -151,7 +150,7 @@ def test_a_study_tells_of_the_cards_that_were_dealt(board, ranges):
 
 def test_states_have_the_strings_that_stand_for_theirs():
     game, generator = spot("9s8h3s", SUITED, plain=False, bets="50%"), random.Random(0)
-    tree = GameTree(game).find_worlds()
+    tree = complete_table(game, store="worlds")
     policy = ms.SequencePolicy(tree, np.ones(tree.num_sequences))
     changed = 0
     for _ in range(200):
@@ -184,7 +183,7 @@ def test_a_weight_that_differs_in_its_last_bit_keeps_suits_apart():
 
 def test_the_cost_is_known_before_the_tree_is_made():
     game = spot("9s8s3s2s", SUITED, plain=False, bets="50%,a")
-    tree = GameTree(game).find_worlds()
+    tree = complete_table(game, store="worlds")
     found = ms.poker.cost(game)
     assert found[:2] == (tree.num_infosets, tree.num_sequences)
     solver = ms.Solver(game, ms.DCFR, max_memory=found.bytes)

@@ -9,8 +9,8 @@ from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
+from mccfr_spiel.arenas.policy_vectors import policy_vector
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.policies.vectors import policy_vector
 from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
 from tests.vectors import GOOFSPIEL, vector_of

@@ -14,11 +14,11 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.infosets.loading import OUR_GAMES, module_of
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.solving import reading
 from mccfr_spiel.solving.reading import write_policy
-from mccfr_spiel.tree.loading import OUR_GAMES, module_of
-from tests.rules.test_own_games import auction
+from tests.arenas.rules.test_own_games import auction
 from tests.small_games import leaf, move, small_game
 
 SMALLER = {"python_dark_hex": "python_dark_hex(num_rows=2,num_cols=2)"}

@@ -10,10 +10,11 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.arenas.tree import whole
 from mccfr_spiel.solving import cluster as batches
-from mccfr_spiel.solving.cluster import InThisProcess, Ray
-from mccfr_spiel.tree import whole
+from mccfr_spiel.solving.cluster import Ray
 from tests.small_games import uneven_deal
+from tests.solving.in_this_process import InThisProcess
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
 
 GAMES = {
@@ -165,9 +166,8 @@ def test_a_game_that_no_string_makes_is_refused_in_words():
 
 
 def test_impossible_clusters_are_refused_in_words(monkeypatch):
-    for make in (InThisProcess, Ray):
-        with pytest.raises(ValueError, match="workers=0"):
-            make(workers=0)
+    with pytest.raises(ValueError, match="workers=0"):
+        Ray(workers=0)
     with pytest.raises(ValueError, match="threads=0"):
         Ray(threads=0)
     with pytest.raises(ValueError, match="patience=-1"):

@@ -1,0 +1,1 @@
+"""A game and the table of its information sets, which every arena has."""

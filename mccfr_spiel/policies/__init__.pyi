@@ -1,0 +1,3 @@
+from . import online_bot
+
+__all__ = ["online_bot"]
