@@ -8,13 +8,13 @@ from typing import Any
 
 from absl import flags
 
+from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.command_line.terminal import show
 from mccfr_spiel.common.display import counted
 from mccfr_spiel.common.folders import COMPARISON, load_string
 from mccfr_spiel.exploring.drawing import draw_tree
 from mccfr_spiel.solving.reading import load_policy
-from mccfr_spiel.arenas.tree.game_tree import GameTree
 
 DRAWINGS = ".svg", ".pdf", ".png", ".tex"
 """Endings of drawings."""

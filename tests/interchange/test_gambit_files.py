@@ -11,9 +11,9 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.interchange.gambit_game import game_of_text
-from mccfr_spiel.arenas.infosets.loading import load_game
 from tests.interchange import gambit_texts as texts
 
 KUHN = pyspiel.load_game("kuhn_poker")
