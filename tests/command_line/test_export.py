@@ -1,5 +1,8 @@
 """The command `export`, and games from files on the command line."""
 
+import io
+import sys
+
 import pytest
 
 import mccfr_spiel as ms
@@ -50,6 +53,7 @@ def test_a_game_file_goes_through_all_commands(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder / "elsewhere")
     options = f"--output_dir={results}", "--resume", "--iterations=80"
     assert main(["solve", *options]) == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q\n"))
     assert main(["play", str(folder / "poker.efg"), "--iterations=10"]) == 0
     assert main(["info", str(folder / "poker.efg"), "--nomeasure"]) == 0
     out = capsys.readouterr().out

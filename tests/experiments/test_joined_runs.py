@@ -40,7 +40,7 @@ def test_runs_are_joined_with_all_their_rows(results):
         ("kuhn_poker", "cfr", 0),
         ("kuhn_poker", "external_sampling", 0),
         ("kuhn_poker", "external_sampling", 1),
-        ("kuhn_poker", "outcome_sampling (epsilon 0.3)", 0),
+        ("kuhn_poker", "outcome sampling (epsilon 0.3)", 0),
         ("matrix_rps", "lcfr", 0),
     ]
     assert table.metrics == ["nash_conv", "exploitability"]

@@ -109,7 +109,7 @@ def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
     saved = (tmp_path / "tree.svg").read_text(encoding="utf-8")
     assert saved == drawing.svg == drawing._repr_svg_()
     assert "prefers-color-scheme: dark" in saved
-    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf or \.png"):
+    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf, \.png or \.tex"):
         drawing.save(tmp_path / "tree.gif")
 
 
