@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyspiel
 
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.interchange.form import distinct
+from mccfr_spiel.interchange.form import clean_label, distinct
 from mccfr_spiel.interchange.probabilities import exact_distribution
 
 
@@ -139,7 +139,7 @@ def efg_of(
     nodes = walk.nodes(game.new_initial_state())
     numbered = [f"Player {player}" for player in range(game.num_players())]
     players = getattr(game, "player_names", numbered)
-    title = _quoted(game.get_type().long_name)
+    title = _quoted(clean_label(game.get_type().long_name))
     lines = [
         f"EFG 2 R {title} {_listed(map(_quoted, players))}",
         _quoted(_comment(walk.correction)),

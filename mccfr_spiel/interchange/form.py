@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.display import one_line
 
 Payoffs = tuple[Fraction, ...]
 
@@ -72,14 +73,24 @@ class GameForm:
         return max(players for players, _ in moves), max(chance for _, chance in moves)
 
 
+def clean_label(text: str) -> str:
+    """A label as Gambit allows it: one line, without control characters and without
+    needless white space."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return one_line(" | ".join(filter(None, lines)))
+
+
 def distinct(names: Sequence[str], default: str) -> tuple[str, ...]:
     """Names that are all different.
 
     Args:
-        names: the names of a file. Repeated ones get numbers: "x", "x (2)".
+        names: any names, which become labels. Repeated ones get numbers: "x", "x (2)".
         default: replaces empty names, followed by their position from 1.
     """
-    filled = [name or f"{default} {position}" for position, name in enumerate(names, 1)]
+    filled = [
+        clean_label(name) or f"{default} {position}"
+        for position, name in enumerate(names, 1)
+    ]
     taken, found = set(filled), []
     seen: collections.Counter[str] = collections.Counter()
     for name in filled:
@@ -106,9 +117,10 @@ def infoset_names(
         players: names of the players.
         infosets: player, number in the file, and label of each.
     """
-    counts = collections.Counter(label for _, _, label in infosets)
+    labels = [clean_label(label) for _, _, label in infosets]
+    counts = collections.Counter(labels)
     names = []
-    for player, number, label in infosets:
+    for (player, number, _), label in zip(infosets, labels, strict=True):
         if label and counts[label] == 1:
             names.append(label)
         else:

@@ -13,7 +13,7 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.interchange.efg_reader import read_efg
-from mccfr_spiel.interchange.form import GameForm
+from mccfr_spiel.interchange.form import GameForm, clean_label
 from mccfr_spiel.interchange.nfg_reader import read_nfg
 from mccfr_spiel.interchange.tokens import WORD, GameFileError, Tokens
 
@@ -108,7 +108,7 @@ def _type_of(form: GameForm) -> pyspiel.GameType:
         utility = kinds.Utility.CONSTANT_SUM if any(sums) else kinds.Utility.ZERO_SUM
     return kinds(
         short_name=NAME,
-        long_name=form.title,
+        long_name=clean_label(form.title),
         dynamics=kinds.Dynamics.SEQUENTIAL,
         chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC
         if has_chance

@@ -32,7 +32,7 @@ def exact_distribution(probs: tuple[float, ...]) -> Distribution:
     """
     simple = [_simplest(prob) for prob in probs]
     largest = max(range(len(probs)), key=probs.__getitem__)
-    rest = 1 - sum(simple[:largest] + simple[largest + 1 :])
+    rest = Fraction(1) - sum(simple[:largest] + simple[largest + 1 :])
     corrected = (*simple[:largest], rest, *simple[largest + 1 :])
     if float(rest) == probs[largest]:
         return Distribution(corrected, 0.0)
@@ -53,7 +53,7 @@ def _moved_inside(probs: Sequence[float]) -> tuple[Fraction, ...] | None:
     """Doubles moved by less than half their distance to the next double, so that they
     sum to 1; None if that is not possible."""
     exact = [*map(Fraction, probs)]
-    missing = 1 - sum(exact)
+    missing = Fraction(1) - sum(exact)
     toward = math.inf if missing > 0 else 0.0
     room = [
         abs(Fraction(math.nextafter(prob, toward)) - value) / 2
@@ -61,5 +61,5 @@ def _moved_inside(probs: Sequence[float]) -> tuple[Fraction, ...] | None:
     ]
     if abs(missing) >= sum(room):
         return None
-    share = missing / sum(room)
+    share = Fraction(missing, sum(room))
     return tuple(value + share * r for value, r in zip(exact, room, strict=True))
