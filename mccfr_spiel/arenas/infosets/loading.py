@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import re
 from typing import Any
 
@@ -13,6 +14,8 @@ from mccfr_spiel.arenas.rules.declarations import (
     parameters_of,
 )
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.game_files import is_game_file
+from mccfr_spiel.interchange.gambit_game import game_of_file
 
 OUR_GAMES = {
     "python_dark_hex",
@@ -28,16 +31,23 @@ one of these games is loaded by name."""
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
-    """Loads a game from its load string; returns a `pyspiel.Game` unchanged.
+    """Loads a game from its load string, or from a Gambit file if the string is a path
+    that ends in .efg or .nfg; returns a `pyspiel.Game` unchanged.
 
     Raises:
+        GameFileError: the file breaks its format; the message names line and token.
         ValueError: no game of that name is registered (the message suggests similar
-            names), or OpenSpiel refuses the parameters.
+            names), OpenSpiel refuses the parameters, or the file cannot be read.
     """
     if isinstance(game, pyspiel.Game):
         return game
+    if isinstance(game, os.PathLike) or (isinstance(game, str) and is_game_file(game)):
+        return game_of_file(game)
     if not isinstance(game, str):
-        raise ValueError(f"game={game!r} must be a pyspiel.Game or a load string.")
+        raise ValueError(
+            f"game={game!r} must be a pyspiel.Game, a load string, or the path of an "
+            ".efg or .nfg file."
+        )
     if OUR_GAMES & {*re.findall(r"\w+", game)}:  # perhaps inside an OpenSpiel wrapper
         importlib.import_module("mccfr_spiel.games")
     name = game.split("(", 1)[0].strip()

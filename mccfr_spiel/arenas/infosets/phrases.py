@@ -4,8 +4,8 @@ call".
 Files and the API use OpenSpiel's strings. Tables, the page, drawings and games in the
 terminal show phrases instead. Kuhn, Leduc and universal poker and liar's dice have
 their own phrases here. Strings of other games only lose parts that the reader sees
-elsewhere, such as the player. Compiled rules define their own phrases, which are used
-unchanged.
+elsewhere, such as the player. Compiled rules and game files define their own phrases,
+which are used unchanged.
 """
 
 import re
@@ -17,6 +17,7 @@ from mccfr_spiel.arenas.infosets.action_names import names_at
 from mccfr_spiel.arenas.rules.bound_rules import (
     rules_of,
 )
+from mccfr_spiel.common.display import player_name
 
 _RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
 _SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True))
@@ -51,7 +52,7 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
     """Phrases for all actions of one infoset, given OpenSpiel's names of all of
     them."""
-    if rules_of(game) is not None:  # compiled rules define phrases
+    if _defines_phrases(game):
         return list(names)
     if player < 0:
         spoken = [_said_outcome(game, name) for name in names]
@@ -79,8 +80,8 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         info_state: OpenSpiel's string.
     """
     name, phrase = _name(game), ""
-    if rules_of(game) is not None:
-        return info_state
+    if _defines_phrases(game):
+        return info_state.removeprefix(player_name(game, player, "") + ": ")
     if name in ("kuhn_poker", "leduc_poker", "universal_poker"):
         phrase = _said_poker(game, info_state)
     elif name == "liars_dice":
@@ -95,6 +96,11 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         if key not in _NEEDLESS and (value.strip() or not colon)
     )
     return phrase or info_state
+
+
+def _defines_phrases(game: pyspiel.Game) -> bool:
+    """Whether the strings of a game are phrases: compiled rules and game files."""
+    return rules_of(game) is not None or hasattr(game, "player_names")
 
 
 def _name(game: pyspiel.Game) -> str:
