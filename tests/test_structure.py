@@ -5,12 +5,14 @@ hide there.
 """
 
 import ast
+import collections
 import copy
 import functools
 import graphlib
 import itertools
 import pathlib
 import re
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -21,7 +23,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
-LONGEST_FUNCTION = 160
+LONGEST_FUNCTION, LONGEST_FILE, MEDIAN_FILE = 160, 500, 250
+MOST_PRIVATE_ARGUMENTS = 12
 MOST_PAIRS, MOST_LAYERS = 105, 11
 """Of folders that import each other, the rooms of `arenas/` counted singly. These may
 fall, and never rise."""
@@ -342,6 +345,62 @@ def test_no_function_is_long():
                 if lines > LONGEST_FUNCTION:
                     long.append(f"{module.name}.{node.name} has {lines} lines")
     assert not long
+
+
+def lines_of_files() -> dict[str, int]:
+    """Number of lines of each module; `__init__.py` files do not count."""
+    paths = (ROOT / PACKAGE).rglob("*.py")
+    return {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in paths
+        if path.name != "__init__.py"
+    }
+
+
+def test_files_are_short():
+    lines = lines_of_files()
+    long = {path: number for path, number in lines.items() if number > LONGEST_FILE}
+    assert not long
+    assert statistics.median(lines.values()) <= MEDIAN_FILE
+
+
+def test_file_names_are_unique():
+    names = collections.Counter(path.rpartition("/")[2] for path in lines_of_files())
+    assert [name for name, number in names.items() if number > 1] == []
+
+
+def test_class_names_are_unique():
+    names = collections.Counter(
+        node.name
+        for module in modules().values()
+        for node in ast.walk(module.source)
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, number in names.items() if number > 1] == []
+
+
+def test_private_functions_have_few_arguments():
+    many = []
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef) and is_private(node.name):
+                parts = node.args
+                names = [*parts.posonlyargs, *parts.args, *parts.kwonlyargs]
+                if len(names) > MOST_PRIVATE_ARGUMENTS:
+                    many.append(f"{module.name}.{node.name}: {len(names)}")
+    assert not many
+
+
+def test_a_module_imports_another_in_one_style():
+    """Either as a module or by name."""
+    mixed = []
+    for module in modules().values():
+        as_module = {name for name, taken in imports(module) if taken is None}
+        by_name = {name for name, taken in imports(module) if taken is not None}
+        is_package = (ROOT / module.name.replace(".", "/")).is_dir()
+        both = set() if is_package else as_module & by_name
+        mixed += [f"{module.name} imports {name}" for name in both]
+    assert not mixed
 
 
 def pasted_names() -> set[str]:

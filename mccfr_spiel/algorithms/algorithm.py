@@ -4,9 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel.algorithms import averages, part, rules, samplings
-from mccfr_spiel.algorithms.averages import UNIFORM, Averaging
 from mccfr_spiel.algorithms.minimizer import Minimizer
-from mccfr_spiel.algorithms.samplings import FULL, Sampling
 from mccfr_spiel.common import refusals
 
 AUTO = "auto"
@@ -17,9 +15,9 @@ MOST_BATCH = 2**31
 
 
 class _Parts(NamedTuple):
-    sampling: Sampling
+    sampling: samplings.Sampling
     minimizer: Minimizer
-    averaging: Averaging = UNIFORM
+    averaging: averages.Averaging = averages.UNIFORM
     alternating: bool = True
     batch: int | Literal["auto"] = 1
 
@@ -57,7 +55,7 @@ class Algorithm(_Parts):
 
     def __repr__(self) -> str:
         shown = [repr(self.sampling), repr(self.minimizer)]
-        if self.averaging != UNIFORM:
+        if self.averaging != averages.UNIFORM:
             shown.append(repr(self.averaging))
         if not self.alternating:
             shown.append("alternating=False")
@@ -79,7 +77,7 @@ class Algorithm(_Parts):
         else:
             if self.minimizer != rules.RegretMatching():
                 names[0] += f" with {self.minimizer}"
-            if self.averaging != UNIFORM:
+            if self.averaging != averages.UNIFORM:
                 names.append(str(self.averaging))
         if not self.alternating:
             names.append("simultaneous updates")
@@ -90,31 +88,39 @@ class Algorithm(_Parts):
         return ", ".join(names)
 
 
-CFR = Algorithm(FULL, rules.regret_matching())
+CFR = Algorithm(samplings.FULL, rules.regret_matching())
 """Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
 PRUNED_CFR = Algorithm(samplings.full(prune=True), rules.regret_matching())
 """CFR that skips opponents' actions of probability 0 (Lanctot et al. 2009, section 5).
 """
-CFR_PLUS = Algorithm(FULL, rules.regret_matching_plus(), averages.LINEAR)
+CFR_PLUS = Algorithm(samplings.FULL, rules.regret_matching_plus(), averages.LINEAR)
 """Tammelin 2014."""
-LCFR = Algorithm(FULL, rules.discounted_regret_matching(1.0, 1.0), averages.LINEAR)
+LCFR = Algorithm(
+    samplings.FULL, rules.discounted_regret_matching(1.0, 1.0), averages.LINEAR
+)
 """Linear CFR (Brown, Sandholm 2019)."""
-DCFR = Algorithm(FULL, rules.discounted_regret_matching(1.5, 0.0), averages.QUADRATIC)
+DCFR = Algorithm(
+    samplings.FULL, rules.discounted_regret_matching(1.5, 0.0), averages.QUADRATIC
+)
 """Discounted CFR with (alpha, beta, gamma) = (1.5, 0, 2) (Brown, Sandholm 2019)."""
-PCFR_PLUS = Algorithm(FULL, rules.predictive_regret_matching_plus(), averages.QUADRATIC)
+PCFR_PLUS = Algorithm(
+    samplings.FULL, rules.predictive_regret_matching_plus(), averages.QUADRATIC
+)
 """Predictive CFR+ (Farina, Kroer, Sandholm 2021)."""
 DCFR_PLUS = Algorithm(
-    FULL,
+    samplings.FULL,
     rules.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5),
     averages.polynomial(4.0),
 )
 """DCFR+ (Xu et al. 2024)."""
 PDCFR_PLUS = Algorithm(
-    FULL, rules.predictive_regret_matching_plus(alpha=2.3), averages.polynomial(5.0)
+    samplings.FULL,
+    rules.predictive_regret_matching_plus(alpha=2.3),
+    averages.polynomial(5.0),
 )
 """PDCFR+ (Xu et al. 2024)."""
 SAPCFR_PLUS = Algorithm(
-    FULL, rules.predictive_regret_matching_plus(1 / 3), averages.QUADRATIC
+    samplings.FULL, rules.predictive_regret_matching_plus(1 / 3), averages.QUADRATIC
 )
 """PCFR+ with a prediction of weight 1/3 (Meng et al. 2025)."""
 CHANCE_SAMPLING = Algorithm(samplings.CHANCE, rules.regret_matching())
@@ -148,7 +154,7 @@ def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
     rule = rules.discounted_regret_matching(
         1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
     )
-    return Algorithm(FULL, rule, _falling(gamma, horizon))
+    return Algorithm(samplings.FULL, rule, _falling(gamma, horizon))
 
 
 def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
@@ -160,15 +166,17 @@ def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
             0).
     """
     return Algorithm(
-        FULL, rules.predictive_regret_matching_plus(), _falling(gamma, horizon)
+        samplings.FULL,
+        rules.predictive_regret_matching_plus(),
+        _falling(gamma, horizon),
     )
 
 
-def _falling(gamma: float, horizon: int) -> Averaging:
+def _falling(gamma: float, horizon: int) -> averages.Averaging:
     gamma = refusals.number(gamma, "gamma", 0, averages.MOST_GAMMA)
     if refusals.integer(horizon, "horizon", 1) and not gamma:
-        return UNIFORM
-    return Averaging(gamma, -min(gamma, 5.0), horizon)
+        return averages.UNIFORM
+    return averages.Averaging(gamma, -min(gamma, 5.0), horizon)
 
 
 SCHEDULES: dict[str, Callable[..., Algorithm]] = {

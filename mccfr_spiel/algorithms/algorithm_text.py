@@ -6,16 +6,16 @@ from typing import Any
 
 from mccfr_spiel.algorithms import averages, rules, samplings
 from mccfr_spiel.algorithms.algorithm import Algorithm
-from mccfr_spiel.algorithms.averages import Averaging
-from mccfr_spiel.algorithms.samplings import Sampling
 from mccfr_spiel.common import refusals
 
 _CALLS: dict[str, Any] = {
-    **{k: v for k, v in vars(samplings).items() if isinstance(v, Sampling)},
-    **{k: v for k, v in vars(averages).items() if isinstance(v, Averaging)},
+    **{k: v for k, v in vars(samplings).items() if isinstance(v, samplings.Sampling)},
+    **{k: v for k, v in vars(averages).items() if isinstance(v, averages.Averaging)},
     **rules.RULES,
     **{rule_class.__name__: rule_class for rule_class in rules.RULES.values()},
-    **{cls.__name__: cls for cls in (Algorithm, Averaging, Sampling)},
+    **{
+        cls.__name__: cls for cls in (Algorithm, averages.Averaging, samplings.Sampling)
+    },
     **{
         make.__name__: make
         for make in (samplings.full, samplings.outcome, averages.polynomial)

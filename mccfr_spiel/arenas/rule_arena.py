@@ -7,16 +7,15 @@ import pyspiel
 
 from mccfr_spiel.arenas.arena import ArenaTable, Engine, WalkSpec
 from mccfr_spiel.arenas.grouped_walks import GroupedWalks
-from mccfr_spiel.arenas.infosets.declarations import longest_history
 from mccfr_spiel.arenas.infosets.lock import changes
 from mccfr_spiel.arenas.infosets.names import KeyNames
+from mccfr_spiel.arenas.infosets.string_checks import longest_history
 from mccfr_spiel.arenas.rule_growth import RuleGrowth
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.tree.tree_table import NewState
 from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 
 class RuleArena(ArenaTable):
@@ -137,7 +136,7 @@ class RuleWalks(Engine):
         self._path, self._node = arena.known.new_path(), arena.known.tree_of_node()
         self.growth = RuleGrowth(arena, spec, arena.known, self._path)
 
-    def tree_arrays(self) -> TreeArrays:
+    def tree_arrays(self) -> layout.TreeArrays:
         """See Engine. The arrays contain a single node."""
         return self._node._replace(infosets=self._known.infosets)
 
@@ -145,7 +144,9 @@ class RuleWalks(Engine):
         """See Engine."""
         return self._known.infosets, self._known.known
 
-    def frame_of(self, task: Task, tables: Tables, walk: Walk) -> np.ndarray:
+    def frame_of(
+        self, task: layout.Task, tables: layout.Tables, walk: layout.Walk
+    ) -> np.ndarray:
         """See Engine."""
         return self._known.frame_of(task, self._node, tables, walk, self._path)
 

@@ -25,7 +25,6 @@ from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.tables import Tables, Walk
 
 _LARGE_WALK, _MAX_NODES = 2_000_000, 10**12
 """Number of nodes after which the size of a walk is estimated (about a second of work),
@@ -55,7 +54,7 @@ class RuleGrowth(NoGrowth):
         self._sizes = WalkSizes(table, spec.sampled, spec.epsilon)
         self._is_forecast, self._measure_at = False, 0
 
-    def look(self, tables: Tables, walk: Walk) -> None:
+    def look(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Checks during a long walk whether it can finish.
 
         The number of nodes is estimated once, during the first walk that visits
@@ -83,7 +82,7 @@ class RuleGrowth(NoGrowth):
             size = f"{_MAX_NODES:,} nodes and would take days"
             raise _hopeless(tree, f"surely visits more than {size}")
 
-    def _measure(self, tables: Tables, walk: Walk) -> None:
+    def _measure(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Estimates whether the infosets of the present walk fit in memory.
 
         The estimate is repeated each time the used memory has doubled. It counts the
@@ -116,7 +115,7 @@ class RuleGrowth(NoGrowth):
             )
         self._measure_at = 2 * used
 
-    def grow(self, tables: Tables, walk: Walk) -> None:
+    def grow(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Makes room for more infosets.
 
         Raises:
@@ -127,7 +126,7 @@ class RuleGrowth(NoGrowth):
         self._make_room(walk)
 
     @steps
-    def _make_room(self, walk: Walk) -> None:
+    def _make_room(self, walk: layout.Walk) -> None:
         tree = self._tree
         try:
             self._store.grow()
@@ -150,7 +149,7 @@ class RuleGrowth(NoGrowth):
         self._store.raise_broken(status - BROKEN, self._path)
 
 
-def _visited(walk: Walk) -> int:
+def _visited(walk: layout.Walk) -> int:
     """Returns the number of nodes that the present walk has visited."""
     marks = walk.marks
     return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)

@@ -17,7 +17,6 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.batches import plain_walks_at
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.progress import LARGE
-from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.switches import Sampled
 
 LEAST_NODES = 1000
@@ -131,7 +130,7 @@ class SharedWalks:
         """Compiles the kernel and cuts the tree at the first call."""
         if self.cut is None:
             sampled = self._sampled._replace(batched=True)
-            self._kernel = make_shared_iterate(self._rule, sampled)
+            self._kernel = shared_walks.make_shared_iterate(self._rule, sampled)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
             self.slots = _new_slots(cut, STACK_HEIGHT, _ROOM)

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.arenas.infosets.declarations import pot_of
+from mccfr_spiel.arenas.infosets.string_checks import pot_of
 from mccfr_spiel.command_line.run_results import draw, evaluate, load_plotting
 from mccfr_spiel.command_line.terminal import (
     OverdueError,
@@ -26,7 +26,7 @@ from mccfr_spiel.evaluation import exact
 from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.errors import USER_ERRORS, message_of
-from mccfr_spiel.experiments.recording import Recording
+from mccfr_spiel.experiments.run_recording import Recording
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.kernels.compile_time import seconds_compiled
 from mccfr_spiel.offline import GameSolver

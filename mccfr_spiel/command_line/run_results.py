@@ -15,8 +15,7 @@ from mccfr_spiel.evaluation import metrics
 from mccfr_spiel.evaluation.play_reports import evaluated_by_play
 from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.recording import Recording
-from mccfr_spiel.experiments.run_files import PICTURES, SOLUTION
+from mccfr_spiel.experiments.run_recording import Recording
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline import GameSolver, LinearProgramRun
 
@@ -35,7 +34,7 @@ def evaluate(recording: Recording, folder: pathlib.Path) -> None:
     first = player_name(solver.tree.game, 0)
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
-        write_json(folder / SOLUTION, summary)
+        write_json(folder / run_files.SOLUTION, summary)
         show(f"Value for {first}: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
@@ -87,7 +86,7 @@ def _evaluate_by_play(
 def draw(settings: Settings, folder: pathlib.Path, plotting: ModuleType) -> None:
     """Draws the curve of the rows, or the estimates by play."""
     for ending in FLAGS.figure_format or ("png",):
-        picture = folder / PICTURES[ending]
+        picture = folder / run_files.PICTURES[ending]
         if settings.evaluate == "exact" and settings.is_iterative:
             label = name_of(settings.algorithm)
             figure = plotting.convergence_figure({label: folder}, title=settings.game)

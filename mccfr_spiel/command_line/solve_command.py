@@ -19,13 +19,12 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folder_lock import locked_folder
 from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.importing import import_games
-from mccfr_spiel.experiments.recording import Recording, read_rows
-from mccfr_spiel.experiments.run_files import ALL_FILES
 from mccfr_spiel.experiments.run_folders import (
     default_folder,
     open_folder,
     resumed_flags,
 )
+from mccfr_spiel.experiments.run_recording import Recording, read_rows
 from mccfr_spiel.experiments.run_solvers import check, load_solver, make_solver
 from mccfr_spiel.experiments.setting_names import SETTINGS, named_settings
 from mccfr_spiel.experiments.settings import Flags, Settings
@@ -176,7 +175,7 @@ def _recording(
     else:
         solver = make_solver(settings, cluster=cluster)
         # The new run is possible, so delete the files of older runs.
-        old = [folder / name for name in ALL_FILES]
+        old = [folder / name for name in run_files.ALL_FILES]
         for path in [*old, *kept_policies(folder).values()]:
             path.unlink(missing_ok=True)
         write_json(folder / run_files.SETTINGS, content)

@@ -13,8 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.infosets import loading
-from mccfr_spiel.arenas.infosets.declarations import check_length
-from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.infosets.string_checks import check_length
 from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
 from mccfr_spiel.arenas.rules.state_checks import (
     check_returns,
@@ -66,7 +65,7 @@ def sampled_returns(
             `twin` is True and the game has no twin.
         GameError: the game's returns contradict its declared range or sum.
     """
-    loaded = load_game(game)
+    loaded = loading.load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     check_confidence(confidence)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pyspiel
 
 from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import ALGORITHMS, DCFR, FULL, Algorithm
 from mccfr_spiel.arenas.choosing import is_possible
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.tree.game_tree import GameTree
@@ -32,28 +31,30 @@ HORIZON = 1000
 MOST_NODES = 2_000_000
 """Larger games are not expanded: they are too large for passes over the tree."""
 
-ENTRANTS: dict[str, Algorithm] = {
-    **{name: value for name, value in ALGORITHMS.items() if name != "omd"},
+ENTRANTS: dict[str, algorithms.Algorithm] = {
+    **{name: value for name, value in algorithms.ALGORITHMS.items() if name != "omd"},
     "hs_dcfr gamma=8": algorithms.hs_dcfr(HORIZON, gamma=8.0),
     "hs_dcfr gamma=30": algorithms.hs_dcfr(HORIZON, gamma=30.0),
     "hs_pcfr_plus": algorithms.hs_pcfr_plus(HORIZON),
-    "dcfr alpha=2": DCFR._replace(
+    "dcfr alpha=2": algorithms.DCFR._replace(
         minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
     ),
-    "regret-based pruning": Algorithm(
+    "regret-based pruning": algorithms.Algorithm(
         algorithms.full(prune="regret"), algorithms.regret_matching()
     ),
-    "external with baselines": Algorithm(
+    "external with baselines": algorithms.Algorithm(
         algorithms.external(baseline="learned"), algorithms.regret_matching()
     ),
-    "outcome with baselines": Algorithm(
+    "outcome with baselines": algorithms.Algorithm(
         algorithms.outcome(0.6, baseline="learned"), algorithms.regret_matching()
     ),
-    "external dcfr": DCFR._replace(sampling=algorithms.EXTERNAL),
-    "optimistic_ftrl step=10": Algorithm(
-        FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
+    "external dcfr": algorithms.DCFR._replace(sampling=algorithms.EXTERNAL),
+    "optimistic_ftrl step=10": algorithms.Algorithm(
+        algorithms.FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
     ),
-    "mmd step=0.5": Algorithm(FULL, algorithms.mmd(0.5, 1.0, temperature_power=0.5)),
+    "mmd step=0.5": algorithms.Algorithm(
+        algorithms.FULL, algorithms.mmd(0.5, 1.0, temperature_power=0.5)
+    ),
 }
 """The online algorithms of the league, by their names in the tables. OMD is missing
 because it equals FTRL with a constant step."""
@@ -108,7 +109,7 @@ class Recommendation(NamedTuple):
     """
 
     name: str
-    algorithm: Algorithm | None
+    algorithm: algorithms.Algorithm | None
     reason: str
 
 

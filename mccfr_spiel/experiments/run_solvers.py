@@ -7,7 +7,7 @@ import pyspiel
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.arenas.choosing import refuse_everywhere, takes_worlds
-from mccfr_spiel.arenas.infosets.declarations import pot_of
+from mccfr_spiel.arenas.infosets.string_checks import pot_of
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.arenas.needs import needs_of
 from mccfr_spiel.arenas.tree.game_tree import GameTree

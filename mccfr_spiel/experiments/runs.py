@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.infosets.declarations import pot_of
+from mccfr_spiel.arenas.infosets.string_checks import pot_of
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound

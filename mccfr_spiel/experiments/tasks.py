@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.experiments.errors import USER_ERRORS, message_of
 from mccfr_spiel.experiments.importing import import_module
-from mccfr_spiel.experiments.recording import Recording, read_rows
+from mccfr_spiel.experiments.run_recording import Recording, read_rows
 from mccfr_spiel.experiments.run_solvers import load_solver, make_solver
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.trees import shared_tree

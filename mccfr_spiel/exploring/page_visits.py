@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.infosets.declarations import (
-    pot_of,
-)
 from mccfr_spiel.arenas.infosets.phrases import (
     said_info_state,
+)
+from mccfr_spiel.arenas.infosets.string_checks import (
+    pot_of,
 )
 from mccfr_spiel.common import refusals
 from mccfr_spiel.exploring.background import LONG, Work

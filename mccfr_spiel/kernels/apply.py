@@ -24,14 +24,13 @@ from mccfr_spiel.kernels.lazy_average import average_weight, pay_debt, pay_met
 from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.regret_rules import match_kept
 from mccfr_spiel.kernels.selection import FLOOR
-from mccfr_spiel.kernels.tables import Tables, Task, Walk
 
 UNCHANGED = (1.0, 1.0, 1.0)
 """Rates of rules without discounts."""
 
 
 @pasted
-def is_at_end(task: Task, walk: Walk) -> bool:
+def is_at_end(task: layout.Task, walk: layout.Walk) -> bool:
     """Whether the next update would begin an iteration beyond the limits of the job."""
     job, cursor = task.job, walk.cursor
     is_last = cursor[layout.ITERATION] == np.int64(job[layout.LAST_ITERATION])
@@ -40,7 +39,7 @@ def is_at_end(task: Task, walk: Walk) -> bool:
 
 
 @pasted
-def weight_of(task: Task, weight: float, iteration: int) -> float:
+def weight_of(task: layout.Task, weight: float, iteration: int) -> float:
     """Returns the increment of the average at each updated player's empty sequence.
 
     It is the weight of the iteration. With growing batches it is also multiplied by the
@@ -53,7 +52,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
 
 
 @pasted
-def is_due(task: Task, walk: Walk, num_players: int) -> bool:
+def is_due(task: layout.Task, walk: layout.Walk, num_players: int) -> bool:
     """Whether the update is due when all walks for a player are complete.
 
     With simultaneous updates the walks for the next player come first.
@@ -67,7 +66,9 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
 
 
 @inlined
-def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> Any:
+def after_stretch(
+    task: layout.Task, walk: layout.Walk, num_walks: int, num_players: int
+) -> Any:
     """Counts walks of a batch that threads make in several stretches.
 
     Returns:
@@ -85,7 +86,11 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
 
 @pasted
 def begin_update(
-    task: Task, tables: Tables, walk: Walk, rates: Any, discounts: bool
+    task: layout.Task,
+    tables: layout.Tables,
+    walk: layout.Walk,
+    rates: Any,
+    discounts: bool,
 ) -> None:
     """Begins an iteration if this is its first update, and adds it to the average.
 
@@ -110,7 +115,9 @@ def begin_update(
 
 
 @pasted
-def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
+def end_update(
+    task: layout.Task, tables: layout.Tables, walk: layout.Walk, num_players: int
+) -> None:
     """Counts the touched nodes, selects the next player and resets the marks."""
     cursor, marks = walk.cursor, walk.marks
     for p in range(num_players):  # values of the roots, at the empty sequences

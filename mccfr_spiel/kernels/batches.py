@@ -12,7 +12,6 @@ import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, pasted
-from mccfr_spiel.kernels.tables import Task, Walk
 
 GROWING = 0
 """Value of `job[BATCH]` for batches that grow with the iterations."""
@@ -58,19 +57,19 @@ The maximum takes precedence: a batch of very long walks has more groups.
 
 
 @pasted
-def present_iteration(walk: Walk) -> Any:
+def present_iteration(walk: layout.Walk) -> Any:
     """Returns the iteration to which the walks for the next update belong."""
     return walk.cursor[layout.ITERATION] + (walk.cursor[layout.PLAYER] == 0)
 
 
 @pasted
-def present_batch(task: Task, walk: Walk) -> Any:
+def present_batch(task: layout.Task, walk: layout.Walk) -> Any:
     """Returns the number of walks per player in that iteration."""
     return walks_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))[1]
 
 
 @inlined
-def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
+def walks_of_group(task: layout.Task, walk: layout.Walk, num_players: int) -> Any:
     """Returns the number of walks per group in the current batch; 0 without groups.
 
     It depends on the mean length of all walks so far, never on the number of threads.

@@ -11,7 +11,6 @@ import numpy as np
 from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.baselines import learn, note_heading
-from mccfr_spiel.kernels.batches import present_iteration
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress
@@ -20,15 +19,14 @@ from mccfr_spiel.kernels.selection import poor_regret
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.tables import DONE, Task, Walk
 from mccfr_spiel.kernels.visits import apply_visits
 from mccfr_spiel.kernels.walk import make_walk
 
 
 @pasted
-def debt_at_root(task: Task, walk: Walk) -> float:
+def debt_at_root(task: layout.Task, walk: layout.Walk) -> float:
     """Returns the weight that this iteration adds to the average of each player."""
-    iteration = present_iteration(walk)
+    iteration = batches.present_iteration(walk)
     weight = walk.clock[layout.AVERAGE_WEIGHT]
     if walk.cursor[layout.ITERATION] < iteration:  # `begin_update` has not run yet
         weight = lazy_average.average_weight(iteration, task.settings, weight)
@@ -50,7 +48,7 @@ def make_begin(sampled: Sampled) -> Any:
         height, num_met, num_touched, num_notes, _, _ = progress
         if marks[layout.WALK] == 0 and walker == walk.cursor[layout.PLAYER]:
             if apply.is_at_end(task, walk):
-                return np.int64(DONE), False, progress
+                return np.int64(layout.DONE), False, progress
             if batched and batches.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
         # Room for the heading and the first notes; `room_for_moves` checks the others.
@@ -66,7 +64,7 @@ def make_begin(sampled: Sampled) -> Any:
         walk.debt[0] = debt_at_root(task, walk)
         zero = np.int64(0)
         return (
-            np.int64(DONE),
+            np.int64(layout.DONE),
             True,
             Progress(height, num_met, num_touched, num_notes, zero, zero),
         )
@@ -140,7 +138,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     @inlined
     def go_on(task, nodes, tables, walk, size):
         marks, num_players = walk.marks, nodes.utilities.shape[1]
-        zero, status = np.int64(0), np.int64(DONE)
+        zero, status = np.int64(0), np.int64(layout.DONE)
         # Read here, so that the compiler moves the first round of mixing, which takes
         # several nanoseconds, out of the loop.
         seed = task.job[layout.SEED]
@@ -153,7 +151,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
         # a previous call stopped during a walk, and the pass resumes that walk. The
         # loop ends when no walk may begin or when a walk stops.
         while True:
-            iteration = present_iteration(walk)
+            iteration = batches.present_iteration(walk)
             if progress.height == 0:
                 status, has_begun, progress = begin_walk(
                     task, walk, num_players, progress
@@ -162,7 +160,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
                     break
             trip = trip_of(task, walk, seed, iteration, num_players, size > LARGE)
             status, progress = walk_on(task, nodes, tables, walk, None, trip, progress)
-            if status != DONE:
+            if status != layout.DONE:
                 break
             if learns:
                 note_heading(walk, trip.player, progress.num_notes)
@@ -181,7 +179,7 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     return go_on
 
 
-def begin_again(walk: Walk, *, drops_met: bool) -> None:
+def begin_again(walk: layout.Walk, *, drops_met: bool) -> None:
     """Restarts a stopped walk at the root, for example after its nodes were dropped.
 
     The gradient keeps the contributions so far. The repeated walk takes the same steps

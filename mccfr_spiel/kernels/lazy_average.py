@@ -16,7 +16,6 @@ import numpy as np
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.discounts import scheduled
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
-from mccfr_spiel.kernels.tables import Tables
 
 
 @inlined
@@ -51,7 +50,7 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
 
 @pasted
 def pay_debt(
-    tables: Tables, infoset: int, settled: float, start: int, stop: int
+    tables: layout.Tables, infoset: int, settled: float, start: int, stop: int
 ) -> None:
     """Pays the debt of an infoset to the average.
 
@@ -106,7 +105,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
 
 @inlined
 def pay_met(
-    infosets: np.ndarray, tables: Tables, met: np.ndarray, first: int, stop: int
+    infosets: np.ndarray, tables: layout.Tables, met: np.ndarray, first: int, stop: int
 ) -> None:
     """Pays the debts of the infosets `met[first:stop]`."""
     for visit in range(first, stop):

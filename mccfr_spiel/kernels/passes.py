@@ -26,7 +26,6 @@ from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, THE_TOP
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.plans import add_rows, move_plans
-from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 
 WAY, NUM_NOTES = NOTES, 1
@@ -72,7 +71,7 @@ def go_down(
 
 @inlined
 def take_value(
-    tree: layout.TreeArrays, tables: Tables, root: int, looks_ahead: bool
+    tree: layout.TreeArrays, tables: layout.Tables, root: int, looks_ahead: bool
 ) -> None:
     """Moves the value of a root from its first sequence to its parent sequence."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
@@ -124,10 +123,16 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
 
     @jit(nogil=True, views_only=True)
     def do_piece(frame, desk, piece):
-        task = views(frame, Task)
-        tree, tables = tree_in(frame, task.job), views(frame, Tables)
-        passes, blocks = views(frame, Passes), views(frame, layout.Blocks)
-        walk, infosets = views(frame, Walk), tree.infosets
+        task = layout.views(frame, layout.Task)
+        tree, tables = (
+            layout.tree_in(frame, task.job),
+            layout.views(frame, layout.Tables),
+        )
+        passes, blocks = (
+            layout.views(frame, layout.Passes),
+            layout.views(frame, layout.Blocks),
+        )
+        walk, infosets = layout.views(frame, layout.Walk), tree.infosets
         if piece == THE_TOP:
             # Infosets in the top, and roots, of all updated players.
             order, is_cut = blocks.top, False
@@ -223,9 +228,12 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
 
     @jit(nogil=True, views_only=True)
     def iterate(frame, desk, leads):
-        task, tables = views(frame, Task), views(frame, Tables)
-        tree, walk = tree_in(frame, task.job), views(frame, Walk)
-        blocks = views(frame, layout.Blocks)
+        task, tables = (
+            layout.views(frame, layout.Task),
+            layout.views(frame, layout.Tables),
+        )
+        tree, walk = layout.tree_in(frame, task.job), layout.views(frame, layout.Walk)
+        blocks = layout.views(frame, layout.Blocks)
         return loop(frame, task, tree, tables, walk, blocks, desk, leads)
 
     return iterate
@@ -246,7 +254,9 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
         """Returns the number of nodes; pieces read the rows, so nothing is written."""
         if estimated:
             return 0
-        return (end - first) * np.int64(views(frame, Task).job[layout.NUM_NODES])
+        return (end - first) * np.int64(
+            layout.views(frame, layout.Task).job[layout.NUM_NODES]
+        )
 
     do_piece = make_piece(rule, has_rows=not estimated)
     return make_loop(rule, do_piece, count_nodes, once=estimated)

@@ -45,7 +45,6 @@ from mccfr_spiel.kernels.minimizers import RULES
 from mccfr_spiel.kernels.passes import UPWARD, WAY, make_loop
 from mccfr_spiel.kernels.plans import add_rows, move_plans
 from mccfr_spiel.kernels.regret_rules import play_positive
-from mccfr_spiel.kernels.tables import Passes, Tables, Task, Walk, tree_in, views
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """States of sequences in `Tables.skips` and of infosets in `Tables.is_met`."""
@@ -77,9 +76,9 @@ _ceilings_in = LAYOUT.viewer()
 @inlined
 def walk_followed(
     tree: layout.TreeArrays,
-    tables: Tables,
+    tables: layout.Tables,
     ceilings: Ceilings,
-    stack: Walk,
+    stack: layout.Walk,
     player: int,
 ) -> int:
     """Visits the followed part of the tree for one player's update.
@@ -131,8 +130,8 @@ def walk_followed(
 @inlined
 def update_infoset(
     infosets: np.ndarray,
-    tables: Tables,
-    passes: Passes,
+    tables: layout.Tables,
+    passes: layout.Passes,
     ceilings: Ceilings,
     infoset: int,
 ) -> int:
@@ -184,7 +183,7 @@ def update_infoset(
 
 @inlined
 def decide(
-    infosets: np.ndarray, tables: Tables, ceilings: Ceilings, infoset: int
+    infosets: np.ndarray, tables: layout.Tables, ceilings: Ceilings, infoset: int
 ) -> None:
     """Sets the states of an infoset and its sequences for the next pass.
 
@@ -215,8 +214,12 @@ def do_player(frame, desk, player):
     computes new plans, and selects the actions that the next pass skips. Below skipped
     sequences plans are 0 and need no update.
     """
-    task, tables, walk = views(frame, Task), views(frame, Tables), views(frame, Walk)
-    tree, passes = tree_in(frame, task.job), views(frame, Passes)
+    task, tables, walk = (
+        layout.views(frame, layout.Task),
+        layout.views(frame, layout.Tables),
+        layout.views(frame, layout.Walk),
+    )
+    tree, passes = layout.tree_in(frame, task.job), layout.views(frame, layout.Passes)
     ceilings, infosets = _ceilings_in(frame, Ceilings), tree.infosets
     first, stop = passes.member_ends[player], passes.member_ends[player + 1]
     if desk[WAY] == UPWARD:
@@ -244,8 +247,15 @@ def deliver(frame, desk, tables, first, end):
     Before each walk, the opponent's present plan is added to `Tables.seen`, the sum of
     the opponent's plans in all updates.
     """
-    tree, passes = tree_in(frame, views(frame, Task).job), views(frame, Passes)
-    ceilings, stack, touched = _ceilings_in(frame, Ceilings), views(frame, Walk), 0
+    tree, passes = (
+        layout.tree_in(frame, layout.views(frame, layout.Task).job),
+        layout.views(frame, layout.Passes),
+    )
+    ceilings, stack, touched = (
+        _ceilings_in(frame, Ceilings),
+        layout.views(frame, layout.Walk),
+        0,
+    )
     for player in range(first, end):
         other, infosets = 1 - player, tree.infosets
         tables.seen[other] += 1.0

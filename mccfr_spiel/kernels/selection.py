@@ -22,7 +22,6 @@ from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.randomness import child_place, uniform
 from mccfr_spiel.kernels.sampling import Floats
 from mccfr_spiel.kernels.stack import Moves, Spot
-from mccfr_spiel.kernels.tables import Tables, Walk
 
 # --- average-strategy sampling --------------------------------------------------------
 
@@ -48,8 +47,8 @@ def follow_probability(settings: Floats, played: float, total: float) -> float:
 
 @inlined
 def push_picked(
-    tables: Tables,
-    walk: Walk,
+    tables: layout.Tables,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,
@@ -123,8 +122,8 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
 
 @inlined
 def push_kept(
-    tables: Tables,
-    walk: Walk,
+    tables: layout.Tables,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,
@@ -157,7 +156,7 @@ def push_kept(
 
 
 @inlined
-def kept_weight(tables: Tables, s: int, poor: float) -> float:
+def kept_weight(tables: layout.Tables, s: int, poor: float) -> float:
     """Returns the weight of a child: LOOK after a poor action, else 1."""
     # A poor action is played only if no regret is positive and the policy is uniform.
     # The value of the infoset then depends on the action.

@@ -35,7 +35,6 @@ from numba.core import types
 from mccfr_spiel.kernels import apply, batches, lazy_average
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.atomics import load
-from mccfr_spiel.kernels.batches import present_iteration
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.logs import FORK, LEAF, Log
@@ -46,7 +45,6 @@ from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 from mccfr_spiel.kernels.walk import make_walk
 
@@ -119,14 +117,16 @@ class Slots(NamedTuple):
     order_ends: Annotated[np.ndarray, Entry(layout.LONG, "[NUM_SLICES, K + 1]")]
 
 
-SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)
+SHARED_LAYOUT = Layout(
+    layout.Task, layout.TreeArrays, layout.Tables, layout.Walk, Cut, Slots
+)
 shared_views = SHARED_LAYOUT.viewer()
 
 
 @inlined
-def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
+def stack_of(walk: layout.Walk, slots: Slots, row: int, met: np.ndarray) -> layout.Walk:
     """Returns the walk with the stack of a row and another list of infosets met."""
-    return Walk(
+    return layout.Walk(
         node=slots.node[row],
         sequence=slots.sequence[row],
         weight=slots.weight[row],
@@ -223,7 +223,7 @@ def make_part_of_batch(walk_on: Any) -> Any:
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
         seed, batch = task.job[layout.SEED], np.int64(task.job[layout.BATCH])
-        before, _ = apply.walks_at(batch, present_iteration(walk))
+        before, _ = apply.walks_at(batch, batches.present_iteration(walk))
         player, num_players = walk.marks[layout.WALKER], nodes.utilities.shape[1]
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
@@ -318,8 +318,11 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     @jit(nogil=True, views_only=True)
     def do_piece(work, desk, piece):
         frame, plan = work
-        task, tables = shared_views(frame, Task), shared_views(frame, Tables)
-        tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
+        task, tables = (
+            shared_views(frame, layout.Task),
+            shared_views(frame, layout.Tables),
+        )
+        tree, walk = layout.tree_in(frame, task.job), shared_views(frame, layout.Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
         do_stage(task, tree, tables, walk, cut, slots, plan, desk, piece)
 
@@ -328,7 +331,12 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
 @inlined
 def gather_top(
-    tree: TreeArrays, tables: Tables, walk: Walk, cut: Cut, slots: Slots, slices: int
+    tree: layout.TreeArrays,
+    tables: layout.Tables,
+    walk: layout.Walk,
+    cut: Cut,
+    slots: Slots,
+    slices: int,
 ) -> None:
     """Adds all logs to the gradient and `Cut.top`, in order of the walks."""
     num_top = walk.marks[layout.NUM_MET]
@@ -453,8 +461,11 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(nogil=True, views_only=True)
     def iterate(frame, plan, desk, leads):
-        task, tables = shared_views(frame, Task), shared_views(frame, Tables)
-        tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
+        task, tables = (
+            shared_views(frame, layout.Task),
+            shared_views(frame, layout.Tables),
+        )
+        tree, walk = layout.tree_in(frame, task.job), shared_views(frame, layout.Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
         work = frame, plan
         return go_on(task, tree, tables, walk, cut, slots, work, desk, leads)

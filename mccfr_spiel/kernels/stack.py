@@ -12,7 +12,6 @@ import numpy as np
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place
-from mccfr_spiel.kernels.tables import Walk
 
 MAX_POSTPONED = 16
 """Maximum number of unexpanded nodes that a walk postpones. One stop of the walk then
@@ -80,7 +79,7 @@ class Choice(NamedTuple):
 
 @inlined
 def push(
-    walk: Walk, height: int, node: int, sequence: int, weight: float, place: int
+    walk: layout.Walk, height: int, node: int, sequence: int, weight: float, place: int
 ) -> int:
     """Pushes a node without a debt; returns the new height."""
     walk.node[height] = node
@@ -91,7 +90,7 @@ def push(
 
 
 @inlined
-def copy_entry(walk: Walk, entry: int, target: int) -> None:
+def copy_entry(walk: layout.Walk, entry: int, target: int) -> None:
     """Copies an entry of the stack to the entry `target`."""
     walk.node[target] = walk.node[entry]
     walk.sequence[target] = walk.sequence[entry]
@@ -102,7 +101,7 @@ def copy_entry(walk: Walk, entry: int, target: int) -> None:
 
 @inlined
 def postpone(
-    walk: Walk, height: int, num_aside: int, status: Any
+    walk: layout.Walk, height: int, num_aside: int, status: Any
 ) -> tuple[int, int, Any]:
     """Postpones the node on top of the stack if it must be expanded first.
 
@@ -128,7 +127,9 @@ def postpone(
 
 
 @inlined
-def resume(walk: Walk, height: int, num_aside: int, status: Any) -> tuple[int, Any]:
+def resume(
+    walk: layout.Walk, height: int, num_aside: int, status: Any
+) -> tuple[int, Any]:
     """Pushes the postponed nodes, so that the first one postponed is on top.
 
     Returns:
@@ -148,7 +149,7 @@ def resume(walk: Walk, height: int, num_aside: int, status: Any) -> tuple[int, A
 def push_weighted_children(
     probs: np.ndarray,
     row: int,
-    walk: Walk,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,
@@ -189,7 +190,7 @@ def push_weighted_children(
 
 @pasted
 def push_other_children(
-    walk: Walk,
+    walk: layout.Walk,
     height: int,
     spot: Spot,
     moves: Moves,

@@ -16,7 +16,6 @@ from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import Moves
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk, tree_in, views
 
 _NODES_A_LINE = 64 // NODE.itemsize
 """Number of nodes per cache line."""
@@ -83,7 +82,7 @@ def stop(nodes, node, acting):
 
 
 @pasted
-def fetch(nodes: TreeArrays, moves: Moves) -> None:
+def fetch(nodes: layout.TreeArrays, moves: Moves) -> None:
     """Prefetches the children before one of them is drawn."""
     count = min(moves.count, _MAX_FETCHED)
     for child in range(moves.first, moves.first + count, _NODES_A_LINE):
@@ -122,9 +121,12 @@ def make_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(views_only=True)
     def iterate(frame):
-        task = views(frame, Task)
-        nodes = tree_in(frame, task.job)
-        tables, walk = views(frame, Tables), views(frame, Walk)
+        task = layout.views(frame, layout.Task)
+        nodes = layout.tree_in(frame, task.job)
+        tables, walk = (
+            layout.views(frame, layout.Tables),
+            layout.views(frame, layout.Walk),
+        )
         start_tables(task, nodes.infosets, tables, walk.known)
         return go_on(task, nodes, tables, walk, len(nodes.nodes))
 

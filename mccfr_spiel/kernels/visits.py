@@ -24,21 +24,20 @@ import numpy as np
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.regret_rules import match_sums
-from mccfr_spiel.kernels.tables import Tables, TreeArrays, Walk
 
 NOT_UPDATED = -1
 """Value of `above` for visits of players who are not updated and have no slots."""
 
 
 @inlined
-def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
+def end_of_slots(walk: layout.Walk, num_met: int, num_players: int) -> Any:
     """Returns the first free slot."""
     return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
 
 
 @inlined
 def note_visit(
-    walk: Walk,
+    walk: layout.Walk,
     num_met: int,
     infoset: int,
     above: int,
@@ -70,7 +69,11 @@ def note_visit(
 
 @inlined
 def apply_visits(
-    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, floored: bool
+    tree: layout.TreeArrays,
+    tables: layout.Tables,
+    walk: layout.Walk,
+    num_met: int,
+    floored: bool,
 ) -> None:
     """Updates the visited infosets by regret matching or regret matching+.
 

@@ -22,9 +22,6 @@ from mccfr_spiel.common.budget import (
     MemoryBudgetError,
     make_budget,
 )
-from mccfr_spiel.common.checkpoint import (
-    DamagedError,
-)
 from mccfr_spiel.common.display import counted, line, never_raises
 from mccfr_spiel.kernels.randomness import infoset_place, stream_key, uniform
 from mccfr_spiel.kernels.sampling import plain_draw_action
@@ -366,7 +363,9 @@ class OnlineOutcomeSamplingBot(SeatBot):
         except (checkpoint.CheckpointError, MemoryBudgetError):
             raise
         except ValueError as error:
-            raise DamagedError(f"The file contains a malformed bot: {error}") from error
+            raise checkpoint.DamagedError(
+                f"The file contains a malformed bot: {error}"
+            ) from error
         if max_memory is not None and not bot._hand:
             bot.is_full = False
         return bot

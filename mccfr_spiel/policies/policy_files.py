@@ -13,7 +13,6 @@ from mccfr_spiel.arenas.infosets.loading import (
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import INFOSET, sequences_at
-from mccfr_spiel.common.checkpoint import Contents, DamagedError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
 from mccfr_spiel.common.infoset_arrays import check_infosets, check_strings
@@ -30,18 +29,20 @@ _ARRAYS = {
 """The arrays of a policy file and their types."""
 
 
-def to_contents(names: FrozenTable, vector: np.ndarray) -> Contents:
+def to_contents(names: FrozenTable, vector: np.ndarray) -> checkpoint.Contents:
     """The contents of a policy file."""
     header = {
         "version": checkpoint.POLICY.version,
         "game": str(names.source),
         "abstracted": saved_abstraction(names.abstraction),
     }
-    return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
+    return checkpoint.Contents(
+        header, names.arrays | {"vector": np.asarray(vector, np.float64)}
+    )
 
 
 def from_contents(
-    contents: Contents,
+    contents: checkpoint.Contents,
     game: pyspiel.Game | str | None,
     abstraction: Abstraction | None,
     maker: Maker | None = None,
@@ -70,7 +71,7 @@ def from_contents(
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, array in arrays.items():
             if array.dtype != _ARRAYS[name] or array.ndim != 1:
-                raise DamagedError(
+                raise checkpoint.DamagedError(
                     f"Array {name!r} of the file is {array.dtype} {array.shape}, "
                     f"expected a vector of {_ARRAYS[name]}."
                 )
@@ -83,7 +84,7 @@ def from_contents(
         try:
             return checked_policy(names, vector)
         except ValueError as error:
-            raise DamagedError(str(error)) from error
+            raise checkpoint.DamagedError(str(error)) from error
 
 
 def checked_policy(
@@ -98,7 +99,7 @@ def checked_policy(
         first = names.infosets["first_sequence"]
         infoset = int(np.searchsorted(first, wrong[0], side="right")) - 1
         sequences = sequences_at(names.infosets[[infoset]])
-        raise DamagedError(
+        raise checkpoint.DamagedError(
             f"The actions {actions[sequences].tolist()} at the state "
             f"{names.info_state(infoset)!r} must be below {num_actions}, the number of "
             f"actions of {brief(names.source)}. The rules differ from those of the "

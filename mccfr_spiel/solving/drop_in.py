@@ -19,7 +19,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.tree.game_tree import GameTree
@@ -43,7 +42,9 @@ class _OnSolver:
 
     _solver: Solver
 
-    def _run(self, game: pyspiel.Game, algorithm: Algorithm, seed: int = 0) -> None:
+    def _run(
+        self, game: pyspiel.Game, algorithm: algorithms.Algorithm, seed: int = 0
+    ) -> None:
         self._solver = Solver(game, algorithm, seed=seed)
 
     @never_raises
@@ -113,7 +114,9 @@ class _CFRSolver(_OnSolver):
         return {k: v for k, v in self.__dict__.items() if k != "_places"}
 
 
-def _algorithm(is_linear: bool, is_plus: bool, *, alternating: bool) -> Algorithm:
+def _algorithm(
+    is_linear: bool, is_plus: bool, *, alternating: bool
+) -> algorithms.Algorithm:
     base = algorithms.CFR_PLUS if is_plus else algorithms.CFR
     averaging = algorithms.LINEAR if is_linear else algorithms.UNIFORM
     return base._replace(averaging=averaging, alternating=alternating)
@@ -205,7 +208,7 @@ class _PythonSolver(_OnSolver):
     """The common methods of OpenSpiel's two MCCFR solvers in Python."""
 
     def __init__(
-        self, game: pyspiel.Game, algorithm: Algorithm, seed: int | None
+        self, game: pyspiel.Game, algorithm: algorithms.Algorithm, seed: int | None
     ) -> None:
         if seed is None:  # from numpy's global generator, as OpenSpiel's classes
             seed = int(np.random.randint(2**31 - 1))  # noqa: NPY002
@@ -246,7 +249,9 @@ class OutcomeSamplingSolver(_PythonSolver):
 class _PyspielSolver(_OnSolver):
     """The common methods of pyspiel's two MCCFR solvers."""
 
-    def __init__(self, game: pyspiel.Game, algorithm: Algorithm, seed: int) -> None:
+    def __init__(
+        self, game: pyspiel.Game, algorithm: algorithms.Algorithm, seed: int
+    ) -> None:
         self._run(game, algorithm, seed)
         # In an expanded tree the table of the policy includes states that no walk
         # visits. A tree that is too large is discarded and grows during walks.

@@ -23,7 +23,6 @@ from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.budget import MaxMemory
-from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.functions import loaded_abstraction, saved_abstraction
 from mccfr_spiel.common.infoset_arrays import check_infosets, unpack_strings
@@ -157,8 +156,8 @@ def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
 
 def _other_rules(
     tree: InfosetTable, difference: str, hint: str = ""
-) -> CheckpointError:
-    return CheckpointError(
+) -> checkpoint.CheckpointError:
+    return checkpoint.CheckpointError(
         f"The rules of {brief(tree.source)} differ from those of the checkpoint: "
         f"{difference} have changed. {GAME_WAY_OUT}{hint}"
     )
@@ -167,11 +166,11 @@ def _other_rules(
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless the header of a checkpoint names the game."""
     if not has_name(source, header["game"]):
-        raise CheckpointError(
+        raise checkpoint.CheckpointError(
             f"The checkpoint is for {header['game']}, expected {brief(source)}."
         )
     if header["identity"] != saved_print(source):
-        raise CheckpointError(
+        raise checkpoint.CheckpointError(
             f"The checkpoint is for a different game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
@@ -207,7 +206,7 @@ def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
             _check_own(name, part, *saved[name])
         elif part is not None:
             rule = getattr(getattr(algorithm, name), "rule", "a part of the package")
-            raise CheckpointError(
+            raise checkpoint.CheckpointError(
                 f"The checkpoint's {name} is {rule}, which is not a user's own. Load "
                 f"the file without {name}=."
             )
@@ -225,7 +224,7 @@ def _check_own(
         name, source, numbers: name, source hash and parameters in the checkpoint.
     """
     if not isinstance(part, OwnPart):
-        raise CheckpointError(
+        raise checkpoint.CheckpointError(
             f"The checkpoint uses the function {name}, but functions are "
             f"not saved. Pass the function: Solver.load(path, {argument}=...)."
         )
@@ -235,7 +234,7 @@ def _check_own(
         ("parameters", numbers, [*getattr(part, "numbers", ())]),
     ):
         if saved != present:
-            raise CheckpointError(
+            raise checkpoint.CheckpointError(
                 f"The checkpoint's function: {label} {saved}, but got {present}. Pass "
                 f"the original {name}, or start a new run."
             )

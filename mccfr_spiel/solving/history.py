@@ -7,7 +7,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.arenas.evaluating import full_pass
-from mccfr_spiel.arenas.infosets.declarations import (
+from mccfr_spiel.arenas.infosets.string_checks import (
     pot_of,
 )
 from mccfr_spiel.common.display import html_table, text_table

@@ -22,7 +22,6 @@ from mccfr_spiel.arenas.tree.game_tree import small_whole_tree
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.atomic_files import write_json
 from mccfr_spiel.common.budget import MaxMemory
-from mccfr_spiel.common.checkpoint import CHECKPOINT, DamagedError
 from mccfr_spiel.common.functions import OWN_STRINGS, saved_abstraction
 from mccfr_spiel.policies.json_policies import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
@@ -99,7 +98,7 @@ def load_policy(
         if file is None:
             raise ValueError(
                 f"{path} contains no policy: expected {POLICY} or {BINARY_POLICY}, "
-                f"written at the end of a run, or {CHECKPOINT}, written on the way."
+                f"written at the end of a run, or {checkpoint.CHECKPOINT}, written on the way."
             )
         path = file
     kind = checkpoint.kind_of(path)
@@ -120,8 +119,8 @@ def policy_file_in(folder: pathlib.Path) -> pathlib.Path | None:
     Of two policy files it is the newer one. If there is none, because the run was
     interrupted, it is the checkpoint.
     """
-    previous = CHECKPOINT + checkpoint.PREVIOUS
-    for names in ((POLICY, BINARY_POLICY), (CHECKPOINT,), (previous,)):
+    previous = checkpoint.CHECKPOINT + checkpoint.PREVIOUS
+    for names in ((POLICY, BINARY_POLICY), (checkpoint.CHECKPOINT,), (previous,)):
         files = [folder / name for name in names if (folder / name).exists()]
         if files:
             return max(files, key=lambda path: path.stat().st_mtime_ns)
@@ -134,11 +133,11 @@ def _from_json_file(
     try:
         value = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise DamagedError(
+        raise checkpoint.DamagedError(
             f"{path} is neither {checkpoint.POLICY.words} nor a policy in JSON: {error}"
         ) from error
     if not is_of_file(value) or not isinstance(value["game"], str):
-        raise DamagedError(
+        raise checkpoint.DamagedError(
             f'{path} contains no policy: expected the entries "game" and "players".'
         )
     source = load_game(value["game"] if game is None else game)
@@ -149,7 +148,7 @@ def _from_json_file(
     try:
         return SequencePolicy(*from_json(value, source, small_whole_tree))
     except ValueError as error:
-        raise DamagedError(
+        raise checkpoint.DamagedError(
             f"{path} contains no valid policy for {source}: {error}"
         ) from error
 

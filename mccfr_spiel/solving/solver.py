@@ -66,8 +66,7 @@ class Solver:
     computed by stochastically weighted averaging: a walk for another player adds the
     present policy wherever it passes, so iterations are weighted by the probability
     that chance and the player reach the string, summed over its histories. This needs
-    at least two players; with three, the weights also include the moves of the third
-    player.
+    two players or more; with three, the weights include the moves of the third player.
 
     Args:
         game: an OpenSpiel game with information-state strings and explicit chance

@@ -19,9 +19,9 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.folder_lock import locked_folder
-from mccfr_spiel.experiments import Settings, recording, run_files, sweeps
+from mccfr_spiel.experiments import Settings, run_files, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.recording import Recording
+from mccfr_spiel.experiments.run_recording import Recording
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.solving.reading import kept_policies
 from tests.common.test_atomic import files_in
@@ -134,7 +134,7 @@ def test_checkpoints_follow_rows_and_the_interval(tmp_path, monkeypatch):
     """A row brings a checkpoint forward if the last one is at least a second old."""
     now, saved = [0.0], []
     clock = types.SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr(recording, "time", clock)
+    monkeypatch.setattr(run_recording, "time", clock)
     monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
     paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
     settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")

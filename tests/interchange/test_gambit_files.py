@@ -25,8 +25,8 @@ def uniform(game):
 
 
 def profile(game, choices):
-    """A policy from infoset -> action name -> probability; other infosets take the first
-    action."""
+    """A policy from infoset -> action name -> probability; the first action at other
+    infosets."""
     table = openspiel_policy.TabularPolicy(game)
     table.action_probability_array[:] = 0
     for row, state in enumerate(table.states):

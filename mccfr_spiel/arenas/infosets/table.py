@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.declarations import own_string
 from mccfr_spiel.arenas.infosets.lock import TreeLock, reads
 from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
+from mccfr_spiel.arenas.infosets.string_checks import own_string
 from mccfr_spiel.arenas.rules.game import RulesState
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import (

@@ -11,7 +11,6 @@ from mccfr_spiel.common.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.tables import Tables, Walk
 
 PROBES, PROBES_OF_INFOSETS = 25, 400
 """Maximum number of random histories for estimating a walk's nodes, and its infosets.
@@ -62,8 +61,8 @@ class WalkSizes:
     def surely_exceed(
         self,
         limit: int,
-        tables: Tables,
-        walk: Walk,
+        tables: layout.Tables,
+        walk: layout.Walk,
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
@@ -103,7 +102,7 @@ class WalkSizes:
 
     def _probe(
         self,
-        tables: Tables,
+        tables: layout.Tables,
         player: int,
         generator: random.Random,
         limit: int,
@@ -147,7 +146,7 @@ class WalkSizes:
         return size
 
     def _probs(
-        self, tables: Tables, player: int, state: Any, count: int
+        self, tables: layout.Tables, player: int, state: Any, count: int
     ) -> list[float]:
         """The probabilities with which a walk for `player` samples `count` actions."""
         acting = state.current_player()
@@ -175,7 +174,7 @@ def infosets_fill(table: Any) -> MemoryBudgetError:
     )
 
 
-def present_walk(walk: Walk) -> tuple[int, int, int]:
+def present_walk(walk: layout.Walk) -> tuple[int, int, int]:
     """Identifies a walk: the number of iterations, the updated player, and the walk's
     number in its batch."""
     marks = walk.marks

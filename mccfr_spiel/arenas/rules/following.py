@@ -11,15 +11,6 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.rules import played
-from mccfr_spiel.arenas.rules.played import (
-    end_game,
-    go_to,
-    look_around,
-    move_on,
-    moves_at,
-    stacked,
-    who_acts,
-)
 from mccfr_spiel.arenas.rules.row_table import row_hash
 from mccfr_spiel.arenas.rules.rule_calls import SPELL, call
 from mccfr_spiel.arenas.rules.rule_faults import OTHER_ACTIONS, sum_up
@@ -48,7 +39,7 @@ _play_views = PLAY_LAYOUT.viewer()
 @inlined
 def acting_at(nodes, node):
     """Returns the acting player, or CHANCE_NODE for a player who follows a policy."""
-    acting = who_acts(nodes.rules, nodes.game, nodes.path)
+    acting = played.who_acts(nodes.rules, nodes.game, nodes.path)
     follows = acting >= 0 and acting != nodes.game.player[0]
     return np.int64(CHANCE_NODE if follows else acting)
 
@@ -100,7 +91,7 @@ def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
     Returns:
         A status and the number of moves.
     """
-    status, count, length, hashed = look_around(nodes, acting, room)
+    status, count, length, hashed = played.look_around(nodes, acting, room)
     asks = status == DONE and acting != CHANCE_NODE
     if asks and not ask_policy(nodes, acting, count, length, hashed):
         status = np.int64(BROKEN + OTHER_ACTIONS)
@@ -110,11 +101,11 @@ def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
 @inlined
 def arrive(nodes, node, acting, room):
     """Like `played.arrive`, but treats players who follow policies as chance."""
-    mover = who_acts(nodes.rules, nodes.game, nodes.path)
+    mover = played.who_acts(nodes.rules, nodes.game, nodes.path)
     if mover == nodes.game.player[0]:
         return played.arrive(nodes, node, acting, room)
     status, count = list_chances(nodes, mover, room)
-    moves = moves_at(nodes.path, CHANCE_NODE, np.int64(-1), np.int64(0), count)
+    moves = played.moves_at(nodes.path, CHANCE_NODE, np.int64(-1), np.int64(0), count)
     return status, moves
 
 
@@ -129,17 +120,17 @@ def play_one(nodes, draws, at, returns):
         A status, and the index of the next unused draw.
     """
     rules, game, path = nodes.rules, nodes.game, nodes.path
-    go_to(rules, game, path, stacked(0))
-    acting = who_acts(rules, game, path)
+    played.go_to(rules, game, path, played.stacked(0))
+    acting = played.who_acts(rules, game, path)
     while acting != TERMINAL:
         status, count = list_chances(nodes, acting, MAX_CHILDREN)
         if status != DONE:
             return status, at
         chosen = draw_action(nodes.chance_probs, 0, count, draws[at])
-        move_on(rules, game, path, path.moves[chosen])
+        played.move_on(rules, game, path, path.moves[chosen])
         at += 1
-        acting = who_acts(rules, game, path)
-    return np.int64(end_game(rules, game, path, returns)), at
+        acting = played.who_acts(rules, game, path)
+    return np.int64(played.end_game(rules, game, path, returns)), at
 
 
 @jit(views_only=True)

@@ -48,7 +48,6 @@ from mccfr_spiel.arenas.rules.rule_records import (
 from mccfr_spiel.arenas.rules.walks import start_new, views
 from mccfr_spiel.kernels import apply, batches
 from mccfr_spiel.kernels.atomics import load
-from mccfr_spiel.kernels.batches import NUM_GROUPS
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.progress import LARGE
@@ -169,7 +168,10 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
                 left, desk[SIZE] = apply.present_batch(task, walk) - marks[WALK], size
                 plan[NUM_KNOWN] = known.counts[INFOSETS]
                 plan[FIRST_OWN] = known.counts[SEQUENCES]
-                plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
+                plan[MERGED], plan[WALKED] = (
+                    0,
+                    min(-(-left // size), batches.NUM_GROUPS),
+                )
                 share(do_group, arguments, desk, 0, plan[WALKED])
                 if load(desk, FAILED) != 0:
                     return np.int64(NEEDS_ONE_THREAD)

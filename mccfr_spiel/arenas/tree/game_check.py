@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.declarations import check_length
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.string_checks import check_length
 from mccfr_spiel.arenas.rules.bound_rules import rules_of
 from mccfr_spiel.arenas.rules.declarations import Declared, GameError, declared_by
 from mccfr_spiel.arenas.rules.plain_rules import PlainRules, View

@@ -25,16 +25,16 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.action_names import names_at
 from mccfr_spiel.arenas.infosets.companions import kept_beside
-from mccfr_spiel.arenas.infosets.declarations import (
+from mccfr_spiel.arenas.infosets.identity import may_be_of_user
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
+from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
+from mccfr_spiel.arenas.infosets.string_checks import (
     check_length,
     check_strings,
     longest_history,
     own_string,
 )
-from mccfr_spiel.arenas.infosets.identity import may_be_of_user
-from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
-from mccfr_spiel.arenas.infosets.lock import changes, reads, steps
-from mccfr_spiel.arenas.infosets.names import InfosetNames, KeyNames
 from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable, reader_of
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.declarations import GameError

@@ -30,7 +30,6 @@ from mccfr_spiel.common.memory import resident
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.iterations import begin_again
 from mccfr_spiel.kernels.switches import Sampled
-from mccfr_spiel.kernels.tables import Tables, Walk
 
 _FEW, _MANY = 2**10, 2**13
 """Number of nodes expanded for one walk after which the length of its history is
@@ -83,7 +82,7 @@ class Growth:
         """
         self._restarted = None
 
-    def refit(self, walk: Walk) -> None:
+    def refit(self, walk: layout.Walk) -> None:
         """Restarts the walk if its nodes were dropped since it stopped.
 
         Another solver on the same tree may have dropped the nodes and reused their
@@ -96,7 +95,7 @@ class Growth:
         self._open.clear()
         self.generation = self._tree.generation
 
-    def must_finish(self, walk: Walk) -> bool:
+    def must_finish(self, walk: layout.Walk) -> bool:
         """Whether the tree was emptied for the current walk, which must then finish
         first.
 
@@ -104,7 +103,7 @@ class Growth:
         """
         return self._restarted == present_walk(walk)
 
-    def grow(self, tables: Tables, walk: Walk) -> None:
+    def grow(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Expands the nodes at which the walk stopped, and descendants that are surely
         visited.
 
@@ -144,7 +143,7 @@ class Growth:
                 self._uncounted = 0
             self._restarted = present_walk(walk)
 
-    def _expand_measured(self, tables: Tables, walk: Walk) -> None:
+    def _expand_measured(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Calls `_expand` and measures memory that cannot be counted, mostly game
         states.
 
@@ -163,7 +162,7 @@ class Growth:
             budget.record(UNCOUNTED, max(self._uncounted, 0))
 
     @steps
-    def _expand(self, tables: Tables, walk: Walk) -> None:
+    def _expand(self, tables: layout.Tables, walk: layout.Walk) -> None:
         tree, opens, marks = self._tree, self._open, walk.marks
         player, top = marks.item(layout.WALKER), marks.item(layout.TOP)
         draws = self._draws[player]
@@ -200,7 +199,9 @@ class Growth:
                 return child_of(opened, child, is_last=is_last)
         return self._tree.state_at_held(node)
 
-    def _look(self, tables: Tables, walk: Walk, state: Any, player: int) -> None:
+    def _look(
+        self, tables: layout.Tables, walk: layout.Walk, state: Any, player: int
+    ) -> None:
         """Checks every `_FEW` nodes that histories end, and at `_MANY`, 2 `_MANY`, 4
         `_MANY`, ... nodes of a walk that the walk is not far too large."""
         tree, present = self._tree, present_walk(walk)
@@ -217,10 +218,10 @@ class Growth:
 
     # --- walks that are too large ------------------------------------------
 
-    def look(self, tables: Tables, walk: Walk) -> None:
+    def look(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Does nothing: walks that are too large are detected while the tree grows."""
 
-    def _check_size(self, tables: Tables, walk: Walk) -> None:
+    def _check_size(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Raises WalkTooLargeError if the current walk is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held[NODES]) // 2

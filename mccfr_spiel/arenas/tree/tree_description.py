@@ -8,7 +8,6 @@ import pyspiel
 from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import display
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.common.display import brief, counted, never_raises
 from mccfr_spiel.common.memory import in_words
 
 
@@ -52,18 +51,18 @@ class TreeDescription(NamedTuple):
             f"{self._heading()}\n{display.text_table(('', ''), self._rows(), {1})[1:]}"
         )
 
-    @never_raises
+    @display.never_raises
     def __repr__(self) -> str:
         """Same as `str`."""
         return str(self)
 
-    @never_raises
+    @display.never_raises
     def _repr_html_(self) -> str:
         return display.html_table(("", ""), self._rows(), {1}, caption=self._heading())
 
     def _heading(self) -> str:
         return (
-            f"{brief(self.game)}: "
+            f"{display.brief(self.game)}: "
             f"{'the whole tree' if self.is_complete else 'as far as met'}"
         )
 
@@ -76,7 +75,7 @@ class TreeDescription(NamedTuple):
         ]
         if self.unexpanded_nodes:
             rows.append(("  not expanded yet", f"{self.unexpanded_nodes:,}"))
-        rows.append(("depth", counted(self.depth, "move")))
+        rows.append(("depth", display.counted(self.depth, "move")))
         per_player = ("infosets", self.infosets), ("sequences", self.sequences)
         for name, counts in per_player:
             rows.append((name, f"{sum(counts):,}"))

@@ -32,7 +32,6 @@ from mccfr_spiel.common.budget import (
     MaxMemory,
     make_budget,
 )
-from mccfr_spiel.common.display import counted, never_raises, title
 from mccfr_spiel.kernels import plans, traversal
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import TreeArrays
@@ -92,13 +91,13 @@ class TreeTable(InfosetTable):
 
     # --- display -------------------------------------------------------------
 
-    @never_raises
+    @display.never_raises
     def __repr__(self) -> str:
         return display.line(
             self,
-            title(self.source),
-            counted(self.num_nodes, "node"),
-            counted(self.num_infosets, "infoset"),
+            display.title(self.source),
+            display.counted(self.num_nodes, "node"),
+            display.counted(self.num_infosets, "infoset"),
             self._kept_in_words(),
             "" if self.abstraction is None else "with an abstraction",
         )
@@ -110,7 +109,7 @@ class TreeTable(InfosetTable):
             return ""
         return "complete" if self.is_complete else "as far as met"
 
-    @never_raises
+    @display.never_raises
     def _repr_html_(self) -> str:
         if self.num_nodes > _FEW_NODES:
             return display.html_line(repr(self))

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.declarations import (
+from mccfr_spiel.arenas.infosets.identity import told_by_string
+from mccfr_spiel.arenas.infosets.loading import turn_based
+from mccfr_spiel.arenas.infosets.string_checks import (
     check_length,
     longest_history,
     own_string,
 )
-from mccfr_spiel.arenas.infosets.identity import told_by_string
-from mccfr_spiel.arenas.infosets.loading import turn_based
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of
 from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.arenas.rules.twins import TWINS, BoundTwin, difference_to, twin_of

@@ -17,8 +17,7 @@ from mccfr_spiel.arenas.rules.rule_calls import (
 )
 from mccfr_spiel.arenas.rules.rule_infosets import write_key
 from mccfr_spiel.arenas.rules.rule_records import nodes_of
-from mccfr_spiel.arenas.worlds import traversal
-from mccfr_spiel.arenas.worlds.traversal import MANY_ENTRIES, NOT_SHARED, num_bits
+from mccfr_spiel.arenas.worlds import world_traversal
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
@@ -74,13 +73,13 @@ class SearchStack(NamedTuple):
     edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]")]
     edge_of: Annotated[np.ndarray, Entry(INT, "[D A, C]")]
     views: Annotated[np.ndarray, Entry(LONG, "[C]")]
-    noted: Annotated[np.ndarray, Entry(traversal.BYTE, "[I, H]")]
+    noted: Annotated[np.ndarray, Entry(world_traversal.BYTE, "[I, H]")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]")]
     at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
 NUM_STEPS, NUM_LEAVES, NUM_RETURNS, SIZE_OF_AT = range(
-    traversal.NUM_AT, traversal.NUM_AT + 4
+    world_traversal.NUM_AT, world_traversal.NUM_AT + 4
 )
 """The entries of `SearchStack.at` after those of all walks.
 
@@ -93,7 +92,7 @@ NUM_RETURNS: number of pairs of classes written.
 @inlined
 def own_row(search, player, level):
     """First row that a level reserves for a player's entries."""
-    return (player * len(search.acting) + level) * search.at[traversal.ROOM]
+    return (player * len(search.acting) + level) * search.at[world_traversal.ROOM]
 
 
 @inlined
@@ -149,10 +148,10 @@ def add_entries(scene, level, entry, actions, count, to_level):
     while actions:
         bit = actions & -actions
         actions ^= bit
-        if count == search.at[traversal.ROOM]:
+        if count == search.at[world_traversal.ROOM]:
             return np.int64(-1)
-        copy_with(search, source, first + count, num_bits(bit - 1))
-        search.sequences[first + count] = traversal.sequence_at(
+        copy_with(search, source, first + count, world_traversal.num_bits(bit - 1))
+        search.sequences[first + count] = world_traversal.sequence_at(
             search.options, option_row, bit
         )
         count += 1
@@ -169,7 +168,7 @@ def stand(scene, level, player, entry, other):
     column = search.firsts[1, level] + (other if player == 0 else entry)
     first = search.pasts[row, : search.lengths[row]]
     second = search.pasts[column, : search.lengths[column]]
-    return traversal.replay(scene, first, second, search.owners)
+    return world_traversal.replay(scene, first, second, search.owners)
 
 
 @inlined
@@ -196,7 +195,7 @@ def _stand_at_deal(scene, level, player, entry):
     """
     rules, game, path = scene.rules, scene.game, scene.path
     if not stand(scene, level, player, entry, 0):
-        return NOT_SHARED, np.int64(0)
+        return world_traversal.NOT_SHARED, np.int64(0)
     count = played.list_moves(rules, game, path, CHANCE_NODE)
     if count < 0:
         return played.BROKEN - 1 - count, np.int64(0)
@@ -244,8 +243,8 @@ def deal(scene, level):
             if match < count:
                 search.weights[new_row + match] += weight
                 continue
-            if count == search.at[traversal.ROOM]:
-                return MANY_ENTRIES
+            if count == search.at[world_traversal.ROOM]:
+                return world_traversal.MANY_ENTRIES
             copy_with(search, row, new_row + count, moves[k])
             search.weights[new_row + count] = weight
             search.views[count] = owner_view

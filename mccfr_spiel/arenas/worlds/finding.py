@@ -18,7 +18,6 @@ from mccfr_spiel.arenas.rules.row_table import RowTable
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.worlds import checking, position_graph
 from mccfr_spiel.arenas.worlds.histories import Histories, HistoryPass
-from mccfr_spiel.arenas.worlds.position_graph import PositionGraph
 from mccfr_spiel.arenas.worlds.sliced_walk import NoRoomError, SlicedWalk
 from mccfr_spiel.arenas.worlds.world_lists import (
     MOST_ACTIONS,
@@ -66,7 +65,7 @@ class SearchResult(NamedTuple):
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds | Leaves | Histories | PositionGraph
+    worlds: Worlds | Leaves | Histories | position_graph.PositionGraph
     histories: np.ndarray
     start_pass: Callable[[np.ndarray, range], SlicedWalk] | None = None
 
@@ -214,8 +213,8 @@ def _find_by_positions(
     Raises:
         NoRoomError: a world needs more entries, or `heard` more answers.
     """
-    graph: PositionGraph = new_record(
-        PositionGraph,
+    graph: position_graph.PositionGraph = new_record(
+        position_graph.PositionGraph,
         S=0,
         H=answers,
         I=0,

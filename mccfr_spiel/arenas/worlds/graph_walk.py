@@ -12,7 +12,7 @@ The same walk has three uses:
 import numpy as np
 
 from mccfr_spiel.arenas.rules.row_table import MOST_USED
-from mccfr_spiel.arenas.worlds import traversal
+from mccfr_spiel.arenas.worlds import world_traversal
 from mccfr_spiel.arenas.worlds.position_graph import (
     ACTOR,
     ALL_EDGES,
@@ -34,13 +34,6 @@ from mccfr_spiel.arenas.worlds.position_graph import (
     stand,
     write_key,
 )
-from mccfr_spiel.arenas.worlds.traversal import (
-    END,
-    FIRST,
-    NOT_SHARED,
-    ROOM,
-    sequence_at,
-)
 from mccfr_spiel.arenas.worlds.world_lists import Worlds, pay, sum_of
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.kernels.jit import inlined
@@ -55,7 +48,7 @@ def _has_room(scene):
     graph = scene.graph
     nodes = graph.counts[NUM_NODES] + scene.game.stops[0]
     has_nodes = nodes < min(MOST_USED * len(graph.table), len(graph.nodes))
-    return has_nodes and traversal.has_room(scene)
+    return has_nodes and world_traversal.has_room(scene)
 
 
 @inlined
@@ -68,7 +61,7 @@ def _begin(scene):
         status, walk.nodes[0] = number_node(scene, length)
     # A game without moves has no infosets.
     if status == DONE and scene.graph.nodes[walk.nodes[0], ACTOR] == TERMINAL:
-        status = np.int64(NOT_SHARED)
+        status = np.int64(world_traversal.NOT_SHARED)
     return status
 
 
@@ -80,10 +73,14 @@ def _enter(scene, level):
         status = _begin(scene)
         if status != DONE:
             return status
-    node, row = walk.nodes[level], level * walk.at[ROOM]
+    node, row = walk.nodes[level], level * walk.at[world_traversal.ROOM]
     player, heard = graph.nodes[node, ACTOR], graph.nodes[node, LAST_HEARD]
     first, num_given = walk.firsts[player, level], walk.counts[player, level]
-    private_row, count, entry = row + walk.at[ROOM], num_given, np.int64(0)
+    private_row, count, entry = (
+        row + walk.at[world_traversal.ROOM],
+        num_given,
+        np.int64(0),
+    )
     # Invariant: entries before `entry` have their `options`, and `count` is the number
     # of entries known so far. An iteration finds the infoset of an entry, follows
     # actions that are new for this node, and appends an entry for each private move.
@@ -107,7 +104,7 @@ def _enter(scene, level):
         while unexplored:
             bit = unexplored & -unexplored
             unexplored ^= bit
-            sequence = sequence_at(walk.options, here, bit)
+            sequence = world_traversal.sequence_at(walk.options, here, bit)
             status = look_along(scene, level, node, sequence, bit)
             if status != DONE:
                 return status
@@ -115,9 +112,11 @@ def _enter(scene, level):
         while private_moves:
             bit = private_moves & -private_moves
             private_moves ^= bit
-            if count == walk.at[ROOM]:
-                return np.int64(traversal.MANY_ENTRIES)
-            walk.sequences[private_row + count] = sequence_at(walk.options, here, bit)
+            if count == walk.at[world_traversal.ROOM]:
+                return np.int64(world_traversal.MANY_ENTRIES)
+            walk.sequences[private_row + count] = world_traversal.sequence_at(
+                walk.options, here, bit
+            )
             count += 1
         entry += 1
     walk.entries[level] = count
@@ -134,7 +133,7 @@ def _gather(walk, level, actions, target, first, limit):
     """Writes the sequences of the acting player along an edge; returns their number, or
     -1 if there are more than `limit`.
     """
-    row = level * walk.at[ROOM]
+    row = level * walk.at[world_traversal.ROOM]
     count = np.int64(0)
     for entry in range(row, row + walk.entries[level]):
         remaining = walk.options[entry, 0] & actions
@@ -143,7 +142,9 @@ def _gather(walk, level, actions, target, first, limit):
             remaining ^= bit
             if count == limit:
                 return np.int64(-1)
-            target[first + count] = sequence_at(walk.options, entry, bit)
+            target[first + count] = world_traversal.sequence_at(
+                walk.options, entry, bit
+            )
             count += 1
     return count
 
@@ -152,13 +153,18 @@ def _gather(walk, level, actions, target, first, limit):
 def _list_world(scene, level):
     """Writes a world with edges and steps to the lists."""
     graph, worlds, walk, at = scene.graph, scene.listed, scene.walk, scene.walk.at
-    node, world = walk.nodes[level], at[traversal.VISITED]
+    node, world = walk.nodes[level], at[world_traversal.VISITED]
     worlds.actors[world], worlds.edges[world] = graph.nodes[node, ACTOR], 0
     first = node * scene.game.stops[0]
     for row in range(first, first + graph.nodes[node, NUM_EDGES]):
         begin, edge = at[LISTED_STEPS], at[LISTED_EDGES]
         count = _gather(
-            walk, level, graph.edges[row, 0], worlds.steps, begin, walk.at[ROOM]
+            walk,
+            level,
+            graph.edges[row, 0],
+            worlds.steps,
+            begin,
+            walk.at[world_traversal.ROOM],
         )
         if count == 0:
             continue  # no entry of this world can take the edge
@@ -179,21 +185,40 @@ def _go_along(scene, level, edge):
         A status, and whether to descend: a pass skips worlds where no gradient changes.
     """
     graph, walk, at, counts = scene.graph, scene.walk, scene.walk.at, scene.graph.counts
-    node, new_row, below = walk.nodes[level], (level + 1) * walk.at[ROOM], level + 1
+    node, new_row, below = (
+        walk.nodes[level],
+        (level + 1) * walk.at[world_traversal.ROOM],
+        level + 1,
+    )
     player, row = graph.nodes[node, ACTOR], node * scene.game.stops[0] + edge
-    other, target, is_search = 1 - player, graph.edges[row, 1], at[END] == 0
+    other, target, is_search = (
+        1 - player,
+        graph.edges[row, 1],
+        at[world_traversal.END] == 0,
+    )
     count = _gather(
-        walk, level, graph.edges[row, 0], walk.sequences, new_row, walk.at[ROOM]
+        walk,
+        level,
+        graph.edges[row, 0],
+        walk.sequences,
+        new_row,
+        walk.at[world_traversal.ROOM],
     )
     if count <= 0:
-        return np.int64(DONE if count == 0 else traversal.MANY_ENTRIES), False
+        return np.int64(DONE if count == 0 else world_traversal.MANY_ENTRIES), False
     counts[NUM_STEPS] += count
     counts[ALL_EDGES] += 1
     is_end = graph.nodes[target, ACTOR] == TERMINAL
-    is_paid = at[FIRST] <= player < at[END] and walk.reach[player, level] != 0.0
+    is_paid = (
+        at[world_traversal.FIRST] <= player < at[world_traversal.END]
+        and walk.reach[player, level] != 0.0
+    )
     # The opponent's gradient needs the sum of the plan over the steps of this edge, and
     # the mover's own gradient is paid at these steps.
-    total, needs_total = 0.0, at[FIRST] <= other < at[END]
+    total, needs_total = (
+        0.0,
+        at[world_traversal.FIRST] <= other < at[world_traversal.END],
+    )
     if needs_total and not (is_end and graph.returns[target, other] == 0.0):
         total = sum_of(walk.plan, walk.sequences, new_row, count)
     if is_end:
@@ -219,7 +244,9 @@ def _come_back(scene, level):
     """
     graph, walk, below = scene.graph, scene.walk, level + 1
     if level < 0:
-        for player in range(walk.at[FIRST], walk.at[END]):
+        for player in range(
+            walk.at[world_traversal.FIRST], walk.at[world_traversal.END]
+        ):
             walk.gradient[player] += walk.owed[player, 0]
         return
     player = graph.nodes[walk.nodes[level], ACTOR]
@@ -231,6 +258,8 @@ def _come_back(scene, level):
     walk.owed[1 - player, level] += walk.owed[1 - player, below]
 
 
-LAYOUT = traversal.layout_of(WorldStack, Worlds, PositionGraph)
+LAYOUT = world_traversal.layout_of(WorldStack, Worlds, PositionGraph)
 
-follow_worlds = traversal.make_follow(LAYOUT, _has_room, _enter, _go_along, _come_back)
+follow_worlds = world_traversal.make_follow(
+    LAYOUT, _has_room, _enter, _go_along, _come_back
+)

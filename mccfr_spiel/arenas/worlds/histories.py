@@ -18,7 +18,7 @@ from mccfr_spiel.arenas.rules.rule_infosets import write_key
 from mccfr_spiel.arenas.rules.rule_records import INFOSETS, WHO
 from mccfr_spiel.arenas.rules.rule_store import RuleStore
 from mccfr_spiel.arenas.worlds.sliced_walk import SlicedWalk
-from mccfr_spiel.arenas.worlds.traversal import (
+from mccfr_spiel.arenas.worlds.world_traversal import (
     END,
     FIRST,
     NUM_AT,
@@ -73,7 +73,7 @@ class HistoryStack(NamedTuple):
         noted: per infoset, the length and moves of a history; empty if not wanted.
         plan: plans of all players; empty while infosets are searched.
         gradient: gradients of the updated players.
-        at: see `traversal.LEVEL`.
+        at: see `world_traversal.LEVEL`.
     """
 
     next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]

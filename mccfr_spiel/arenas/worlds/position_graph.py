@@ -24,8 +24,7 @@ from mccfr_spiel.arenas.rules.rule_calls import (
     POSITION_KEY,
     call,
 )
-from mccfr_spiel.arenas.worlds import traversal
-from mccfr_spiel.arenas.worlds.traversal import NOT_SHARED
+from mccfr_spiel.arenas.worlds import world_traversal
 from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
@@ -142,13 +141,15 @@ class WorldStack(NamedTuple):
     start: Annotated[np.ndarray, Entry(LONG, "[n]")]
     pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]")]
-    noted: Annotated[np.ndarray, Entry(traversal.BYTE, "[I, H]")]
+    noted: Annotated[np.ndarray, Entry(world_traversal.BYTE, "[I, H]")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
     at: Annotated[np.ndarray, Entry(LONG, "[SIZE_OF_AT]")]
 
 
-LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(traversal.NUM_AT, traversal.NUM_AT + 3)
+LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(
+    world_traversal.NUM_AT, world_traversal.NUM_AT + 3
+)
 """The entries of `WorldStack.at` after those of all walks.
 
 LISTED_EDGES: number of edges written to `Worlds`.
@@ -185,7 +186,7 @@ def stand(scene, level, player, sequence):
     theirs = _unroll(scene, other, others)
     begin, start = (mine, theirs) if player == 0 else (theirs, mine)
     first, second = walk.pasts[0, begin:], walk.pasts[1, start:]
-    return traversal.replay(scene, first, second, walk.pasts[0, :0])
+    return world_traversal.replay(scene, first, second, walk.pasts[0, :0])
 
 
 @inlined
@@ -194,13 +195,13 @@ def find_infoset(scene, level, player, sequence, heard):
     graph, path = scene.graph, scene.path
     is_there = stand(scene, level, player, sequence)
     if not is_there or who_acts(scene.rules, scene.game, path) != player:
-        return np.int64(NOT_SHARED)
+        return np.int64(world_traversal.NOT_SHARED)
     path.last[player] = sequence
-    status, count, infoset = traversal.meet(scene, player)
+    status, count, infoset = world_traversal.meet(scene, player)
     if status == DONE:
         first = np.int64(scene.tree.infosets[infoset]["first_sequence"])
         graph.next_infoset[sequence, heard] = infoset + 1
-        graph.options[infoset, 0] = traversal.as_set(path, count)
+        graph.options[infoset, 0] = world_traversal.as_set(path, count)
         graph.options[infoset, 1] = first
         for k in range(count):
             graph.parents[first + k] = sequence
@@ -216,13 +217,13 @@ def write_key(scene):
     arguments = game.settings, state, walk.key
     length = np.int64(call(scene.rules, POSITION_KEY, arguments))
     if not 0 <= length <= len(walk.key) - 2:
-        return np.int64(NOT_SHARED), length
+        return np.int64(world_traversal.NOT_SHARED), length
     status = np.int64(DONE)
     for player in range(2):
         heard = call(scene.rules, HEARD, (game.settings, state, player))
         walk.key[length + player] = heard
         if not 0 <= heard < graph.next_infoset.shape[1]:
-            status = np.int64(traversal.MANY_ANSWERS)
+            status = np.int64(world_traversal.MANY_ANSWERS)
     return status, length + 2
 
 
@@ -245,7 +246,7 @@ def number_node(scene, length):
         elif 0 <= acting <= 1:
             graph.nodes[new, LAST_HEARD] = key[length - 2 + acting]
         else:
-            status = np.int64(NOT_SHARED)
+            status = np.int64(world_traversal.NOT_SHARED)
     return status, node
 
 
@@ -256,7 +257,7 @@ def look_along(scene, level, node, sequence, bit):
     """
     graph, player = scene.graph, scene.graph.nodes[node, ACTOR]
     if not stand(scene, level, player, sequence):
-        return np.int64(NOT_SHARED)
+        return np.int64(world_traversal.NOT_SHARED)
     graph.nodes[node, EXPLORED] |= bit
     status, length = write_key(scene)
     if status != DONE:
@@ -271,7 +272,7 @@ def look_along(scene, level, node, sequence, bit):
     key[last] = heard
     if same_node == node:
         if graph.nodes[node, PRIVATE] and graph.nodes[node, PRIVATE_HEARD] != heard:
-            return np.int64(NOT_SHARED)
+            return np.int64(world_traversal.NOT_SHARED)
         graph.nodes[node, PRIVATE] |= bit
         graph.nodes[node, PRIVATE_HEARD] = heard
         return status

@@ -21,7 +21,7 @@ from mccfr_spiel.arenas.rules.rule_calls import (
     RETURNS,
     call,
 )
-from mccfr_spiel.arenas.worlds import traversal
+from mccfr_spiel.arenas.worlds import world_traversal
 from mccfr_spiel.arenas.worlds.entries import (
     NUM_LEAVES,
     NUM_RETURNS,
@@ -35,12 +35,6 @@ from mccfr_spiel.arenas.worlds.entries import (
     own_row,
     stand,
     world_at,
-)
-from mccfr_spiel.arenas.worlds.traversal import (
-    MANY_ENTRIES,
-    NOT_SHARED,
-    ROOM,
-    num_bits,
 )
 from mccfr_spiel.arenas.worlds.world_lists import (
     MOST_CLASSES,
@@ -57,10 +51,10 @@ def _find_infoset(scene, level, player, entry):
     search, path = scene.walk, scene.path
     option_row = own_row(search, 0, level) + entry
     if not stand(scene, level, player, entry, 0):
-        return np.int64(NOT_SHARED)
+        return np.int64(world_traversal.NOT_SHARED)
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
-    status, count, infoset = traversal.meet(scene, player)
-    search.options[option_row, 0] = traversal.as_set(path, count)
+    status, count, infoset = world_traversal.meet(scene, player)
+    search.options[option_row, 0] = world_traversal.as_set(path, count)
     search.options[option_row, 1] = scene.tree.infosets[infoset]["first_sequence"]
     return status
 
@@ -89,7 +83,7 @@ def _look_along(scene, level, entry, action):
     player, is_private = search.acting[level], False
     for other in range(search.counts[1 - player, level]):
         if not stand(scene, level, player, entry, other):
-            return NOT_SHARED, False
+            return world_traversal.NOT_SHARED, False
         played.move_on(scene.rules, game, scene.path, action)
         world = world_at(scene)
         edge = _edge_to(search, level, world)
@@ -97,7 +91,7 @@ def _look_along(scene, level, entry, action):
         if edge == search.num_edges[level]:
             # The first row of level 1 is the number of edges per level.
             if edge == edge_row(search, 1):
-                return MANY_ENTRIES, False
+                return world_traversal.MANY_ENTRIES, False
             search.num_edges[level] = edge + 1
             search.targets[row], search.edge_actions[row] = world, 0
         if edge < 0:
@@ -126,14 +120,16 @@ def _find_edges(scene, level):
         while unknown and status == DONE:
             bit = unknown & -unknown
             unknown ^= bit
-            status, is_private = _look_along(scene, level, entry, num_bits(bit - 1))
+            status, is_private = _look_along(
+                scene, level, entry, world_traversal.num_bits(bit - 1)
+            )
             private |= bit if is_private else np.int64(0)
         if status != DONE:
             return status
         count, private_moves = search.counts[player, level], legal & private
         count = add_entries(scene, level, entry, private_moves, count, level)
         if count < 0:
-            return MANY_ENTRIES
+            return world_traversal.MANY_ENTRIES
         search.counts[player, level] = count
         entry += 1
     return DONE
@@ -151,11 +147,15 @@ def _go_along(scene, level, edge):
         moves = search.options[option_row + entry, 0] & actions
         count = add_entries(scene, level, entry, moves, count, level + 1)
         if count < 0:
-            return np.int64(MANY_ENTRIES), False
+            return np.int64(world_traversal.MANY_ENTRIES), False
     begin_entries(search, player, level + 1, count)
     # All actions of an edge get the same answers, so the first action selects the
     # opponent's entries.
-    other, action, count = 1 - player, num_bits((actions & -actions) - 1), np.int64(0)
+    other, action, count = (
+        1 - player,
+        world_traversal.num_bits((actions & -actions) - 1),
+        np.int64(0),
+    )
     new_row = own_row(search, other, level + 1)
     for entry in range(search.counts[other, level]):
         if search.edge_of[level * scene.game.stops[0] + action, entry] == edge:
@@ -179,12 +179,12 @@ def _list_leaf(scene, level):
         num_classes = np.int64(0)
         for entry in range(search.counts[player, level]):
             if not stand(scene, level, player, entry, 0):
-                return NOT_SHARED
+                return world_traversal.NOT_SHARED
             entry_class = np.int64(0)
             if has_classes:
                 entry_class = call(scene.rules, LEAF_CLASS, (settings, state, player))
             if not 0 <= entry_class < MOST_CLASSES:
-                return NOT_SHARED
+                return world_traversal.NOT_SHARED
             row, step = search.firsts[player, level] + entry, at[NUM_STEPS]
             leaves.steps[step] = search.sequences[row]
             leaves.classes[step] = entry_class
@@ -213,7 +213,7 @@ def _enter(scene, level):
     """
     search = scene.walk
     if not stand(scene, level, 0, 0, 0):
-        return NOT_SHARED
+        return world_traversal.NOT_SHARED
     acting = played.who_acts(scene.rules, scene.game, scene.path)
     search.acting[level], search.num_edges[level] = acting, 0
     search.next_edge[level] = 0
@@ -229,13 +229,13 @@ def _has_room(scene):
     """Whether all arrays have room for the next world, however large it is."""
     leaves, at = scene.listed, scene.walk.at
     return (
-        at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
+        at[NUM_STEPS] + 2 * at[world_traversal.ROOM] < len(leaves.steps)
         and at[NUM_LEAVES] < len(leaves.lengths)
         and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
-        and traversal.has_room(scene)
+        and world_traversal.has_room(scene)
     )
 
 
-LAYOUT = traversal.layout_of(SearchStack, Leaves)
+LAYOUT = world_traversal.layout_of(SearchStack, Leaves)
 
-find = traversal.make_follow(LAYOUT, _has_room, _enter, _go_along)
+find = world_traversal.make_follow(LAYOUT, _has_room, _enter, _go_along)

@@ -16,7 +16,7 @@ from mccfr_spiel.arenas.rules.rule_store import (
     RuleStore,
     resize,
 )
-from mccfr_spiel.arenas.worlds.traversal import (
+from mccfr_spiel.arenas.worlds.world_traversal import (
     END,
     FIRST,
     LEVEL,

@@ -28,8 +28,8 @@ from mccfr_spiel.arenas.worlds.position_graph import (
     WorldStack,
 )
 from mccfr_spiel.arenas.worlds.sliced_walk import SlicedWalk
-from mccfr_spiel.arenas.worlds.traversal import VISITED
 from mccfr_spiel.arenas.worlds.world_lists import MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.arenas.worlds.world_traversal import VISITED
 from mccfr_spiel.common.budget import (
     Budget,
 )

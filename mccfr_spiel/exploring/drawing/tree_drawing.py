@@ -9,7 +9,7 @@ import pyspiel
 from open_spiel.python.policy import Policy
 
 from mccfr_spiel.arenas.evaluating import complete_table
-from mccfr_spiel.arenas.infosets.declarations import (
+from mccfr_spiel.arenas.infosets.string_checks import (
     check_length,
 )
 from mccfr_spiel.arenas.infosets.table import InfosetTable
