@@ -25,7 +25,7 @@ Key = tuple[int, int]
 
 
 @dataclasses.dataclass
-class _Entry:
+class _FileInfoset:
     """An infoset in the file.
 
     Attributes:
@@ -41,7 +41,7 @@ class _Entry:
     probs: list[Fraction]
 
 
-class _Reader:
+class _EfgReader:
     """Reads one file.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Reader:
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
-        self.entries: dict[Key, _Entry] = {}
+        self.entries: dict[Key, _FileInfoset] = {}
         self.outcomes: dict[int, Payoffs] = {}
 
     def read(self) -> GameForm:
@@ -79,7 +79,7 @@ class _Reader:
         form.infosets = self.infosets(players)
         return form
 
-    def read_infoset(self, num_players: int) -> _Entry | None:
+    def read_infoset(self, num_players: int) -> _FileInfoset | None:
         """Reads a line up to the outcome; returns None for a terminal node."""
         tokens = self.tokens
         node_type = tokens.take(WORD, "a node, which begins with c, p or t")
@@ -112,7 +112,7 @@ class _Reader:
             tokens.fail("expected a list of actions for this information set")
         return known
 
-    def read_actions(self, player: int, label: str) -> _Entry:
+    def read_actions(self, player: int, label: str) -> _FileInfoset:
         """Reads a list of actions, with probabilities for chance."""
         tokens, actions, probs = self.tokens, [], []
         start = tokens.take("{", "'{' before the actions")
@@ -129,7 +129,7 @@ class _Reader:
                 "(fractions such as 1/3 are exact)",
                 start,
             )
-        return _Entry(len(self.entries), label, actions, probs)
+        return _FileInfoset(len(self.entries), label, actions, probs)
 
     def read_probability(self) -> Fraction:
         token = self.tokens.current
@@ -194,4 +194,4 @@ def read_efg(tokens: Tokens) -> GameForm:
     Raises:
         GameFileError: the file breaks the format; the message names line and token.
     """
-    return _Reader(tokens).read()
+    return _EfgReader(tokens).read()

@@ -35,7 +35,7 @@ class EfgText(NamedTuple):
     correction: float
 
 
-class _Infoset(NamedTuple):
+class _WrittenInfoset(NamedTuple):
     """An information set.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Infoset(NamedTuple):
     actions: tuple[str, ...]
 
 
-class _Node(NamedTuple):
+class _WrittenNode(NamedTuple):
     """A node. Only the field of the node's type has a value.
 
     Attributes:
@@ -61,12 +61,12 @@ class _Node(NamedTuple):
         returns: `[P]` payoffs of a terminal node; otherwise empty.
     """
 
-    infoset: _Infoset | None
+    infoset: _WrittenInfoset | None
     chance: tuple[tuple[str, ...], tuple[Fraction, ...]] | None
     returns: tuple[float, ...]
 
 
-class _Walk:
+class _Collector:
     """Collects the nodes and infosets of a game in depth-first order.
 
     Attributes:
@@ -85,12 +85,12 @@ class _Walk:
         policy: Any,
     ) -> None:
         self.string_of, self.names_of, self.policy = string_of, names_of, policy
-        self.infosets: dict[tuple[int, str], _Infoset] = {}
+        self.infosets: dict[tuple[int, str], _WrittenInfoset] = {}
         self.counts: dict[int, int] = {}
         self.probs: dict[tuple[int, int], list[float]] = {}
         self.correction = 0.0
 
-    def nodes(self, root: pyspiel.State) -> list[_Node]:
+    def nodes(self, root: pyspiel.State) -> list[_WrittenNode]:
         nodes, stack = [], [root]
         while stack:
             state = stack.pop()
@@ -99,21 +99,21 @@ class _Walk:
             stack += [state.child(action) for action in reversed(actions)]
         return nodes
 
-    def node(self, state: pyspiel.State, actions: Sequence[int]) -> _Node:
+    def node(self, state: pyspiel.State, actions: Sequence[int]) -> _WrittenNode:
         if state.is_terminal():
-            return _Node(None, None, tuple(state.returns()))
+            return _WrittenNode(None, None, tuple(state.returns()))
         player = state.current_player()
         if state.is_chance_node():
             names = distinct(self.names_of(state, player, actions), "outcome")
             odds = dict(state.chance_outcomes())
             distribution = exact_distribution(tuple(odds[a] for a in actions))
             self.correction = max(self.correction, distribution.correction)
-            return _Node(None, (names, distribution.probs), ())
+            return _WrittenNode(None, (names, distribution.probs), ())
         info_state = self.string_of(state, player)
         infoset = self.infosets.get((player, info_state))
         if infoset is None:
             infoset = self.new_infoset(state, player, info_state, actions)
-        return _Node(infoset, None, ())
+        return _WrittenNode(infoset, None, ())
 
     def new_infoset(
         self,
@@ -121,10 +121,10 @@ class _Walk:
         player: int,
         info_state: str,
         actions: Sequence[int],
-    ) -> _Infoset:
+    ) -> _WrittenInfoset:
         names = distinct(self.names_of(state, player, actions), "action")
         number = self.counts[player] = self.counts.get(player, 0) + 1
-        infoset = _Infoset(player, number, info_state, names)
+        infoset = _WrittenInfoset(player, number, info_state, names)
         self.infosets[player, info_state] = infoset
         if self.policy is not None:
             odds = self.policy.action_probabilities(state, player)
@@ -155,21 +155,23 @@ def efg_of(
         names_of: returns the names of actions, or of chance outcomes, at a state.
         policy: an OpenSpiel policy for the profile, or None.
     """
-    walk = _Walk(string_of, names_of, policy)
-    nodes = walk.nodes(game.new_initial_state())
+    collector = _Collector(string_of, names_of, policy)
+    nodes = collector.nodes(game.new_initial_state())
     players = [
         player_name(game, player, "Player {}") for player in range(game.num_players())
     ]
     title = _quoted(clean_label(game.get_type().long_name))
     lines = [
         f"EFG 2 R {title} {_listed(map(_quoted, players))}",
-        _quoted(_comment(walk.correction)),
+        _quoted(_comment(collector.correction)),
         "",
-        *_lines(nodes, [*walk.infosets]),
+        *_lines(nodes, [*collector.infosets]),
         "",
     ]
-    profile = [prob for key in sorted(walk.probs) for prob in walk.probs[key]]
-    return EfgText("\n".join(lines), ",".join(map(_decimal, profile)), walk.correction)
+    profile = [prob for key in sorted(collector.probs) for prob in collector.probs[key]]
+    return EfgText(
+        "\n".join(lines), ",".join(map(_decimal, profile)), collector.correction
+    )
 
 
 def write_efg(path: str | os.PathLike[str], text: EfgText) -> None:
@@ -186,7 +188,7 @@ def write_efg(path: str | os.PathLike[str], text: EfgText) -> None:
 
 
 def _lines(
-    nodes: Iterable[_Node], infosets: Sequence[tuple[int, str]]
+    nodes: Iterable[_WrittenNode], infosets: Sequence[tuple[int, str]]
 ) -> Iterator[str]:
     """One line per node.
 
