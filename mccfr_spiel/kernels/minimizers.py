@@ -26,7 +26,6 @@ from collections.abc import Callable
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from mccfr_spiel.kernels import discounts, entropy_rules, regret_rules
-from mccfr_spiel.kernels.discounts import Rates
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.own_rules import counting, make_update
 from mccfr_spiel.kernels.sources import made_with
@@ -46,7 +45,7 @@ class Rule(NamedTuple):
     Attributes:
         update: moves the policy of an infoset; returns the value for its parent.
         start: initializes the tables of an infoset.
-        rates: `rates(parameters, iteration)` returns the `Rates` of an iteration.
+        rates: `rates(parameters, iteration)` returns the `discounts.Rates` of an iteration.
         discounts: whether the rates are discounts of memories, including memories of
             infosets that a walk does not meet.
         looks_ahead: whether the rule uses `Tables.ahead`.
@@ -54,7 +53,7 @@ class Rule(NamedTuple):
 
     update: Callable[..., float]
     start: Callable[..., None] = start_uniform
-    rates: Callable[..., Rates] = discounts.constant
+    rates: Callable[..., discounts.Rates] = discounts.constant
     discounts: bool = False
     looks_ahead: bool = False
 

@@ -19,7 +19,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.csv_files import read_table
 from mccfr_spiel.common.folder_lock import locked_folder
-from mccfr_spiel.experiments import Settings, run_files, sweeps
+from mccfr_spiel.experiments import Settings, run_files, run_recording, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.run_recording import Recording
 from mccfr_spiel.experiments.runs import COLUMNS

@@ -217,7 +217,7 @@ TOGETHER = [
     (walks(SOON, 2), "walks of a batch"),
     (walks(PREDICTED, 2), 'Set baseline="learned"'),
     (walks(PREDICTED, alternating=False), 'Set baseline="learned"'),
-    (walks(ms.EXTERNAL, 0), "batch=0 is not an integer >= 1"),
+    (walks(ms.EXTERNAL, 0), "batch=0 must be an integer >= 1"),
     (walks(ms.EXTERNAL, 2**40), "batch=1099511627776 must be"),
     (walks(ms.EXTERNAL, "big"), "batch='big' must be"),
     (ms.CFR._replace(batch=2), "batch=2 requires a sampling"),
@@ -273,9 +273,9 @@ def test_overflowing_weights_raise(sampling):
     solver.iterate(743)
     before = solver.average_vector()
     for more in (1, 10_000):
-        with pytest.raises(ValueError, match=r"more than 743 iterations.*t \*\* 100"):
+        with pytest.raises(ValueError, match=r"t \*\* 100"):
             solver.iterate(more)
-    with pytest.raises(ValueError, match="more than 743 iterations"):
+    with pytest.raises(ValueError, match="after 743 iterations"):
         solver.iterate_until(10**9)
     assert solver.num_iterations == 743
     assert (solver.average_vector() == before).all()  # and it can be asked and saved
@@ -386,7 +386,7 @@ def test_unsupported_regret_pruning_raises():
             Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
     with pytest.raises(ValueError, match="batch=2"):
         Solver("kuhn_poker", PRUNED._replace(batch=2))
-    with pytest.raises(ValueError, match=r"has 3 players; use ms\.algorithms\.PRUNED"):
+    with pytest.raises(ValueError, match=r"has 3 players\. Use ms\.algorithms\.PRUNED"):
         Solver("kuhn_poker(players=3)", PRUNED)
 
     def told(state, player):

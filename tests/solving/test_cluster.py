@@ -11,7 +11,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arenas.tree import cutting
-from mccfr_spiel.solving import cluster as batches
+from mccfr_spiel.solving import cluster_batches as batches
 from mccfr_spiel.solving.cluster import Ray
 from mccfr_spiel.solving.crews import Crew
 from tests.small_games import uneven_deal

@@ -185,25 +185,12 @@ def _go_along(scene, level, edge):
         A status, and whether to descend: a pass skips worlds where no gradient changes.
     """
     graph, walk, at, counts = scene.graph, scene.walk, scene.walk.at, scene.graph.counts
-    node, new_row, below = (
-        walk.nodes[level],
-        (level + 1) * walk.at[world_traversal.ROOM],
-        level + 1,
-    )
+    node, room = walk.nodes[level], walk.at[world_traversal.ROOM]
+    new_row, below = (level + 1) * room, level + 1
     player, row = graph.nodes[node, ACTOR], node * scene.game.stops[0] + edge
-    other, target, is_search = (
-        1 - player,
-        graph.edges[row, 1],
-        at[world_traversal.END] == 0,
-    )
-    count = _gather(
-        walk,
-        level,
-        graph.edges[row, 0],
-        walk.sequences,
-        new_row,
-        walk.at[world_traversal.ROOM],
-    )
+    other, target = 1 - player, graph.edges[row, 1]
+    is_search = at[world_traversal.END] == 0
+    count = _gather(walk, level, graph.edges[row, 0], walk.sequences, new_row, room)
     if count <= 0:
         return np.int64(DONE if count == 0 else world_traversal.MANY_ENTRIES), False
     counts[NUM_STEPS] += count

@@ -151,11 +151,8 @@ def _go_along(scene, level, edge):
     begin_entries(search, player, level + 1, count)
     # All actions of an edge get the same answers, so the first action selects the
     # opponent's entries.
-    other, action, count = (
-        1 - player,
-        world_traversal.num_bits((actions & -actions) - 1),
-        np.int64(0),
-    )
+    other, count = 1 - player, np.int64(0)
+    action = world_traversal.num_bits((actions & -actions) - 1)
     new_row = own_row(search, other, level + 1)
     for entry in range(search.counts[other, level]):
         if search.edge_of[level * scene.game.stops[0] + action, entry] == edge:

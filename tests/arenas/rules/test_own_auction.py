@@ -37,12 +37,12 @@ APPENDS = "(self.values if len(self.values) < 2 else self.bids).append(action)"
 MISTAKES = {
     "a bid too many": ("+ 1))", "+ 2))", "legal action 3, .* num_distinct_actions=3"),
     "chance": ("(value, 1 / 3)", "(value, 1 / 2)", "no distribution"),
-    "a value forgotten": ("value {value} bid", "bid", "different legal|one infor"),
+    "a value forgotten": ("value {value} bid", "bid", "must be equal|one infor"),
     "a length": ("max_game_length=2", "max_game_length=1", "max_game_length=1 moves"),
     "words": ("(value, 1 / 3)", "str(value)", r"no list of pairs.*: \['0', '1', '2'\]"),
     "no return": ("return list(range", "list(range", "Is a return missing"),
     "a float": ("list(range(self.values[player] + 1))", "[0.0]", "or an int a float"),
-    "no move": (APPENDS, "pass", "does not end: a history of 1,016 moves"),
+    "no move": (APPENDS, "pass", "does not end: a history has 1,016 moves"),
 }
 
 
@@ -96,10 +96,10 @@ SHARED = {
 @pytest.mark.parametrize("list_is_shared", SHARED)
 def test_every_solver_refuses_states_that_share_a_list(list_is_shared):
     for algorithm in ENGINES:
-        with pytest.raises(GameError, match="share something that moves change"):
+        with pytest.raises(GameError, match="must not share data that moves change"):
             Solver(auction(*SHARED[list_is_shared]), algorithm)
     game = auction(*SHARED[list_is_shared])
-    with pytest.raises(GameError, match="share something that moves change"):
+    with pytest.raises(GameError, match="must not share data that moves change"):
         ms.nash_conv(game, UniformRandomPolicy(game))
 
 
