@@ -51,9 +51,11 @@ def tikz(svg: str) -> str:
     colours: dict[str, str] = {}
     for element, down, style in styled_elements(parsed(svg)):
         name = _colour_name(element)
-        code = style.get("stroke", style.get("fill", _TEXT_COLOUR))
-        colours[name] = code.removeprefix("#").upper()
-        commands += _commands(element, style, down, name)
+        drawn = [*_commands(element, style, down, name)]
+        if drawn:
+            code = style.get("stroke", style.get("fill", _TEXT_COLOUR))
+            colours[name] = code.removeprefix("#").upper()
+        commands += drawn
     definitions = [
         rf"\providecolor{{{name}}}{{HTML}}{{{code}}}" for name, code in colours.items()
     ]
