@@ -86,9 +86,9 @@ def test_solver_equals_textbook_over_many_iterations(rule, estimator, game, firs
         follow_textbook(game, ms.Algorithm(*parts, alternating), 1, 1, 3, 10, seed=11)
 
 
-def test_rule_in_contributing_equals_textbook(monkeypatch):
-    page = pathlib.Path(__file__).parents[1] / "CONTRIBUTING.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+def test_rule_of_the_documentation_equals_textbook(monkeypatch):
+    page = pathlib.Path(__file__).parents[1] / "docs" / "extending.md"
+    blocks = re.findall(r"```py [^\n]*\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     names = [{**vars(room)} for room in (rules, entropy_rules, reference)]
     for block, room in zip(blocks, names, strict=True):
         exec(block, room)

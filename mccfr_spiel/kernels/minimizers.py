@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     Attributes:
         update: moves the policy of an infoset; returns the value for its parent.
         start: initializes the tables of an infoset.
-        rates: `rates(parameters, iteration)` returns the `discounts.Rates` of an iteration.
+        rates: `rates(parameters, iteration)` returns the rates of an iteration.
         discounts: whether the rates are discounts of memories, including memories of
             infosets that a walk does not meet.
         looks_ahead: whether the rule uses `Tables.ahead`.

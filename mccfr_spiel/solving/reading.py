@@ -98,7 +98,8 @@ def load_policy(
         if file is None:
             raise ValueError(
                 f"{path} contains no policy: expected {POLICY} or {BINARY_POLICY}, "
-                f"written at the end of a run, or {checkpoint.CHECKPOINT}, written on the way."
+                f"written at the end of a run, or {checkpoint.CHECKPOINT}, written "
+                "during the run."
             )
         path = file
     kind = checkpoint.kind_of(path)
