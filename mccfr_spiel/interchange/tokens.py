@@ -6,6 +6,7 @@ separates tokens.
 
 import functools
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
@@ -64,28 +65,30 @@ def _fraction(text: str) -> Fraction:
 
 
 class Tokens:
-    """The tokens of a file, with a position that reading advances.
+    """The tokens of a file, which are split off one by one to save memory.
 
     Attributes:
         source: name of the file in messages.
+        current: the next token.
     """
 
     def __init__(self, text: str, source: str) -> None:
-        """Splits a file's text.
+        """Splits off the first token.
 
         Args:
             text: content of the file.
             source: name of the file in messages.
 
         Raises:
-            GameFileError: a closing double quote is missing.
+            GameFileError: a closing double quote is missing. All methods that read a
+                token raise this error as well.
         """
         self.source = source
-        self._tokens = self._split(text)
-        self._position = 0
+        self._rest = self._split(text)
+        self.current = next(self._rest)
 
-    def _split(self, text: str) -> list[Token]:
-        tokens, line = [], 1
+    def _split(self, text: str) -> Iterator[Token]:
+        line = 1
         for match in _PATTERN.finditer(text):
             kind, characters = str(match.lastgroup), match[0]
             if kind == "open":
@@ -93,19 +96,13 @@ class Tokens:
                 self.fail("a closing double quote is missing", token)
             if kind == "text":
                 unquoted = characters[1:-1].replace(r"\"", '"')
-                tokens.append(Token(TEXT, unquoted, line))
+                yield Token(TEXT, unquoted, line)
             elif kind != "space":
                 kind = characters if kind == "mark" else kind
-                tokens.append(Token(kind, characters, line))
+                yield Token(kind, characters, line)
                 continue  # these kinds contain no line breaks
             line += characters.count("\n")
-        tokens.append(Token(END, "the end of the file", line))
-        return tokens
-
-    @property
-    def current(self) -> Token:
-        """The next token."""
-        return self._tokens[self._position]
+        yield Token(END, "the end of the file", line)
 
     def fail(self, problem: str, token: Token | None = None) -> NoReturn:
         """Raises GameFileError at a token, by default at the current token."""
@@ -129,14 +126,14 @@ class Tokens:
         token = self.current
         if token.kind != kind:
             self.fail(f"expected {expected}")
-        self._position += 1
+        self.current = next(self._rest)
         return token
 
     def skip(self, kind: str) -> bool:
         """Reads the current token if it is of that kind; returns whether it is."""
         if self.current.kind != kind:
             return False
-        self._position += 1
+        self.current = next(self._rest)
         return True
 
     def texts(self, content: str) -> list[str]:

@@ -62,7 +62,7 @@ MUTATIONS = [
     (POKER, 'p "" 2 1 0', 'p "" 2 5 0', 11, "'0'", "a list of actions"),
     (POKER, 't "" 0\n', "", 14, "the end of the file", "c, p or t"),
     (POKER, 't "" 0\n', 't "" 0\nt "" 0\n', 15, "'t'", "the end of the file"),
-    (POKER, 't "" 0\n', 't "" 0\nt "', 15, "'\"'", "closing double quote"),
+    (POKER, 't "" 0\n', 't "', 14, "'\"'", "closing double quote"),
     (POKER, "{ -1 1 }", "{ -1 1e }", 10, "'1e'", "a payoff of player 2"),
     (PENNIES, "NFG 1", "NFG 2", 1, "'NFG'", "EFG 2 or NFG 1"),
     (PENNIES, '{ "Odd" "Even" }', "{ }", 2, "'{'", "at least one player"),
