@@ -7,6 +7,7 @@ import re
 import tempfile
 
 from mccfr_spiel.common.folder_lock import LOCK
+from mccfr_spiel.common.game_files import is_game_file
 from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.setting_names import CHANGEABLE, DEFAULT
@@ -25,7 +26,10 @@ def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
         settings: the run.
         fresh: whether to append a number if the folder exists.
     """
-    both = settings.game, name_of(settings.algorithm)
+    game = settings.game
+    if is_game_file(game):
+        game = pathlib.Path(game).stem
+    both = game, name_of(settings.algorithm)
     game, algorithm = (re.sub(r"[^\w.=-]+", "_", text).strip("_") for text in both)
     if max(len(game), len(algorithm)) > _LONGEST_NAME:
         digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]

@@ -91,6 +91,7 @@ class PageApi:
             "game": brief(subject.source),
             "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
+            "names": getattr(subject.game, "player_names", None),
             "policies": [
                 {"label": p.label, "iteration": p.iteration, "run": p.run}
                 for p in subject.candidates

@@ -29,6 +29,7 @@ from mccfr_spiel.common.display import (
     never_raises,
     one_line,
     one_lines,
+    player_name,
     text_table,
     title,
 )
@@ -186,7 +187,7 @@ def _cells(
     strings = one_lines(texts, _MOST_OF_STRING)
     return [
         (
-            str(row.player),
+            player_name(game, row.player, "{}"),
             string,
             row.policy_in_words(said(game, row.player, row.names)),
             "-" if row.reach is None else f"{row.reach:.4g}",

@@ -197,7 +197,8 @@ async function showBelief(answer, still) {
   return true;
 }
 
-const who = (player) => (player === -1 ? "Chance" : "Player " + player);
+const named = (player, prefix) => (about.names ? about.names[player] : prefix + player);
+const who = (player) => (player === -1 ? "Chance" : named(player, "Player "));
 
 function draw(answer, keepFocus) {
   const { state, infoset, other } = answer;
@@ -208,7 +209,7 @@ function draw(answer, keepFocus) {
     crumbs.push(h("span", { class: "soft", "aria-hidden": "true" }, "\u203a"));
     crumbs.push(h("button", { type: "button", onclick: () => go(state.history.slice(0, i + 1)),
       title: who(player), "aria-current": i === state.path.length - 1 ? "location" : false },
-      h("span", { class: "who" }, player === -1 ? "chance" : "P" + player), name));
+      h("span", { class: "who" }, player === -1 ? "chance" : named(player, "P")), name));
   });
   fill("path", crumbs);
   $("printed").hidden = false;
@@ -218,7 +219,7 @@ function draw(answer, keepFocus) {
     (state.player >= 0 ? " is to move" : about.cards === "Cards" ? " deals" : " decides");
   if (state.returns) {
     fill("moves", table(["Player", headNum("Return")],
-      state.returns.map((x, p) => ["Player " + p, num(value(x), tone(x))])));
+      state.returns.map((x, p) => [who(p), num(value(x), tone(x))])));
     fill("infoset");
     return;
   }
@@ -283,7 +284,7 @@ function drawInfoset(infoset, other) {
   if (!infoset) { fill("infoset"); return; }
   const has = known(infoset.reach);
   fill("infoset",
-    h("h2", {}, "What player " + infoset.player + " knows"),
+    h("h2", {}, "What " + named(infoset.player, "player ") + " knows"),
     h("p", { id: "words" }, infoset.words || "(nothing)"),
     isRare(infoset.visits) ? rareNote("This information set was") : null,
     h("details", {}, h("summary", {}, "OpenSpiel's string"),
@@ -366,7 +367,7 @@ async function drawNear(answer, still) {
   }
   for (const node of nodes) frame.append(nearLink(node, here.join(",") === (node.moves || [""]).join(",")));
   fill("near", h("details", { open: true }, h("summary", {}, "The moves around this state"), h("div", { class: "scroll" }, h("div", {}, frame)),
-    h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), "Player " + p)),
+    h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), who(p))),
       h("span", {}, h("span", { class: "disc square" }), "Chance"),
       h("span", {}, "A dashed line joins states of one information set" + (nodes.some((node) => node.rare) ? "; hollow ones are sampled too rarely to mean much" : "") + "."))));
 }
@@ -500,7 +501,7 @@ function foundList(rows, kind) {
       const belief = await askUntilDone("belief", { number: row.infoset, ...policyParts() }, () => true);
       go(belief.rows[0].history);
     }) },
-    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
+    h("span", { class: "head" }, h("span", { class: "soft" }, named(row.player, "P")), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
       known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
     h("div", { class: isRare(row.visits) ? "soft rare" : "soft" }, row.policy.map(([name, p]) => name + " " + fixedTo(p, 3)).join(", ") +
       (row.left_out ? ", " + row.left_out + " more" : "") + (known(row.visits) ? "; sampled " + times(row.visits) + (isRare(row.visits) ? ": too rarely" : "") : ""))))));
@@ -517,7 +518,7 @@ async function drawWhole(still) {
   let other = null;
   if (parts.other !== "") other = await askUntilDone("overview", { ...parts, policy: parts.other }, still);
   const draw = (found, id) => [table(["Player", headNum("Return"), headNum("Best response"), headNum("Gain")],
-    found.returns.map((x, p) => ["Player " + p, num(value(x)), num(value(found.best_returns[p])), num(value(found.gains[p]))])),
+    found.returns.map((x, p) => [who(p), num(value(x)), num(value(found.best_returns[p])), num(value(found.gains[p]))])),
     facts([["NashConv", value(found.nash_conv), id]])];
   if (!still()) return;
   fill("panel", h("h2", {}, $("policy").selectedOptions[0].textContent), h("div", { id: "overview" }, draw(mine, "nash-conv")),
@@ -593,11 +594,11 @@ function drawGrid(grid) {
   const columns = ["All actions", ...grid.actions, ...extras];
   if (gridMove >= columns.length) gridMove = 0;
   const word = about.cards === "Dice" ? "dice" : about.cards.slice(0, -1).toLowerCase();
-  const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
+  const parts = [h("h2", {}, who(grid.player) + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
   if (extras.length) {
     parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
     parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
-      ...grid.evs.map((x, p) => ["EV of player " + p, fixedTo(x, 2)])]));
+      ...grid.evs.map((x, p) => ["EV of " + named(p, "player "), fixedTo(x, 2)])]));
   }
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
@@ -837,7 +838,7 @@ async function drawChangePanel(still) {
     parts.push(table(["Move", "Probability"], shown.state.moves.map((move, i) => [move.name, inputs[i]])));
     const all = h("input", { type: "checkbox", id: "all-hands", checked: allHands, onchange: () => { allHands = all.checked; } });
     const what = () => ({ number, all_hands: all.checked });
-    if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand player " + infoset.player + " has")));
+    if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand " + named(infoset.player, "player ") + " has")));
     parts.push(h("div", { class: "row" },
       h("button", { type: "button", id: "fix", disabled: change.solving,
         onclick: () => post("fix", { ...what(), row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Change" : "Fix"),
@@ -865,7 +866,7 @@ async function drawChangePanel(still) {
       const after = await askUntilDone("overview", { policy: MINE, visit: VISIT }, still);
       if (!before || !after) return;
       const rows = before.returns.flatMap((_, p) => [
-        ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p]))],
+        [who(p), num(value(before.returns[p])), num(value(after.returns[p]))],
         [h("span", { class: "soft" }, "best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
         [h("span", { class: "soft" }, "best response within the fixed moves"), "", num(value(change.restricted[p]))]]);
       effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "Effect of the change"),
@@ -910,7 +911,7 @@ let played = null;         // the newest state of the running game
 
 function drawPlay(still) {
   const choice = h("select", { id: "seat", "aria-label": "Your seat", onchange: () => { seat = Number(choice.value); } },
-    Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, "Player " + p)));
+    Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, who(p))));
   fill("panel", h("div", { class: "row" }, h("label", { for: "seat" }, "Your seat"), choice,
     h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, still) }, "Deal")),
     h("p", { class: "soft" }, "You play against the policy and see only your seat's information."),
