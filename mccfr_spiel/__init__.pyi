@@ -92,6 +92,7 @@ from .policies import online_bot
 from .policies.bots import bot
 from .policies.online_bot import OnlineOutcomeSamplingBot
 from .policies.policy import SequencePolicy
+from .solutions import solve
 from .solving import (
     cluster,
     drop_in,
@@ -108,6 +109,7 @@ from .solving.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
+
 from .solving.reading import load_policy
 from .solving.solver import Solver
 
@@ -200,6 +202,7 @@ __all__ = [
     "rules",
     "sampled_returns",
     "save_tree",
+    "solve",
     "solve_lp",
     "theory",
 ]
