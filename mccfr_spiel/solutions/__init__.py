@@ -5,7 +5,7 @@
 | `targets.py` | the target NashConv and the limits of a search |
 | `contenders.py` | the algorithms that suit a game, by its features |
 | `racers.py` | one algorithm on a game: progress so far and forecast of the rest |
-| `search.py` | the race between algorithms that compute NashConv exactly |
+| `race.py` | the race between algorithms that compute NashConv exactly |
 | `sampled_search.py` | the search on games that only sampled walks can enter |
 | `solution.py` | the result: policy, bounds on the value, trace, text, files |
 """

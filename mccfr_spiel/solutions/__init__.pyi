@@ -1,4 +1,4 @@
-from .search import solve
+from .race import solve
 from .solution import Solution, Step
 
 __all__ = ["Solution", "Step", "solve"]

@@ -15,8 +15,8 @@ from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.common.budget import MaxMemory, MemoryBudgetError
 from mccfr_spiel.common.display import counted, short
 from mccfr_spiel.evaluation.responses import LearnedResponse, learned_response
-from mccfr_spiel.solutions.progress import Status
 from mccfr_spiel.solutions.solution import Solution, Step, lower_bound
+from mccfr_spiel.solutions.status_line import Status
 from mccfr_spiel.solutions.targets import Deadline
 from mccfr_spiel.solving.solver import Solver
 

@@ -5,7 +5,7 @@ import io
 import math
 import os
 import pathlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import display
@@ -158,6 +158,10 @@ def rounded_outwards(low: float, high: float) -> tuple[str, str]:
     """
     width = max(high - low, 1e-12 * max(abs(low), abs(high), 1e-300))
     digits = max(1 - math.floor(math.log10(width)), 0) + 1
-    scale = 10.0**digits
-    ends: list[Any] = [math.floor(low * scale) / scale, math.ceil(high * scale) / scale]
-    return f"{ends[0] + 0.0:.{digits}f}", f"{ends[1] + 0.0:.{digits}f}"
+    unit = 10.0**-digits
+    lower, upper = f"{low:.{digits}f}", f"{high:.{digits}f}"
+    if float(lower) > low:
+        lower = f"{low - unit:.{digits}f}"
+    if float(upper) < high:
+        upper = f"{high + unit:.{digits}f}"
+    return lower, upper

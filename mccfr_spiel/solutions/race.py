@@ -40,10 +40,10 @@ from mccfr_spiel.offline.linear_program import (
 )
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solutions.contenders import contenders, features_of
-from mccfr_spiel.solutions.progress import Status
 from mccfr_spiel.solutions.racers import Evaluated, Racer, evaluated
 from mccfr_spiel.solutions.sampled_search import SampledSearch
 from mccfr_spiel.solutions.solution import LINEAR_PROGRAM, Solution, Step
+from mccfr_spiel.solutions.status_line import Status
 from mccfr_spiel.solutions.targets import Deadline, target_nash_conv
 
 JOIN_NODES = 2e8
