@@ -94,6 +94,7 @@ from .policies import online_bot
 from .policies.bots import bot
 from .policies.online_bot import OnlineOutcomeSamplingBot
 from .policies.policy import SequencePolicy
+from .solutions import solve
 from .solving import (
     cluster,
     drop_in,
@@ -110,6 +111,7 @@ from .solving.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
+
 from .solving.reading import load_policy
 from .solving.solver import Solver
 
@@ -204,6 +206,7 @@ __all__ = [
     "rules",
     "sampled_returns",
     "save_tree",
+    "solve",
     "solve_lp",
     "theory",
 ]

@@ -223,7 +223,7 @@ def test_nothing_in_the_package_imports_from_its_top_or_from_games():
 SATELLITES = ("exploring", "offline", "policies.online_bot")
 """Folders and a module beside the core, which works without them."""
 
-PROGRAMS = {"", "__main__", "command_line", "experiments"}
+PROGRAMS = {"", "__main__", "command_line", "experiments", "solutions"}
 """What may import satellites: programs, and the package itself, whose names come from
 everywhere."""
 
