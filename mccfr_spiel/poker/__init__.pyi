@@ -1,17 +1,22 @@
 from .cards import (
     hand,
 )
+from .decision import (
+    Decision,
+    HandDecision,
+)
 from .endgames import (
     load_endgame,
 )
 from .ranges import (
     RangeError,
 )
-from .study import (
-    Decision,
-    Study,
+from .showdowns import (
     equities,
     equity,
+)
+from .study import (
+    Study,
     values,
 )
 from .subgames import (
@@ -23,6 +28,7 @@ from .subgames import (
 __all__ = [
     "Cost",
     "Decision",
+    "HandDecision",
     "RangeError",
     "Study",
     "cost",
