@@ -237,7 +237,8 @@ class Study:
         if end.before is not None:
             node, chosen = end.before
             _, hands, _ = self._infosets(node, end.dealt)
-            evs[hands] = self._evs_of(node, end.dealt, norms)[:, chosen]
+            if len(hands):
+                evs[hands] = self._evs_of(node, end.dealt, norms)[:, chosen]
             return evs
         half = self.subgame.betting.pot / 2
         first, count = self._public.first_child[end.node], self._public.num_children
