@@ -339,7 +339,7 @@ class _End(NamedTuple):
 
 
 def steps_of(history: str | Sequence[int | str]) -> Sequence[int | str]:
-    """The steps of a history, which may be a text such as "Check, Check / Qd: Bet 20"."""
+    """The steps of a history, also of a text such as "Check, Check, Qd, Bet 20"."""
     if not isinstance(history, str):
         return history
     parts = re.split("[,/:]", history)
