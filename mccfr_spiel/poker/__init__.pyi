@@ -11,6 +11,9 @@ from .endgames import (
 from .ranges import (
     RangeError,
 )
+from .reports import (
+    report,
+)
 from .showdowns import (
     equities,
     equity,
@@ -36,6 +39,7 @@ __all__ = [
     "equity",
     "hand",
     "load_endgame",
+    "report",
     "subgame",
     "values",
 ]

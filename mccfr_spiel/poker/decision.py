@@ -1,6 +1,9 @@
 """A decision of a subgame: reaches, frequencies, equities and EVs of all hands."""
 
 import dataclasses
+import functools
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,8 +135,20 @@ class Decision:
         """`[n]` equity of each hand against the other player's hands at this decision;
         NaN for hands that meet none of them.
         """
+        return self._equities
+
+    @functools.cached_property
+    def _equities(self) -> np.ndarray:
         opponent = self.weights[1 - self.player]
         return equities_against(self.board, opponent)[self.hands]
+
+
+def steps_of(history: str | Sequence[int | str]) -> Sequence[int | str]:
+    """The steps of a history, also of a text such as "Check, Check, Qd, Bet 20"."""
+    if not isinstance(history, str):
+        return history
+    parts = re.split("[,/:]", history)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def mean_of(weights: np.ndarray, values: np.ndarray) -> Any:

@@ -8,7 +8,6 @@ players therefore add up to that pot, less the rake.
 import csv
 import io
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -25,7 +24,8 @@ from mccfr_spiel.common.atomic_files import (
 from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.poker.betting import Node, append_step
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, cards_of
-from mccfr_spiel.poker.decision import Decision
+from mccfr_spiel.poker.decision import Decision, steps_of
+from mccfr_spiel.poker.runouts import frame_of, rows_by_card
 from mccfr_spiel.poker.subgames import Subgame, compatible
 from mccfr_spiel.poker.suits import canonical_deal, representatives
 
@@ -174,6 +174,39 @@ class Study:
             self.subgame.betting.pot + sum(here.paid),
             (stack - here.paid[0], stack - here.paid[1]),
         )
+
+    def runouts(self, history: str | Sequence[int | str]) -> Any:
+        """The EVs, equities and frequencies after each card that may come next.
+
+            study.runouts("Check, Check").sort_values("ev0")
+
+        Args:
+            history: actions and cards up to a deal, see `decision`.
+
+        Returns:
+            A pandas DataFrame with a row per card: its probability, the EV and the
+            equity of each player, and the frequency of each action of the player who
+            acts first.
+
+        Raises:
+            ValueError: no card is dealt at the end of the history, or all chips are in
+                the pot.
+            ImportError: pandas is not installed.
+        """
+        return frame_of(rows_by_card(self, history), "card")
+
+    def next_deal(self, history: str | Sequence[int | str]) -> tuple[Node, list[int]]:
+        """The node of the betting tree at the end of a history, and the public cards.
+
+        Raises:
+            ValueError: an action or card is impossible.
+        """
+        end = self._followed(steps_of(history))
+        return self.subgame.nodes[end.position], [*self.subgame.board, *end.dealt]
+
+    def words_of(self, history: str | Sequence[int | str]) -> str:
+        """The text of a history, such as "Check, Bet 20"."""
+        return self._followed(steps_of(history)).words.strip()
 
     def _followed(self, steps: Sequence[int | str]) -> "_End":
         """The nodes and reaches at the end of a history.
@@ -336,14 +369,6 @@ class _End(NamedTuple):
     chance: float
     weights: np.ndarray
     before: tuple[int, int] | None
-
-
-def steps_of(history: str | Sequence[int | str]) -> Sequence[int | str]:
-    """The steps of a history, also of a text such as "Check, Check, Qd, Bet 20"."""
-    if not isinstance(history, str):
-        return history
-    parts = re.split("[,/:]", history)
-    return [part.strip() for part in parts if part.strip()]
 
 
 def _lines(decision: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
