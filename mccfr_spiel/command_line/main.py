@@ -18,6 +18,8 @@ from mccfr_spiel.command_line.experiment_command import run_experiment
 from mccfr_spiel.command_line.explore_command import EXPLORE_FLAGS, run_explore
 from mccfr_spiel.command_line.info_command import INFO_FLAGS, run_info
 from mccfr_spiel.command_line.play_command import PLAY_FLAGS, run_play, take_policy
+from mccfr_spiel.command_line.poker_command import POKER_FLAGS, run_poker
+from mccfr_spiel.command_line.poker_command import SHARED as POKER_SHARED
 from mccfr_spiel.command_line.program_flags import (
     CLUSTER,
     EXPERIMENT_NAMES,
@@ -135,6 +137,14 @@ COMMANDS = {
         ("game", "players", "import", "abstraction"),
         EXPLORE_FLAGS,
         lambda values, words, _: run_explore(values, words),
+    ),
+    "poker": Command(
+        "--board=CARDS --ranges=RANGE|RANGE --pot=CHIPS --stacks=CHIPS",
+        "Solves a spot of heads-up no-limit hold'em. Prints the EVs and the "
+        "frequencies of the first decision, and writes a table of all hands.",
+        POKER_SHARED,
+        POKER_FLAGS,
+        run_poker,
     ),
     "info": Command(
         "GAME",
