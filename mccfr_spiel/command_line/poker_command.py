@@ -16,7 +16,6 @@ from mccfr_spiel.exploring.opening import explore
 from mccfr_spiel.poker.made_hands import MADE, made_hands
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.poker.subgames import subgame
-from mccfr_spiel.solving.reading import load_policy
 
 CSV = "hands.csv"
 """Name of the table of `Study.write_csv` in the folder of results."""
@@ -77,8 +76,8 @@ def run_poker(values: flags.FlagValues, words: Sequence[str], signals: Signals) 
     code = solve(signals)
     if code:
         return code
-    folder = pathlib.Path(FLAGS.output_dir)
-    study = Study(game, load_policy(folder))
+    folder = pathlib.Path(str(FLAGS.output_dir))
+    study = Study.load(folder)
     study.write_csv(folder / CSV)
     if not FLAGS.quiet:
         for text in _summary(study):

@@ -28,6 +28,8 @@ from mccfr_spiel.poker.decision import Decision, steps_of
 from mccfr_spiel.poker.runouts import frame_of, rows_by_card
 from mccfr_spiel.poker.subgames import Subgame, compatible
 from mccfr_spiel.poker.suits import canonical_deal, representatives
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.solving.reading import load_policy
 
 
 class Study:
@@ -68,6 +70,25 @@ class Study:
         self._public, self._hand_infosets = names.public, names.found
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Study":
+        """Opens a file that `save` wrote, a folder of results, or another saved policy.
+
+        Raises:
+            ValueError: the file is damaged, or the policy is not for a subgame.
+            OSError: the file cannot be read.
+        """
+        policy = load_policy(path)
+        return cls(policy.game, policy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the policy and the string of the game into one file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        SequencePolicy(self.tree, self.policy).save(path)
 
     @never_raises
     def __repr__(self) -> str:
