@@ -111,7 +111,6 @@ from .solving.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
-
 from .solving.reading import load_policy
 from .solving.solver import Solver
 

@@ -19,6 +19,8 @@ from mccfr_spiel.command_line.explore_command import EXPLORE_FLAGS, run_explore
 from mccfr_spiel.command_line.export_command import EXPORT_FLAGS, run_export
 from mccfr_spiel.command_line.info_command import INFO_FLAGS, run_info
 from mccfr_spiel.command_line.play_command import PLAY_FLAGS, run_play, take_policy
+from mccfr_spiel.command_line.poker_command import POKER_FLAGS, run_poker
+from mccfr_spiel.command_line.poker_command import SHARED as POKER_SHARED
 from mccfr_spiel.command_line.program_flags import (
     CLUSTER,
     EXPERIMENT_NAMES,
@@ -161,6 +163,14 @@ COMMANDS = {
         ("game", "players", "max_memory", "import"),
         EXPORT_FLAGS,
         _export,
+    ),
+    "poker": Command(
+        "--board=CARDS --ranges=RANGE|RANGE --pot=CHIPS --stacks=CHIPS",
+        "Solves a spot of heads-up no-limit hold'em. Prints the EVs and the "
+        "frequencies of the first decision, and writes a table of all hands.",
+        POKER_SHARED,
+        POKER_FLAGS,
+        run_poker,
     ),
     "info": Command(
         "GAME",

@@ -35,9 +35,14 @@ def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
         digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
         game = f"{game[:_LONGEST_NAME]}_{digits}"
     name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
+    return new_folder(name) if fresh else pathlib.Path("results", name)
+
+
+def new_folder(name: str) -> pathlib.Path:
+    """A folder in `results/` that does not exist yet; appends a number if necessary."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
     paths = (pathlib.Path("results", name) for name in names)
-    return next(path for path in paths if not (fresh and path.exists()))
+    return next(path for path in paths if not path.exists())
 
 
 def open_folder(

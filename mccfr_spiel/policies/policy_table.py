@@ -236,10 +236,10 @@ def rows_of(
         reaches = basis.reaches(moved(basis, table, num_infosets, vector))
     order = np.argsort(numbers, kind="stable")[:most].tolist()
     states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
-    if (
-        basis is not None and rules_of(table.game) is None
-    ):  # games with compiled rules name their actions without a state
-        states = basis.states(numbers[order].tolist())
+    # Games with compiled rules name their actions without a state.
+    if rules_of(table.game) is None:
+        source = table if basis is None else basis
+        states = source.states(numbers[order].tolist())
     actions, rows = table.actions, []
     for infoset, state in zip(order, states, strict=True):
         _, start, _, size, player = table.infosets[infoset].item()

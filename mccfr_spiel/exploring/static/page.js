@@ -150,7 +150,7 @@ function fromHash() {
 // Shows an error for a link with illegal moves or a policy without this state.
 function lost(error) {
   shown = null;
-  fill("path", h("button", { type: "button", onclick: () => go([]) }, "Start"));
+  fill("path", h("button", { type: "button", onclick: () => go(about.start) }, "Start"));
   $("where").textContent = "This state cannot be shown. " + error.message;
   $("text").textContent = "";
   $("printed").hidden = true;
@@ -203,9 +203,10 @@ const who = (player) => (player === -1 ? "Chance" : named(player, "Player "));
 function draw(answer, keepFocus) {
   const { state, infoset, other } = answer;
   const focused = Array.from($("moves").querySelectorAll("button.move")).indexOf(document.activeElement);
-  const crumbs = [h("button", { type: "button", onclick: () => go([]),
-    "aria-current": state.path.length ? false : "location" }, "Start")];
+  const crumbs = [h("button", { type: "button", onclick: () => go(about.start),
+    "aria-current": state.path.length > about.start.length ? false : "location" }, "Start")];
   state.path.forEach(([player, name], i) => {
+    if (i < about.start.length) return;  // the private hands of a poker spot
     crumbs.push(h("span", { class: "soft", "aria-hidden": "true" }, "\u203a"));
     crumbs.push(h("button", { type: "button", onclick: () => go(state.history.slice(0, i + 1)),
       title: who(player), "aria-current": i === state.path.length - 1 ? "location" : false },
@@ -532,8 +533,9 @@ async function drawWhole(still) {
 let gridMove = 0;
 
 async function drawCards(still) {
-  fill("panel", waitingLine());
   try {
+    if (isSpot()) { await drawSpot(still); return; }
+    fill("panel", waitingLine());
     const grid = await askUntilDone("grid", { history: history.join(","), ...policyParts() }, still);
     if (!grid) return;
     if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
@@ -590,39 +592,24 @@ const percent = (part) => (known(part) ? (100 * part).toFixed(1) + " %" : "\u201
 let gridCell = "";
 
 function drawGrid(grid) {
-  const extras = grid.extras || [];
-  const columns = ["All actions", ...grid.actions, ...extras];
+  const columns = ["All actions", ...grid.actions];
   if (gridMove >= columns.length) gridMove = 0;
   const word = about.cards === "Dice" ? "dice" : about.cards.slice(0, -1).toLowerCase();
   const parts = [h("h2", {}, who(grid.player) + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
-  if (extras.length) {
-    parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
-    parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
-      ...grid.evs.map((x, p) => ["EV of " + named(p, "player "), fixedTo(x, 2)])]));
-  }
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
       columns.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
     const ranks = grid.ranks.labels;
-    const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
-      row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
-    const kind = (name) => (name[0] === name[2] ? name[0] + name[2] : name[0] + name[2] + (name[1] === name[3] ? "s" : "o"));
-    const isMove = gridMove > 0 && gridMove <= grid.actions.length, isEv = columns[gridMove] === "EV";
-    parts.push(h("div", { class: "row" }, h("label", {}, isMove ? "Percent of " : "Show ", choice)));
+    parts.push(h("div", { class: "row" }, h("label", {}, gridMove ? "Percent of " : "Show ", choice)));
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
         const at = cell && gridMove ? cell[gridMove - 1] : null;
-        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? (100 * cell[grid.actions.length]).toFixed(0) : "") :
-          !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
-        const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
-        const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
+        const box = h("td", { class: "cell" }, h("span", { class: "soft" }, cellAt(ranks, i, j)),
+          h("span", {}, !cell ? "\u2013" : !gridMove ? "" : known(at) ? (100 * at).toFixed(0) : "\u2013"));
         if (!cell) return box;
-        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / grid.pot : at, isEv ? "value" : "") : box;
+        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, at, "") : box;
       })))))));
-    parts.push(h("p", { class: "soft" }, "Suited hands (s) are above the diagonal of pairs, others (o) below it. Each cell is the mean over suits." +
-      (extras.length ? " Numbers are percentages of the range, or the chosen column; EV is a hand's expected share of the pot. Click a cell to see its hands." : "")));
-    const open = extras.length ? grid.rows.filter((row) => kind(row.label) === gridCell) : [];
-    if (open.length) parts.push(h("h2", {}, gridCell), handsTable(grid, open));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) are above the diagonal of pairs, others (o) below it. Each cell is the mean over suits."));
   } else {
     parts.push(table([word[0].toUpperCase() + word.slice(1), "All actions", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
       h("th", { scope: "row", class: isRare(row.visits) ? "rare" : "" }, row.label),
@@ -1004,7 +991,7 @@ async function refreshAbout() {
   about = await ask("about");
   const [first, ...more] = about.why.split(/(?<=\.) /);
   fill("note", more.length ? h("details", {}, h("summary", {}, first), more.join(" ")) : first);
-  $("note").hidden = !about.why;
+  $("note").hidden = !about.why || isSpot();
   if (about.tree === "working") setTimeout(() => guarded(refreshAbout), 500);
 }
 
@@ -1065,7 +1052,7 @@ function keys(event) {
   } else if (event.key === "ArrowRight" && at >= 0) {
     event.preventDefault();
     document.activeElement.click();
-  } else if (event.key === "ArrowLeft" && history.length) {
+  } else if (event.key === "ArrowLeft" && history.length > about.start.length) {
     event.preventDefault();
     go(history.slice(0, -1));
   }
@@ -1083,6 +1070,11 @@ async function begin() {
     $("policy").addEventListener("change", () => { basePolicy(); show(true); drawPanel(); });
     $("other").addEventListener("change", () => { show(true); drawPanel(); });
     window.addEventListener("hashchange", fromHash);
+    if (isSpot()) {
+      document.body.classList.add("spot");
+      tab = "cards";
+      if (!location.hash) location.replace("#" + about.start.join(","));
+    }
     drawTabs(); drawPanel();
     await fromHash();
     document.documentElement.dataset.ready = "1";
