@@ -85,7 +85,6 @@ from .evaluation.exact import (
     exploitability,
     nash_conv,
 )
-from .evaluation.recommending import recommend
 from .experiments.comparing import compare
 from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
@@ -199,7 +198,6 @@ __all__ = [
     "poker",
     "polynomial",
     "predictive_regret_matching_plus",
-    "recommend",
     "regret_matching",
     "regret_matching_plus",
     "rules",

@@ -28,6 +28,11 @@ from mccfr_spiel.command_line.program_flags import (
     define,
 )
 from mccfr_spiel.command_line.solve_command import solve
+from mccfr_spiel.command_line.target_command import (
+    TARGET_FLAGS,
+    chooses,
+    solve_to_target,
+)
 from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.game_files import is_game_file
@@ -67,6 +72,8 @@ def version() -> str:
 
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
+    if chooses(values):
+        return solve_to_target(values, signals)
     return solve(signals)
 
 
@@ -105,15 +112,16 @@ def _export(values: flags.FlagValues, words: list[str], _: Signals) -> int:
 COMMANDS = {
     "solve": Command(
         "[GAME]",
-        "Solves a game and records the convergence of the policy. A folder in results/ "
-        "gets the table, a figure, the policy, and checkpoints for --resume.",
+        "Solves a game and records the convergence of the policy. Without --algorithm "
+        "and other flags of a run, it chooses algorithms until a target is reached. A "
+        "folder in results/ gets the table, a figure, the policy, and checkpoints.",
         (
             *SETTINGS,
             *("output_dir", "overwrite", "resume", "checkpoint_every", "quiet"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
             *CLUSTER,
         ),
-        (),
+        TARGET_FLAGS,
         _solve,
     ),
     "compare": Command(

@@ -16,7 +16,6 @@ from .metrics import (
     game_value,
 )
 from .plays import sampled_returns
-from .recommending import Recommendation, recommend
 from .responses import LearnedResponse, learned_response
 from .rule_checks import RuleReport, check_rule
 
@@ -24,7 +23,6 @@ __all__ = [
     "Estimate",
     "GameValue",
     "LearnedResponse",
-    "Recommendation",
     "RuleReport",
     "best_response_policy",
     "check_rule",
@@ -36,7 +34,6 @@ __all__ = [
     "local_best_response",
     "metrics",
     "nash_conv",
-    "recommend",
     "sampled_returns",
     "theory",
 ]

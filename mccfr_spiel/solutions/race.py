@@ -9,7 +9,6 @@ reproducible.
 """
 
 import math
-import time
 from typing import Any
 
 from mccfr_spiel.arenas.choosing import (
@@ -33,6 +32,7 @@ from mccfr_spiel.common.budget import (
     TreeFullError,
 )
 from mccfr_spiel.common.display import counted, short
+from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.offline.linear_program import (
     LinearProgramError,
     LPSolution,
@@ -43,8 +43,8 @@ from mccfr_spiel.solutions.contenders import contenders, features_of
 from mccfr_spiel.solutions.racers import Evaluated, Racer, evaluated
 from mccfr_spiel.solutions.sampled_search import SampledSearch
 from mccfr_spiel.solutions.solution import LINEAR_PROGRAM, Solution, Step
-from mccfr_spiel.solutions.status_line import Status
 from mccfr_spiel.solutions.targets import Deadline, target_nash_conv
+from mccfr_spiel.solving.status_line import Status
 
 JOIN_NODES = 2e8
 """Other contenders join if the first one has more nodes ahead; about half a second."""
@@ -114,21 +114,44 @@ def solve(
         source = game = load_game(game)
     target = target_nash_conv(source, nash_conv, exploitability, relative)
     seed = refusals.integer(seed, "seed")
-    search = Search(target, Deadline.after(seconds), threads=threads, seed=seed)
     with Status(progress) as status:
-        status.phase("reading the game")
-        table = _arena(game, max_memory)
-        if table is None:
-            sampled = SampledSearch(
-                source,
-                search.target,
-                search.deadline,
-                max_memory=max_memory,
-                threads=threads,
-                seed=seed,
-            )
-            return sampled.run(status)
-        search.run(table, status)
+        return searched(
+            game,
+            target,
+            Deadline.after(seconds),
+            status,
+            max_memory=max_memory,
+            threads=threads,
+            seed=seed,
+        )
+
+
+def searched(
+    game: Game,
+    target: float,
+    deadline: Deadline,
+    status: Status,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    seed: int = 0,
+) -> Solution:
+    """Solves a game to a NashConv; see `solve` for arguments, results and errors."""
+    status.phase("reading the game")
+    table = _arena(game, max_memory)
+    if table is None:
+        source = game.source if isinstance(game, InfosetTable) else load_game(game)
+        sampled = SampledSearch(
+            source,
+            target,
+            deadline,
+            max_memory=max_memory,
+            threads=threads,
+            seed=seed,
+        )
+        return sampled.run(status)
+    search = Search(target, deadline, threads=threads, seed=seed)
+    search.run(table, status)
     return search.solution()
 
 
@@ -171,7 +194,7 @@ class Search:
         self.program: tuple[LPSolution, Evaluated] | None = None
         self.reason = ""
         self._options = {"threads": threads, "seed": seed}
-        self._began = time.monotonic()
+        self._began = working_clock()
         self._table: Any = None
         self._has_value = False
 
@@ -205,7 +228,7 @@ class Search:
             if racer.nash_conv <= self.target:
                 return
             if self.deadline.is_over:
-                self.reason = "the time limit ended the search"
+                self.reason = self.deadline.reason
                 return
             if not others and all(racer.has_stalled for racer in self.racers):
                 self.reason = "NashConv stopped falling"
@@ -244,7 +267,7 @@ class Search:
                 str(racer.algorithm),
                 solver.num_iterations,
                 solver.nodes_touched,
-                time.monotonic() - self._began,
+                working_clock() - self._began,
                 last.nash_conv,
                 *ends,
             )
@@ -287,7 +310,7 @@ class Search:
             self._table, solved.policy.vector, True, self._options["threads"]
         )
         self.program = solved, result
-        seconds = time.monotonic() - self._began
+        seconds = working_clock() - self._began
         ends = result.value or (math.nan, math.nan)
         self.trace.append(Step(LINEAR_PROGRAM, 0, 0, seconds, result.nash_conv, *ends))
         if result.nash_conv > self.target:
@@ -320,6 +343,6 @@ class Search:
             iterations=iterations,
             solver=solver,
             trace=tuple(self.trace),
-            seconds=time.monotonic() - self._began,
-            reason="" if is_reached else self.reason or "the search was interrupted",
+            seconds=working_clock() - self._began,
+            reason="" if is_reached else self.reason,
         )

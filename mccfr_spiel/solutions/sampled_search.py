@@ -1,6 +1,7 @@
 """The search on games whose NashConv cannot be computed.
 
-External sampling with growing batches runs in stages, each as long as all stages before
+External sampling, with correlated chance draws if there is chance and with growing
+batches, runs in stages, each as long as all stages before
 together. After each stage, a response of every player is learned. The gain of the
 response is a lower bound on the gain of a best response. No upper bound is known.
 """
@@ -10,15 +11,21 @@ import time
 
 import pyspiel
 
-from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, OUTCOME_SAMPLING, Algorithm
+from mccfr_spiel.algorithms import (
+    EXTERNAL_SAMPLING,
+    EXTERNAL_SAMPLING_QUASI,
+    OUTCOME_SAMPLING,
+    Algorithm,
+)
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
 from mccfr_spiel.common.budget import MaxMemory, MemoryBudgetError
 from mccfr_spiel.common.display import counted, short
 from mccfr_spiel.evaluation.responses import LearnedResponse, learned_response
+from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.solutions.solution import Solution, Step, lower_bound
-from mccfr_spiel.solutions.status_line import Status
 from mccfr_spiel.solutions.targets import Deadline
 from mccfr_spiel.solving.solver import Solver
+from mccfr_spiel.solving.status_line import Status
 
 FIRST_NODES, MOST_NODES = 2_000_000, 2_000_000_000
 """Nodes touched after the first stage, and after the last one without a time limit."""
@@ -61,8 +68,11 @@ class SampledSearch:
         self.game, self.target, self.deadline = game, target, deadline
         self.trace: list[Step] = []
         self._max_memory, self._threads, self._seed = max_memory, threads, seed
-        self._began = time.monotonic()
-        self._solver = self._new_solver(EXTERNAL_SAMPLING._replace(batch="auto"))
+        self._began = working_clock()
+        chance = game.get_type().chance_mode
+        has_chance = chance != pyspiel.GameType.ChanceMode.DETERMINISTIC
+        algorithm = EXTERNAL_SAMPLING_QUASI if has_chance else EXTERNAL_SAMPLING
+        self._solver = self._new_solver(algorithm._replace(batch="auto"))
         self._reason = ""
 
     def run(self, status: Status) -> Solution:
@@ -80,8 +90,7 @@ class SampledSearch:
             responses = self._responses()
             gain = lower_bound(responses)
             self._note(gain)
-            if self.deadline.is_over:
-                self._reason = "the time limit ended the search"
+            self._reason = self._reason or self.deadline.reason
             if gain <= self.target or nodes >= MOST_NODES or self._reason:
                 return self._solution(responses)
             status.phase(f"sampling, learned responses gain {short(gain)}")
@@ -118,6 +127,8 @@ class SampledSearch:
             return
         end = time.monotonic() + SAMPLING_SHARE * max(self.deadline.left, 0.0)
         while solver.nodes_touched < nodes and time.monotonic() < end:
+            if self.deadline.is_over:
+                return
             solver.iterate(max(solver.num_iterations // 16, 1))
 
     def _responses(self) -> tuple[LearnedResponse, ...]:
@@ -143,7 +154,7 @@ class SampledSearch:
     def _note(self, gain: float) -> None:
         solver = self._solver
         counts = solver.num_iterations, solver.nodes_touched
-        seconds = time.monotonic() - self._began
+        seconds = working_clock() - self._began
         self.trace.append(Step(str(solver.algorithm), *counts, seconds, gain))
 
     def _solution(self, responses: tuple[LearnedResponse, ...]) -> Solution:
@@ -160,7 +171,7 @@ class SampledSearch:
             iterations=solver.num_iterations,
             solver=solver,
             trace=tuple(self.trace),
-            seconds=time.monotonic() - self._began,
+            seconds=working_clock() - self._began,
             responses=responses,
             reason=reason,
         )

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import display
-from mccfr_spiel.common.atomic_files import (
-    write_file,
-)
+from mccfr_spiel.common.atomic_files import write_file
+from mccfr_spiel.common.checkpoint import CHECKPOINT
 from mccfr_spiel.evaluation.metrics import GameValue
 from mccfr_spiel.evaluation.responses import LearnedResponse
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -23,7 +22,7 @@ from mccfr_spiel.solving.solver import Solver
 LINEAR_PROGRAM = "linear program"
 """Name of the linear program in traces and texts."""
 
-TRACE, SOLVER, TEXT = "trace.csv", "solver", "solution.txt"
+TRACE, SOLVER, TEXT = "trace.csv", CHECKPOINT, "solution.txt"
 """Files of `Solution.save` beside the policy."""
 
 
@@ -34,7 +33,7 @@ class Step(NamedTuple):
         algorithm: name of the algorithm.
         iterations: iterations that this algorithm has run.
         nodes_touched: nodes that this algorithm has touched.
-        seconds: wall-clock time since the start of the search.
+        seconds: time since the start of the search, without compilation.
         nash_conv: NashConv of the average policy. On games that only walks can enter,
             the gain of learned responses, which is a lower bound.
         low, high: bounds on the value for player 0; nan if there are none.
@@ -66,7 +65,7 @@ class Solution(NamedTuple):
             seed; 0 for the linear program.
         solver: the solver of `policy`, which can continue; None for the linear program.
         trace: evaluations of all algorithms in the order in which they happened.
-        seconds: wall-clock time of the search, reading the game included.
+        seconds: time of the search, with reading the game and without compilation.
         responses: learned response of each player if NashConv cannot be computed.
         reason: why the target was not reached, as a clause; empty if it was reached.
     """
@@ -119,7 +118,7 @@ class Solution(NamedTuple):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the solution to a folder, which is created if it does not exist.
 
-        The files are `policy.bin` (for `ms.load_policy`), `solver` (for
+        The files are `policy.bin` (for `ms.load_policy`), `solver.checkpoint` (for
         `ms.Solver.load`; not for the linear program), `trace.csv` and `solution.txt`,
         which holds the text of the solution. Existing files are replaced, each one
         atomically.

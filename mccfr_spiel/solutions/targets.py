@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pyspiel
@@ -62,21 +63,32 @@ def target_nash_conv(
 
 
 class Deadline(NamedTuple):
-    """A limit on wall-clock time.
+    """A limit on wall-clock time, and a way to stop earlier.
 
     Attributes:
         end: time of `time.monotonic` at which the search stops; inf without a limit.
+        is_stopped: function that returns whether to stop now.
     """
 
     end: float
+    is_stopped: Callable[[], bool] = lambda: False
 
     @classmethod
-    def after(cls, seconds: float | None) -> "Deadline":
+    def after(
+        cls, seconds: float | None, is_stopped: Callable[[], bool] = lambda: False
+    ) -> "Deadline":
         """The deadline `seconds` from now; None sets no limit."""
         if seconds is None:
-            return cls(math.inf)
+            return cls(math.inf, is_stopped)
         limit = refusals.number(seconds, "seconds", 0, math.inf, open_low=True)
-        return cls(time.monotonic() + limit)
+        return cls(time.monotonic() + limit, is_stopped)
+
+    @property
+    def reason(self) -> str:
+        """Why the search ends now; "" if it may continue."""
+        if self.is_stopped():
+            return "the search was interrupted"
+        return "the time limit ended the search" if self.left <= 0 else ""
 
     @property
     def left(self) -> float:
@@ -85,5 +97,5 @@ class Deadline(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether no time is left."""
-        return self.left <= 0
+        """Whether the search must end."""
+        return bool(self.reason)
