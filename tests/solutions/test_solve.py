@@ -99,7 +99,8 @@ def test_a_stalled_search_ends(monkeypatch):
     assert not racer.has_stalled
 
 
-def test_a_time_limit_returns_the_best_policy_so_far():
+def test_a_time_limit_returns_the_best_policy_so_far(monkeypatch):
+    monkeypatch.setattr(race, "MOST_LEAVES_OF_A_PROGRAM", 0)
     solution = ms.solve("leduc_poker", nash_conv=1e-14, seconds=0.3)
     assert not solution.reached
     assert "not reached" in str(solution)
