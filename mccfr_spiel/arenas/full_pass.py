@@ -39,6 +39,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
+from mccfr_spiel.policies.vectors import uniform_vector
 
 NO_CHOICE = np.zeros(0, np.int32)
 
@@ -171,15 +172,31 @@ class FullPass:
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """`[I]` probability that chance and the other players reach each infoset.
 
-        The probability is a sum over histories, so only TreePass can compute it.
-
         Raises:
-            ValueError: the arena has no tree.
+            ValueError: the arena recomputes its worlds or histories in each pass, so
+                that their returns cannot be replaced.
         """
         raise ValueError(
-            f"{self.table!r} has no reach probabilities, which are sums over "
-            "histories; use store='tree'."
+            f"{self.table!r} recomputes its {self.table.name} in each pass and has no "
+            "reach probabilities of information sets: use store='tree', or a larger "
+            "max_memory, with which worlds are listed."
         )
+
+    def reaches_of(self, masses: np.ndarray) -> np.ndarray:
+        """`[I]` the result of `reaches`, from gradients of a game without payoffs.
+
+        If every history pays 1, the counterfactual value of an infoset is its reach,
+        whatever the player does afterwards.
+
+        Args:
+            masses: `[S]` gradients of all players in which every history pays 1. They
+                are overwritten.
+        """
+        policy = uniform_vector(self.table)
+        starts = self.table.infosets["first_sequence"]
+        is_fixed = np.ones(len(starts), np.bool_)
+        pass_up(self.table.infosets, policy, is_fixed, masses)
+        return np.add.reduceat(policy * masses, starts) if len(starts) else masses[:0]
 
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
         """`[P]` returns of restricted best responses against a policy.

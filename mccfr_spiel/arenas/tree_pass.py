@@ -12,6 +12,7 @@ from mccfr_spiel.arenas.arena import GradientPass
 from mccfr_spiel.arenas.full_pass import NO_CHOICE, FullPass, Gradient, PassEngine
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.common.budget import MemoryBudgetError
 from mccfr_spiel.kernels import passes, plans, regret_pruning, teams, traversal
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.tables import (
@@ -52,17 +53,27 @@ class TreePass(FullPass):
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
         """See FullPass; the gradient is complete when this returns."""
-        gradient = np.zeros_like(plan)
-        for player in players:
-            infosets = self.table.infosets
-            plans.fill_gradient(infosets, self.arrays, player, plan, gradient)
+        gradient = self._summed(self.arrays, plan, players)
         return Gradient(gradient, len(players) * self.table.num_nodes)
 
+    def _summed(self, leaves: Passes, plan: np.ndarray, players: range) -> np.ndarray:
+        """`[S]` gradients of some players from a list of leaves."""
+        gradient, infosets = np.zeros_like(plan), self.table.infosets
+        for player in players:
+            plans.fill_gradient(infosets, leaves, player, plan, gradient)
+        return gradient
+
     def reaches(self, plan: np.ndarray) -> np.ndarray:
-        """See FullPass."""
-        reaches = np.zeros(self.table.num_infosets)
-        traversal.add_reaches(self.table.arrays, plan, reaches)
-        return reaches
+        """See FullPass. Visits the nodes, which is several times slower, if the
+        probabilities of chance at the leaves do not fit into memory."""
+        try:
+            leaves = self.arrays._replace(payoffs=self.table.list_chance())
+        except MemoryBudgetError:
+            reaches = np.zeros(self.table.num_infosets)
+            traversal.add_reaches(self.table.arrays, plan, reaches)
+            return reaches
+        players = range(self.table.num_players)
+        return self.reaches_of(self._summed(leaves, plan, players))
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See FullPass. Uses a single thread, because with several blocks the value of

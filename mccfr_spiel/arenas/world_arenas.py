@@ -24,6 +24,8 @@ from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
+from mccfr_spiel.arenas.worlds.checking import paying_one
+from mccfr_spiel.arenas.worlds.hand_gradients import Hands
 from mccfr_spiel.arenas.worlds.world_passes import (
     GRADIENTS,
     LAYOUTS,
@@ -221,8 +223,12 @@ class WorldPass(FullPass):
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
         """See FullPass; the gradient is complete when this returns."""
-        worlds, each = self.table.worlds, self._num_blocks
-        gradient, add = np.zeros_like(plan), GRADIENTS[type(worlds)]
+        return Gradient(self._summed(self.table.worlds, plan, players))
+
+    def _summed(self, worlds: Any, plan: np.ndarray, players: range) -> np.ndarray:
+        """`[S]` gradients of some players from a list like the arena's own list."""
+        each, gradient = self._num_blocks, np.zeros_like(plan)
+        add = GRADIENTS[type(worlds)]
 
         def add_for(part: tuple[int, int]) -> None:
             first = each * players.start
@@ -230,7 +236,20 @@ class WorldPass(FullPass):
                 add(worlds, piece, plan, gradient)
 
         teams.in_parts(self.num_threads, each * len(players), add_for)
-        return Gradient(gradient)
+        return gradient
+
+    def reaches(self, plan: np.ndarray) -> np.ndarray:
+        """See FullPass.
+
+        Raises:
+            MemoryBudgetError: a copy of the payoffs does not fit the arena's budget.
+        """
+        table, worlds = self.table, self.table.worlds
+        payoffs = worlds.pays if isinstance(worlds, Hands) else worlds.returns
+        size = payoffs.nbytes + 3 * plan.nbytes
+        table.budget.require(size, "The reaches of information sets take")
+        players = range(table.num_players)
+        return self.reaches_of(self._summed(paying_one(worlds), plan, players))
 
 
 class SlicedPass(FullPass):

@@ -3,6 +3,7 @@
 | file | contents |
 |---|---|
 | exact.py | expected returns, NashConv, exploitability, best responses |
+| conditional_gaps.py | the gain of a best response from each infoset on |
 | metrics.py | functions that measure a running solver; bounds on the game's value |
 | estimates.py, plays.py, rule_plays.py | expected returns estimated by playing |
 | duplicate_play.py | two policies against each other; deals are played in both seats |

@@ -2,6 +2,7 @@ from . import (
     metrics,
     theory,
 )
+from .conditional_gaps import ConditionalGaps, conditional_gaps
 from .duplicate_play import duplicate_returns
 from .estimates import Estimate
 from .exact import (
@@ -20,12 +21,14 @@ from .responses import LearnedResponse, learned_response
 from .rule_checks import RuleReport, check_rule
 
 __all__ = [
+    "ConditionalGaps",
     "Estimate",
     "GameValue",
     "LearnedResponse",
     "RuleReport",
     "best_response_policy",
     "check_rule",
+    "conditional_gaps",
     "duplicate_returns",
     "expected_returns",
     "exploitability",

@@ -24,6 +24,7 @@ from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
+from mccfr_spiel.evaluation.conditional_gaps import ConditionalGaps, conditional_gaps
 from mccfr_spiel.policies.vectors import uniform_vector
 from mccfr_spiel.solving.history import Given, Metric, labelled
 from mccfr_spiel.solving.reading import load_policy
@@ -49,6 +50,36 @@ def last_iterate(solver: Any) -> float:
         )
     vector = solver.current_vector()
     return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
+
+
+def conditional_gap(solver: Any, tremble: float = 0.0) -> float:
+    """The largest conditional gap of the average policy, see `conditional_gaps`.
+
+        solver.run(1_000, metrics={
+            "gap": ms.metrics.conditional_gap,
+            "gap within": lambda solver: ms.metrics.conditional_gap(solver, 0.01),
+        })
+
+    Args:
+        solver: the solver.
+        tremble: smallest probability of each action.
+    """
+    return _gaps(solver, tremble).max
+
+
+def mean_conditional_gap(solver: Any, tremble: float = 0.0) -> float:
+    """The mean of the average policy's conditional gaps over all infosets with beliefs.
+
+    Args:
+        solver: the solver.
+        tremble: smallest probability of each action.
+    """
+    return _gaps(solver, tremble).mean
+
+
+def _gaps(solver: Any, tremble: float) -> ConditionalGaps:
+    vector = solver.average_vector()
+    return conditional_gaps(solver.tree, vector, tremble, threads=_threads(solver))
 
 
 def _threads(solver: Any) -> int | None:
@@ -105,6 +136,8 @@ class HeadToHead:
 METRICS: dict[str, Metric] = {
     "nash_conv": nash_conv,
     "last_iterate": last_iterate,
+    "conditional_gap": conditional_gap,
+    "mean_conditional_gap": mean_conditional_gap,
     "head_to_head": head_to_head(),
 }
 """Name -> metric. The opponent of `head_to_head` is the uniform policy."""

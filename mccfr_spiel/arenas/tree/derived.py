@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mccfr_spiel.arenas.tree import cutting, whole_lists
 from mccfr_spiel.common.budget import (
     Budget,
@@ -13,14 +15,15 @@ from mccfr_spiel.kernels.tables import Blocks, Passes
 
 LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
+CHANCE = "the probabilities of chance at leaves"
 """Names under which the budget counts the bytes of the lists."""
 
 
 class DerivedLists:
     """The lists that full passes read instead of nodes.
 
-    `leaves`, `blocks` and `ceilings` raise MemoryBudgetError if a list does not fit
-    `max_memory`, and ValueError if the tree is not complete. Callers hold the tree's
+    `leaves`, `blocks`, `chance` and `ceilings` raise MemoryBudgetError if a list does
+    not fit `max_memory`, and ValueError if the tree is not complete. Callers hold the tree's
     lock.
 
     The tree is an argument of these methods. If it were an attribute, tree and lists
@@ -57,6 +60,12 @@ class DerivedLists:
         size = cutting.bytes_of_blocks(*tree.sizes())
         return self._keep(BLOCKS, size, cutting.cut_into_blocks, *args)
 
+    def chance(self, tree: Any) -> np.ndarray:
+        """The probability of chance up to the leaf of each row of `leaves`."""
+        leaves = self.leaves(tree)
+        size = leaves.payoffs.nbytes + leaves.others.nbytes  # the latter for a while
+        return self._keep(CHANCE, size, whole_lists.list_chance, tree.arrays, leaves)
+
     def ceilings(self, tree: Any) -> Ceilings:
         """Upper bounds on the payoffs below each node, for regret-based pruning of
         games for two players."""
@@ -68,7 +77,7 @@ class DerivedLists:
     def forget(self) -> None:
         """Empties the cache and returns the bytes of the lists to the budget."""
         self._lists = {}
-        for name in CEILINGS, LEAVES, BLOCKS:
+        for name in CEILINGS, CHANCE, LEAVES, BLOCKS:
             self._budget.record(name, 0)
 
     def _keep(

@@ -436,6 +436,11 @@ class GameTree(TreeTable):
         return self._derived.blocks(self)
 
     @reads
+    def list_chance(self) -> np.ndarray:
+        """The probabilities of chance at the leaves, see `DerivedLists.chance`."""
+        return self._derived.chance(self)
+
+    @reads
     def list_ceilings(self) -> Ceilings:
         """The upper bounds on payoffs for regret-based pruning, see
         `DerivedLists.ceilings`."""

@@ -1,6 +1,7 @@
 """Lists computed from all nodes of a complete tree.
 
     list_leaves     leaves by sequence, which full passes read instead of nodes
+    list_chance     probabilities of chance at these leaves
     list_ceilings   upper bounds ("ceilings") on the payoffs below each node
 
 Full passes (arenas/tree_pass.py) read the list of leaves in order, which is several
@@ -51,6 +52,19 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
     payoffs = np.empty(ends[-1])
     walk_whole(leaves_walk, tree, ends[:-1].copy(), others, payoffs, True)
     return Passes(ends, others, payoffs, *members_of(tree.infosets, num_players))
+
+
+def list_chance(tree: TreeArrays, leaves: Passes) -> np.ndarray:
+    """The probability of chance up to the leaf of each row of a list of leaves.
+
+    Args:
+        tree: arrays of the tree.
+        leaves: result of `list_leaves`.
+    """
+    tree = tree._replace(utilities=np.ones_like(tree.utilities))
+    others, chance = np.empty_like(leaves.others), np.empty_like(leaves.payoffs)
+    walk_whole(leaves_walk, tree, leaves.ends[:-1].copy(), others, chance, True)
+    return chance
 
 
 def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:

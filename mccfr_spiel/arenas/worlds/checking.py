@@ -5,6 +5,8 @@ sequences and make all results wrong without an error message. The checks reveal
 means of the uniform policy: the probabilities of all terminal histories must sum to 1.
 """
 
+from typing import Any
+
 import numpy as np
 
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
@@ -58,6 +60,17 @@ def uniform_returns(
     return returns
 
 
+def paying_one(worlds: Any) -> Any:
+    """Copies a list of worlds, leaves or hands, with a return of 1 for both players at
+    the end of every history."""
+    if not isinstance(worlds, Hands):
+        return worlds._replace(returns=np.ones_like(worlds.returns))
+    # Each leaf pays 1 per compatible pair of hands. The last column, the common factor
+    # with the probability of chance, is kept.
+    pays = worlds.pays * (0.0, 0.0, 0.0, 1.0) + (1.0, 0.0, 0.0, 0.0)
+    return worlds._replace(pays=pays)
+
+
 def check_probabilities(
     worlds: Worlds | Leaves | Hands,
     infosets: np.ndarray,
@@ -83,14 +96,7 @@ def check_probabilities(
     """
     if _BYTES_PER_SEQUENCE * num_sequences > budget.left:
         return
-    if isinstance(worlds, Hands):
-        # Each leaf pays 1 per compatible pair of hands. The last column, the common
-        # factor with the probability of chance, is kept.
-        pays = worlds.pays * (0.0, 0.0, 0.0, 1.0) + (1.0, 0.0, 0.0, 0.0)
-        paid = worlds._replace(pays=pays)
-    else:
-        paid = worlds._replace(returns=np.ones_like(worlds.returns))
-    total = uniform_returns(paid, infosets, num_sequences)
+    total = uniform_returns(paying_one(worlds), infosets, num_sequences)
     if not np.abs(total - 1).max() <= _TOLERANCE:
         raise GameError(
             f"The ends of {name} have the total probabilities {total.tolist()} for the "
