@@ -2,7 +2,7 @@
 
     python -m benchmarks.league                 # half an hour; prints the page
     python -m benchmarks.league --write         # also docs/measured.md, docs/league and
-                                                # the table for `ms.recommend`
+                                                # benchmarks/league.csv
     python -m benchmarks.league --seconds=60    # the long version, about eight hours
     python -m benchmarks.league --only=leduc    # games whose titles contain this
 
@@ -27,14 +27,13 @@ from PIL import Image  # a dependency of matplotlib
 import mccfr_spiel as ms
 from benchmarks.machine import markdown
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.evaluation.recommending import ENTRANTS, LeagueRow
 
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
 Method = ms.Algorithm | ms.offline.OfflineMethod
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
-TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league.csv"
+TABLE = pathlib.Path(__file__).with_name("league.csv")
 
 MOST_ITERATIONS = 10**12
 
@@ -61,6 +60,69 @@ GAMES = {
     "points_order=random,returns_type=total_points)",
 }
 """Title -> load string."""
+
+
+HORIZON = 1000
+"""Horizon of the algorithms with a schedule in the league, in iterations. Their
+parameters are constant after the horizon."""
+
+ENTRANTS: dict[str, ms.Algorithm] = {
+    **{name: value for name, value in ms.ALGORITHMS.items() if name != "omd"},
+    "hs_dcfr gamma=8": ms.algorithms.hs_dcfr(HORIZON, gamma=8.0),
+    "hs_dcfr gamma=30": ms.algorithms.hs_dcfr(HORIZON, gamma=30.0),
+    "hs_pcfr_plus": ms.algorithms.hs_pcfr_plus(HORIZON),
+    "dcfr alpha=2": ms.DCFR._replace(
+        minimizer=ms.algorithms.discounted_regret_matching(2.0, 0.0)
+    ),
+    "regret-based pruning": ms.Algorithm(
+        ms.algorithms.full(prune="regret"), ms.algorithms.regret_matching()
+    ),
+    "external with baselines": ms.Algorithm(
+        ms.algorithms.external(baseline="learned"), ms.algorithms.regret_matching()
+    ),
+    "outcome with baselines": ms.Algorithm(
+        ms.algorithms.outcome(0.6, baseline="learned"), ms.algorithms.regret_matching()
+    ),
+    "external dcfr": ms.DCFR._replace(sampling=ms.algorithms.EXTERNAL),
+    "optimistic_ftrl step=10": ms.Algorithm(
+        ms.algorithms.FULL, ms.algorithms.optimistic_ftrl(10.0), ms.algorithms.LINEAR
+    ),
+    "mmd step=0.5": ms.Algorithm(
+        ms.algorithms.FULL, ms.algorithms.mmd(0.5, 1.0, temperature_power=0.5)
+    ),
+}
+"""Name in league.csv -> algorithm, without offline methods. OMD is missing, because
+with a constant step size it is the same as FTRL."""
+
+
+class LeagueRow(NamedTuple):
+    """A row of league.csv, which `python -m benchmarks.league --write` writes.
+
+    A target is a NashConv that algorithms try to reach. For each game and target, the
+    file has a row for each of the two fastest algorithms. If no algorithm reached some
+    target of a game, there is one more row for the game, for the algorithm that came to
+    the lowest NashConv.
+
+    Attributes:
+        game: title of the game.
+        nodes: number of nodes of the game's tree.
+        zero_sum: whether the game is a two-player zero-sum game.
+        nash_conv: the target; if `place` is "lowest", the lowest NashConv that any
+            algorithm reached.
+        place: "1" or "2" for the first and second algorithm to reach the target, or
+            "lowest".
+        algorithm: name of the algorithm.
+        nodes_touched, seconds: cost until the target was reached; 0 for "lowest".
+    """
+
+    game: str
+    nodes: int
+    zero_sum: bool
+    nash_conv: float
+    place: str
+    algorithm: str
+    nodes_touched: int
+    seconds: float
 
 
 def entrants() -> dict[str, Method]:
@@ -279,7 +341,7 @@ def speed(entry: tuple[str, int, float]) -> tuple[float, int]:
 def places_of(
     results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
 ) -> list[LeagueRow]:
-    """Makes the table of `recommend`.
+    """The rows of league.csv.
 
     For each game and target it has the fastest two algorithms with their nodes and
     seconds, and for each game the algorithm with the lowest NashConv.

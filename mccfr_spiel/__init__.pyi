@@ -85,7 +85,6 @@ from .evaluation.exact import (
     exploitability,
     nash_conv,
 )
-from .evaluation.recommending import recommend
 from .experiments.comparing import compare
 from .exploring.drawing.tree_drawing import draw_tree
 from .exploring.opening import explore
@@ -94,6 +93,7 @@ from .policies import online_bot
 from .policies.bots import bot
 from .policies.online_bot import OnlineOutcomeSamplingBot
 from .policies.policy import SequencePolicy
+from .solutions import solve
 from .solving import (
     cluster,
     drop_in,
@@ -198,12 +198,12 @@ __all__ = [
     "poker",
     "polynomial",
     "predictive_regret_matching_plus",
-    "recommend",
     "regret_matching",
     "regret_matching_plus",
     "rules",
     "sampled_returns",
     "save_tree",
+    "solve",
     "solve_lp",
     "theory",
 ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from mccfr_spiel.algorithms.part import Part
@@ -27,6 +27,7 @@ class Minimizer(Part):
     function of a rule is in `kernels.minimizers.RULES`.
 
     Attributes:
+        tremble: least probability of an action, see `trembling`; 0 for no trembles.
         rule: name of the rule in kernels, files and settings.
         ranges: name of a numeric field -> (minimum, maximum).
         tables: names of the optional fields of `kernels.tables.Tables` that the rule
@@ -35,6 +36,7 @@ class Minimizer(Part):
         keeps_regrets: whether the memory of the rule holds cumulative regrets.
     """
 
+    tremble: float = field(default=0.0, kw_only=True)
     rule: ClassVar[str]
     ranges: ClassVar[Ranges] = {}
     tables: ClassVar[tuple[str, ...]] = ()
@@ -59,8 +61,30 @@ class Minimizer(Part):
             if value is not None or getattr(type(self), name, 0) is not None:
                 self.fill(**{name: refusals.number(value, name, low, high)})
 
+        tremble = refusals.number(self.tremble, "tremble", 0, 0.5)
+        if tremble == 0.5:
+            raise ValueError(f"tremble={self.tremble!r} must be less than 0.5.")
+        self.fill(tremble=tremble)
+
     def __repr__(self) -> str:
         return self.spelled(self.rule)
+
+    def trembling(self, tremble: float) -> Self:
+        """The rule for players who play every action with a least probability.
+
+            ms.CFR_PLUS._replace(minimizer=ms.regret_matching_plus().trembling(0.01))
+
+        At an infoset with n actions, each action has at least the probability
+        min(tremble, 1 / (2 n)). The equilibria of this game approach an extensive-form
+        perfect equilibrium as the trembles approach 0 (Farina, Kroer, Sandholm 2017).
+
+        Args:
+            tremble: a number in [0, 0.5); 0 for no trembles.
+
+        Raises:
+            ValueError: `tremble` is out of range.
+        """
+        return self._replace(tremble=tremble)
 
     def __str__(self) -> str:
         name = _PUBLISHED_NAMES.get(self.rule, self.rule.replace("_", " "))
@@ -75,12 +99,13 @@ class Minimizer(Part):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The values of all fields that are not strings, for the compiled function.
+        """The values of the rule's own numeric fields, for the compiled function.
 
         They are in the order of the fields. Infinity replaces None.
         """
-        values = self._asdict().values()
-        numbers = (value for value in values if not isinstance(value, str))
+        fields = self._asdict()
+        del fields["tremble"]
+        numbers = (value for value in fields.values() if not isinstance(value, str))
         return tuple(math.inf if n is None else float(n) for n in numbers)
 
     @property

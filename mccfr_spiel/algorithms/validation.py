@@ -109,6 +109,12 @@ def _check_can_prune(algorithm: Algorithm) -> None:
     argument = 'prune="regret"'
     if algorithm.sampling.prune_below is not None:
         argument = f"prune_below={algorithm.sampling.prune_below:g}"
+    if algorithm.minimizer.tremble:
+        raise ValueError(
+            f"{argument} skips actions, but with tremble="
+            f"{algorithm.minimizer.tremble:g} every action is played. Drop one of the "
+            "two."
+        )
     if algorithm.minimizer.rule != rules.RegretMatching.rule:
         raise ValueError(
             f"{argument} requires regret_matching, because {algorithm.minimizer.rule} "

@@ -127,6 +127,11 @@ def _why_no_abstraction(algorithm: Algorithm) -> str:
             f"{minimizer.rule} requires perfect recall; with an abstraction use "
             "regret_matching or regret_matching_plus."
         )
+    if minimizer.tremble:
+        return (
+            f"tremble={minimizer.tremble:g} requires perfect recall; drop it or the "
+            "abstraction."
+        )
     if sampling.player in _NEEDS_RECALL:
         reason = _NEEDS_RECALL[sampling.player]
         return f"{reason}; with an abstraction use outcome(epsilon)."

@@ -1,8 +1,9 @@
 """The command `compare`: algorithms on games, with a table and figures."""
 
+import importlib
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from absl import flags
@@ -17,6 +18,7 @@ from mccfr_spiel.experiments.algorithm_names import Method, make_method, name_of
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.importing import import_object
 from mccfr_spiel.experiments.run_files import (
+    COMPARISON,
     FORMATS,
 )
 from mccfr_spiel.experiments.setting_names import SETTINGS
@@ -25,10 +27,11 @@ from mccfr_spiel.solving.history import (
     Metric,
 )
 
-TABLE = "comparison.csv"
-
 _PASSED = "iterations", "workers", "rows_per_decade", "max_memory", "twin", "threads"
 """Flags that are arguments of `compare`."""
+
+_RUN_FLAGS = ("algorithms", "seeds", "nodes", "iterations", "opponent", "workers")
+"""Flags that have no effect with --from."""
 
 COMPARE_FLAGS = (
     Setting(
@@ -94,11 +97,21 @@ COMPARE_FLAGS = (
         "Number of processes (default: one per core, or the capacity of the cluster).",
         least=1,
     ),
+    Setting(
+        "from",
+        list,
+        [],
+        "Run nothing, but join the results in these folders, which solve or compare "
+        "has written. More folders can follow as arguments.",
+    ),
 )
 
 
 def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
-    """Runs the comparison; returns the exit code."""
+    """Runs the comparison, or joins folders of earlier runs; returns the exit code."""
+    folders = values["from"].value
+    if folders:
+        return _join(values, [*folders, *games])
     if not games:
         raise ValueError("A game is required. Example: mccfr-spiel compare kuhn_poker")
     if values["opponent"].present and "head_to_head" not in values.metrics:
@@ -121,7 +134,34 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         progress=has_bars(),
         **{name: getattr(values, name) for name in _PASSED},
     )
-    table.to_csv(folder / TABLE, index=False)
+    _write(values, table, metrics)
+    return 0
+
+
+def _join(values: flags.FlagValues, folders: Sequence[str]) -> int:
+    """Joins the results in folders, for --from; returns the exit code."""
+    for name in _RUN_FLAGS:
+        if values[name].present:
+            raise ValueError(
+                f"--{name} has no effect with --from, which runs nothing. Drop it."
+            )
+    try:
+        joined = importlib.import_module("mccfr_spiel.experiments.joined_runs")
+    except ImportError as error:
+        raise ImportError(
+            "--from needs pandas and matplotlib: pip install 'mccfr_spiel[plot]'."
+        ) from error
+    table = joined.read_runs(folders)
+    metrics = values.metrics if values["metrics"].present else table.metrics[:1]
+    _write(values, table, metrics)
+    return 0
+
+
+def _write(values: flags.FlagValues, table: Any, metrics: Iterable[str]) -> None:
+    """Writes a `Comparison` with a figure per metric, and prints the last values."""
+    folder = pathlib.Path(values.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / COMPARISON, index=False)
     for index, metric in enumerate(metrics):
         suffix = re.sub(r"[^A-Za-z0-9_.]+", "_", metric)
         name = f"figure_{suffix}" if index else "figure"
@@ -129,8 +169,7 @@ def run_compare(values: flags.FlagValues, games: Sequence[str]) -> int:
         for ending in values.figure_format:
             figure.savefig(folder / f"{name}.{ending}")
     show(table.final().to_string(float_format="{:.4g}".format, na_rep="-"))
-    show(f"The figures and {TABLE}, with all points, are in {folder}")
-    return 0
+    show(f"The figures and {COMPARISON}, with all points, are in {folder}")
 
 
 def algorithm_of(text: str, iterations: int | None) -> tuple[str, Method]:

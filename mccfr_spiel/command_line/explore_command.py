@@ -11,6 +11,7 @@ from mccfr_spiel.arenas.tree.tree_files import load_tree
 from mccfr_spiel.command_line.play_command import given_game
 from mccfr_spiel.command_line.program_flags import import_given
 from mccfr_spiel.command_line.terminal import show
+from mccfr_spiel.common.game_files import is_game_file
 from mccfr_spiel.experiments.importing import import_object
 from mccfr_spiel.experiments.setting_tables import Setting
 from mccfr_spiel.exploring.exporting import (
@@ -58,6 +59,11 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
     game: Any = given_game(values)
     paths = [pathlib.Path(word) for word in words]
     for path in paths:
+        if is_game_file(str(path)):
+            raise ValueError(
+                f"{path} is the file of a game, not of a policy. Solve the game first "
+                f"(mccfr-spiel solve {path}), then explore the folder of results."
+            )
         if not path.exists():
             raise ValueError(f"File or folder not found: {path}.")
     if values.abstraction is not None:

@@ -16,8 +16,11 @@ from absl import flags
 from mccfr_spiel.command_line.compare_command import COMPARE_FLAGS, run_compare
 from mccfr_spiel.command_line.experiment_command import run_experiment
 from mccfr_spiel.command_line.explore_command import EXPLORE_FLAGS, run_explore
+from mccfr_spiel.command_line.export_command import EXPORT_FLAGS, run_export
 from mccfr_spiel.command_line.info_command import INFO_FLAGS, run_info
 from mccfr_spiel.command_line.play_command import PLAY_FLAGS, run_play, take_policy
+from mccfr_spiel.command_line.poker_command import POKER_FLAGS, run_poker
+from mccfr_spiel.command_line.poker_command import SHARED as POKER_SHARED
 from mccfr_spiel.command_line.program_flags import (
     CLUSTER,
     EXPERIMENT_NAMES,
@@ -25,8 +28,15 @@ from mccfr_spiel.command_line.program_flags import (
     define,
 )
 from mccfr_spiel.command_line.solve_command import solve
+from mccfr_spiel.command_line.target_command import (
+    TARGET_FLAGS,
+    chooses,
+    solve_to_target,
+)
 from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.game_files import is_game_file
+from mccfr_spiel.experiments.load_strings import load_string
 from mccfr_spiel.experiments.setting_names import SETTINGS
 from mccfr_spiel.experiments.setting_tables import Setting
 
@@ -62,6 +72,8 @@ def version() -> str:
 
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
+    if chooses(values):
+        return solve_to_target(values, signals)
     return solve(signals)
 
 
@@ -82,25 +94,41 @@ def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     return run_play(values, take_game(values, words))
 
 
+def _export(values: flags.FlagValues, words: list[str], _: Signals) -> int:
+    if not words:
+        raise ValueError(
+            "A game and a file are required. Example: mccfr-spiel export kuhn_poker "
+            "kuhn.efg"
+        )
+    *games, path = words
+    game = take_game(values, games)
+    if not values["game"].present:
+        raise ValueError(
+            f"A game is required. Example: mccfr-spiel export kuhn_poker {path}"
+        )
+    return run_export(values, game, path)
+
+
 COMMANDS = {
     "solve": Command(
         "[GAME]",
-        "Solves a game and records the convergence of the policy. A folder in results/ "
-        "gets the table, a figure, the policy, and checkpoints for --resume.",
+        "Solves a game and records the convergence of the policy. Without --algorithm "
+        "and other flags of a run, it chooses algorithms until a target is reached. A "
+        "folder in results/ gets the table, a figure, the policy, and checkpoints.",
         (
             *SETTINGS,
             *("output_dir", "overwrite", "resume", "checkpoint_every", "quiet"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
             *CLUSTER,
         ),
-        (),
+        TARGET_FLAGS,
         _solve,
     ),
     "compare": Command(
-        "GAME [GAME ...]",
+        "GAME [GAME ...] | --from FOLDER [FOLDER ...]",
         "Compares algorithms on games, over several seeds. Writes figures with bands "
         "and a table of all points. Repeat the command to resume an interrupted "
-        "comparison.",
+        "comparison. With --from, joins the results of earlier runs instead.",
         (
             *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
@@ -135,6 +163,22 @@ COMMANDS = {
         ("game", "players", "import", "abstraction"),
         EXPLORE_FLAGS,
         lambda values, words, _: run_explore(values, words),
+    ),
+    "export": Command(
+        "GAME FILE",
+        "Writes a game into a file for other programs. FILE ends in .efg for Gambit, "
+        "or in .svg, .pdf, .png or .tex for a drawing of the tree.",
+        ("game", "players", "max_memory", "import"),
+        EXPORT_FLAGS,
+        _export,
+    ),
+    "poker": Command(
+        "--board=CARDS --ranges=RANGE|RANGE --pot=CHIPS --stacks=CHIPS",
+        "Solves a spot of heads-up no-limit hold'em. Prints the EVs and the "
+        "frequencies of the first decision, and writes a table of all hands.",
+        POKER_SHARED,
+        POKER_FLAGS,
+        run_poker,
     ),
     "info": Command(
         "GAME",
@@ -215,6 +259,8 @@ def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
         flag.parse(word)
         flag.present += 1
         flag.using_default_value = False
+    if is_game_file(str(flag.value)):  # --resume may run in another folder
+        flag.value = load_string(str(flag.value))
     return str(flag.value)
 
 

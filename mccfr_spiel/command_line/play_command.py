@@ -21,7 +21,8 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.checkpoint import (
     CheckpointError,
 )
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.display import brief, player_name
+from mccfr_spiel.common.game_files import is_game_file
 from mccfr_spiel.evaluation.duplicate_play import (
     duplicate_returns,
 )
@@ -81,6 +82,8 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     """Takes a word that is a file or folder as --policy; returns the other words."""
     paths = [word for word in words if _is_policy(word)]
     for word in words:
+        if is_game_file(word):
+            continue
         is_path = "(" not in word and pathlib.Path(word).name != word
         if word not in paths and (is_path or word.endswith((".json", ".bin"))):
             raise ValueError(f"File or folder not found: {word}.")
@@ -91,8 +94,10 @@ def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
 
 
 def _is_policy(word: str) -> bool:
-    """Whether a word is a file or a folder, and not a game with a folder of its
-    name."""
+    """Whether a word is a file or a folder, and neither a game file nor a game with a
+    folder of its name."""
+    if is_game_file(word):
+        return False
     path = pathlib.Path(word)
     if path.is_dir() and word in pyspiel.registered_names():
         return policy_file_in(path) is not None
@@ -140,7 +145,8 @@ def run_play(values: flags.FlagValues, game: str) -> int:
         return 0
     results, total = _games(loaded, policy, seat, random.Random(values.seed)), 0.0
     with contextlib.suppress(BrokenPipeError):  # the reader has quit, as in `| head`
-        print(f"You are player {seat} of {players}. Enter the number or the name of a")
+        you = player_name(loaded, seat, f"player {{}} of {players}")
+        print(f"You are {you}. Enter the number or the name of a")
         print("move, ? to see the policy's probabilities, or q to quit.")
         for count, result in enumerate(results, 1):
             total += result
@@ -190,7 +196,8 @@ def _games(
             for move in hand.log[shown:]:
                 if move["player"] not in (seat, pyspiel.PlayerId.CHANCE):
                     name = move["name"] or "a hidden move"
-                    print(f"Player {move['player']}: {name}")
+                    player = player_name(game, move["player"], "Player {}")
+                    print(f"{player}: {name}")
             shown = len(hand.log)
             if hand.state.is_terminal():
                 break

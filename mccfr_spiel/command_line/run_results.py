@@ -10,7 +10,7 @@ import pyspiel
 from mccfr_spiel.command_line.program_flags import FLAGS
 from mccfr_spiel.command_line.terminal import show
 from mccfr_spiel.common.atomic_files import write_json
-from mccfr_spiel.common.display import brief, plus_minus
+from mccfr_spiel.common.display import brief, player_name, plus_minus
 from mccfr_spiel.evaluation import metrics
 from mccfr_spiel.evaluation.play_reports import evaluated_by_play
 from mccfr_spiel.experiments import run_files
@@ -31,15 +31,16 @@ def load_plotting() -> ModuleType | None:
 def evaluate(recording: Recording, folder: pathlib.Path) -> None:
     """Prints and writes the final evaluation of a complete run."""
     settings, solver = recording.settings, recording.solver
+    first = player_name(solver.tree.game, 0)
     if isinstance(solver, LinearProgramRun):
         summary = solver.summary()
         write_json(folder / run_files.SOLUTION, summary)
-        show(f"Value for player 0: {summary['value']:.12g}")
+        show(f"Value for {first}: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
         vector, threads = solver.average_vector(), settings.threads
         value = metrics.known_value(solver.tree, vector, threads=threads)
         if value is not None:
-            show(f"Value for player 0: {value}")
+            show(f"Value for {first}: {value}")
     elif settings.evaluate == "sampled":
         _evaluate_by_play(settings, solver, folder)
 
@@ -68,7 +69,8 @@ def _evaluate_by_play(
         raise ValueError(f"The policy could not be played: {error}") from error
     write_json(folder / run_files.EVALUATION, result)
     for player, estimates in enumerate(result["players"]):
-        show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
+        name = player_name(solver.tree.game, player)
+        show(f"{name}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
             if isinstance(estimate, dict):
                 shown = plus_minus(estimate["mean"], estimate["half_width"])

@@ -69,7 +69,7 @@ def solve(signals: Signals) -> int:
         open_folder(folder, overwrite=overwrite, resume=resume)
         if resume:
             show(f"There is no run in {folder} yet. Starting a new run.")
-    with _held(folder):
+    with held(folder):
         content = description(settings, given)
         recording = _recording(settings, content, folder, cluster, resumes=resumes)
         with contextlib.closing(recording):
@@ -93,8 +93,8 @@ def _folder_of(given: Flags) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _held(folder: pathlib.Path) -> Iterator[None]:
-    """Locks a folder and deletes partial files of killed runs.
+def held(folder: pathlib.Path) -> Iterator[None]:
+    """Locks a folder of results, and deletes partial files of killed runs.
 
     At the end it deletes the folder if the folder is empty because the run failed.
     """

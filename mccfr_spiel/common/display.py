@@ -109,11 +109,26 @@ def brief(game: object) -> str:
     return one_line(str(game), _MOST_OF_LOAD_STRINGS)
 
 
+def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> str:
+    """The player's name if the game names its players, otherwise a default.
+
+    Args:
+        game: the game. Games of files list the names as `player_names`.
+        player: number of the player.
+        default: text in which `{}` stands for the number.
+    """
+    names = getattr(game, "player_names", ())
+    return str(names[player]) if player < len(names) else default.format(player)
+
+
 def title(game: pyspiel.Game) -> str:
     """The name of a game for people, such as `Leduc Poker`.
 
-    If the load string has parameters, they are added: `Leduc Poker (players=3)`.
+    If the load string has parameters, they are added: `Leduc Poker (players=3)`. Games
+    of files define `shown_title`, which is used instead.
     """
+    if hasattr(game, "shown_title"):
+        return str(game.shown_title)
     name = game.get_type().long_name
     parameters = str(game).partition("(")[2].rpartition(")")[0]
     if not parameters:

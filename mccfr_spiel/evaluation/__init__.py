@@ -11,7 +11,6 @@
 | local_responses.py, poker_moves.py | local best responses in poker |
 | play_reports.py | a report of sampled estimates, for games that are too large |
 | theory.py | quantities and bounds of the convergence theorems |
-| recommending.py, league.csv | recommends an algorithm for a game |
 | rule_checks.py | tests for local rules that users write |
 """
 

@@ -17,7 +17,6 @@ from .metrics import (
     game_value,
 )
 from .plays import sampled_returns
-from .recommending import Recommendation, recommend
 from .responses import LearnedResponse, learned_response
 from .rule_checks import RuleReport, check_rule
 
@@ -26,7 +25,6 @@ __all__ = [
     "Estimate",
     "GameValue",
     "LearnedResponse",
-    "Recommendation",
     "RuleReport",
     "best_response_policy",
     "check_rule",
@@ -39,7 +37,6 @@ __all__ = [
     "local_best_response",
     "metrics",
     "nash_conv",
-    "recommend",
     "sampled_returns",
     "theory",
 ]

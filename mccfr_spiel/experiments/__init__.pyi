@@ -1,6 +1,7 @@
 from . import (
     algorithm_names,
     comparison_table,
+    joined_runs,
     panels,
     papers,
     plotting,
@@ -12,6 +13,7 @@ from .executors import (
     local,
     on_ray,
 )
+from .joined_runs import read_runs
 from .panels import (
     Curve,
     Experiment,
@@ -36,6 +38,7 @@ __all__ = [
     "Settings",
     "algorithm_names",
     "comparison_table",
+    "joined_runs",
     "local",
     "make_solver",
     "named_settings",
@@ -43,6 +46,7 @@ __all__ = [
     "panels",
     "papers",
     "plotting",
+    "read_runs",
     "read_settings",
     "rows",
     "run",

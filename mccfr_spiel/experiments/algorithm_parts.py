@@ -138,6 +138,14 @@ PARTS = table_of(
             path="minimizer.weights",
         ),
         Setting(
+            "tremble",
+            float,
+            None,
+            "Least probability of every action, in [0, 0.5) (default 0). The policies "
+            "are then good at information states that only mistakes reach.",
+            path="minimizer.tremble",
+        ),
+        Setting(
             "random_initial_regrets",
             float,
             None,

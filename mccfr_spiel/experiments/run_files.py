@@ -4,6 +4,9 @@ from mccfr_spiel.common.checkpoint import CHECKPOINT, DAMAGED, PREVIOUS
 from mccfr_spiel.solving.reading import BINARY_POLICY, POLICY, RESULTS
 
 SETTINGS = "settings.json"
+COMPARISON = "comparison.csv"
+"""The table of `compare`; single runs have no such file."""
+
 FORMATS = ("png", "svg", "pdf")
 """The kinds of files that figures are written into."""
 

@@ -7,6 +7,7 @@ import re
 import tempfile
 
 from mccfr_spiel.common.folder_lock import LOCK
+from mccfr_spiel.common.game_files import is_game_file
 from mccfr_spiel.experiments import run_files
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.setting_names import CHANGEABLE, DEFAULT
@@ -19,21 +20,34 @@ _LONGEST_NAME = 70
 def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
     """Returns `results/game_algorithm_seed0`.
 
-    Long names are shortened and get a few digits of their hash.
-
     Args:
         settings: the run.
         fresh: whether to append a number if the folder exists.
     """
-    both = settings.game, name_of(settings.algorithm)
-    game, algorithm = (re.sub(r"[^\w.=-]+", "_", text).strip("_") for text in both)
-    if max(len(game), len(algorithm)) > _LONGEST_NAME:
+    name = f"{run_name(settings.game, name_of(settings.algorithm))}_seed{settings.seed}"
+    return new_folder(name) if fresh else pathlib.Path("results", name)
+
+
+def run_name(game: str, method: str) -> str:
+    """A file name of a game and a method.
+
+    Long names are shortened and get a few digits of their hash.
+    """
+    if is_game_file(game):
+        game = pathlib.Path(game).stem
+    both = game, method
+    game, method = (re.sub(r"[^\w.=-]+", "_", text).strip("_") for text in both)
+    if max(len(game), len(method)) > _LONGEST_NAME:
         digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
         game = f"{game[:_LONGEST_NAME]}_{digits}"
-    name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
+    return f"{game}_{method[:_LONGEST_NAME]}"
+
+
+def new_folder(name: str) -> pathlib.Path:
+    """A folder in `results/` that does not exist yet; appends a number if necessary."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
     paths = (pathlib.Path("results", name) for name in names)
-    return next(path for path in paths if not (fresh and path.exists()))
+    return next(path for path in paths if not path.exists())
 
 
 def open_folder(

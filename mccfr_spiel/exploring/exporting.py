@@ -181,7 +181,7 @@ def page(values: dict[str, Any]) -> str:
     content security policy lists the hashes of the script and the style, so that a
     browser runs and loads nothing else.
     """
-    scripts = [static_file(f"{name}.js") for name in ("saved", "page")]
+    scripts = [static_file(f"{name}.js") for name in ("saved", "poker", "page")]
     style = static_file("page.css")
     data = plain(values)
     data = json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -199,6 +199,7 @@ def page(values: dict[str, Any]) -> str:
         ("<!-- policy -->", meta),
         ('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>"),
         ('<script src="page.js" defer></script>', data),
+        ('<script src="poker.js" defer></script>', ""),
         ("<!-- script -->", inside),
     ):
         assert mark in page_text

@@ -23,15 +23,9 @@ from mccfr_spiel.exploring.positions import (
     names_of,
 )
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
-from mccfr_spiel.poker.cards import HAND_NAMES
-from mccfr_spiel.poker.study import Study
 
 _MAX_HANDS = 4_000
 """The largest number of hands in a grid."""
-
-_NEVER = 1e-100
-"""Weight of hands that the player never holds at a decision, so that all cells have a
-mean."""
 
 _RANKS = "AKQJT98765432"
 
@@ -115,57 +109,7 @@ def grid(
         "player": player,
         "actions": list(names),
         "rows": [*rows.values()],
-        "ranks": _by_ranks(rows, probabilities) if has_ranks else None,
-    }
-
-
-def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
-    """The policy of a hold'em subgame at a decision, for all hands.
-
-    Each hand has its weight, frequencies, EVs and equity. `ranks` has the same by
-    ranks; each cell holds the frequencies followed by the columns that `extras` names.
-
-    Args:
-        study: the policy.
-        history: the two dealt hands, which do not matter, and the moves after them.
-
-    Raises:
-        NoGridError: no player acts after the history.
-    """
-    try:
-        decision = study.decision(history[2:])
-    except ValueError as error:
-        raise NoGridError(str(error)) from error
-    frequencies, actions = decision.frequencies, decision.actions
-    weights = decision.weights[decision.player, decision.hands]
-    largest = weights.max(initial=0.0)
-    shares = weights / largest if largest > 0 else weights
-    extras = np.stack((shares, decision.equities(), decision.evs), axis=1)
-    names = [HAND_NAMES[hand] for hand in decision.hands]
-    keys = "label", "weight", "equity", "value", "probabilities", "values"
-    rows = zip(names, *extras.T, frequencies, decision.action_evs, strict=True)
-    columns = np.hstack((frequencies, extras))
-    # Hands of weight 0 get a tiny weight, so that all cells have a mean. The mean of
-    # the weight column is unweighted.
-    parts = np.repeat(np.maximum(weights, _NEVER)[:, None], columns.shape[1], axis=1)
-    parts[:, len(actions)] = 1.0
-    total = weights.sum()
-    first = 0 if actions[0] == "Fold" else 1
-    deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
-    return {
-        "player": decision.player,
-        "next": [[*deal, *history[2:], first + k] for k in range(len(actions))],
-        "actions": list(actions),
-        "extras": ["Range", "Equity", "EV"],
-        "words": decision.words,
-        "totals": [
-            weights @ column / total if total > 0 else None
-            for column in np.nan_to_num(frequencies).T
-        ],
-        "evs": study.evs,
-        "pot": study.subgame.betting.pot,
-        "rows": [dict(zip(keys, row, strict=True)) for row in rows],
-        "ranks": _by_ranks(names, columns, parts),
+        "ranks": by_ranks(rows, probabilities) if has_ranks else None,
     }
 
 
@@ -248,7 +192,7 @@ def replayed(
     return None if state.is_terminal() else state
 
 
-def _by_ranks(
+def by_ranks(
     hands: Iterable[str],
     numbers: Iterable[Any],
     weights: Iterable[Any] = itertools.repeat(1.0),

@@ -12,7 +12,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.exploring import grids, lists, positions, views
+from mccfr_spiel.exploring import grids, lists, positions, spots, views
 from mccfr_spiel.exploring.background import WorkingError
 from mccfr_spiel.exploring.page_visits import Visit
 from mccfr_spiel.exploring.played_game import PlayedGame
@@ -29,7 +29,7 @@ MINE = "mine"
 
 READING = (
     *("about", "overview", "state", "odds", "belief", "search", "list"),
-    *("grid", "rows", "visit"),
+    *("grid", "runouts", "rows", "visit"),
 )
 """Requests that change nothing."""
 
@@ -91,6 +91,7 @@ class PageApi:
             "game": brief(subject.source),
             "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
+            "names": getattr(subject.game, "player_names", None),
             "policies": [
                 {"label": p.label, "iteration": p.iteration, "run": p.run}
                 for p in subject.candidates
@@ -101,6 +102,7 @@ class PageApi:
             "nodes": None if tree is None else tree.num_nodes,
             "infosets": None if tree is None else tree.num_infosets,
             "rows": subject.folder is not None or bool(subject.history),
+            "start": subject.start,
         }
 
     def overview(self, query: Query) -> Any:
@@ -173,7 +175,8 @@ class PageApi:
         history = _history(query)
         try:
             if self.subject.is_holdem:
-                return grids.grid_of_hands(self._numbers(query), history)
+                filters = str(query.get("made", "")), str(query.get("draw", ""))
+                return spots.grid_of_hands(self._numbers(query), history, *filters)
             numbers = self._numbers_if_there(query)
             return grids.grid(
                 self.subject.game,
@@ -183,6 +186,15 @@ class PageApi:
                 None if numbers is None else self.subject.tree(),
                 numbers,
             )
+        except grids.NoGridError as error:
+            return {"none": str(error)}
+
+    def runouts(self, query: Query) -> Any:
+        """The report over the next cards of a hold'em subgame."""
+        if not self.subject.is_holdem:
+            raise ValueError("Only spots of hold'em have a report of runouts.")
+        try:
+            return spots.report_of_runouts(self._numbers(query), _history(query))
         except grids.NoGridError as error:
             return {"none": str(error)}
 

@@ -7,6 +7,7 @@ FILES = {
     "page.html": "text/html; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "poker.js": "text/javascript; charset=utf-8",
     "saved.js": "text/javascript; charset=utf-8",
 }
 """Content type of each file in static/."""

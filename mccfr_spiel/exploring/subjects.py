@@ -27,6 +27,7 @@ from mccfr_spiel.exploring.background import LONG, PATIENCE, Work, WorkingError
 from mccfr_spiel.exploring.policy_numbers import PolicyEvaluation
 from mccfr_spiel.exploring.policy_reader import PolicyReader, common_game
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
+from mccfr_spiel.exploring.spots import title_of
 from mccfr_spiel.policies.policy_table import (
     MOST_NODES,
 )
@@ -56,6 +57,8 @@ class Subject:
         candidates: the policies.
         folder: the first folder of results among the arguments; None without one.
         history: the recorded rows of the first solver with a history.
+        start: history at which the page opens: the likeliest hands of a hold'em
+            subgame, nothing in other games.
         is_holdem: whether the game is a hold'em subgame. Such a game has a tree of
             hands instead of histories, and a `Study` instead of `Numbers`.
     """
@@ -85,13 +88,16 @@ class Subject:
             raise ValueError("Nothing to explore: pass a solver or a policy.")
         in_memory = [shown.policy for shown in self.candidates if shown.read is None]
         self.source = load_game(self._reader.game or common_game(in_memory))
-        self.game, self.title = turn_based(self.source), title(self.source)
+        self.game = turn_based(self.source)
         for index, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(index)
         trees = [self._reader.tree, *(getattr(p, "tree", None) for p in in_memory)]
         tree = next((tree for tree in trees if is_arena(tree)), None)
-        self.is_holdem = hasattr(self.game, "subgame")
+        subgame = getattr(self.game, "subgame", None)
+        self.is_holdem = subgame is not None
+        self.title = title_of(subgame) if subgame else title(self.source)
+        self.start: list[int] = subgame.likely_deal() if subgame else []
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[ShownPolicy, PolicyEvaluation] = OrderedDict()
         message = "The game's tree is being expanded."

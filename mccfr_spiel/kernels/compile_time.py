@@ -22,6 +22,27 @@ class _Compiling(threading.local):
 _compiling = _Compiling()
 
 
+class _Loops:
+    """The compilations of all threads, for messages.
+
+    Attributes:
+        num_begun: compilations so far.
+        num_running: compilations that have not ended.
+    """
+
+    num_begun = num_running = 0
+
+
+_loops = _Loops()
+
+
+def compile_note() -> str:
+    """A message while a thread compiles or loads compiled code, otherwise ""."""
+    if not _loops.num_running:
+        return ""
+    return f"compiling loop {_loops.num_begun}, kept for the next run"
+
+
 @contextlib.contextmanager
 def timed() -> Iterator[None]:
     """Adds the duration of a `with` block to the thread's compile time.
@@ -34,6 +55,8 @@ def timed() -> Iterator[None]:
         yield
         return
     _compiling.began = time.perf_counter()
+    _loops.num_begun += 1
+    _loops.num_running += 1
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -42,6 +65,7 @@ def timed() -> Iterator[None]:
         if collects:
             gc.enable()
             gc.collect(0)  # otherwise the next allocation would start a collection
+        _loops.num_running -= 1
         _compiling.seconds += time.perf_counter() - _compiling.began
         _compiling.began = None
 

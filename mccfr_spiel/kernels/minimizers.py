@@ -32,6 +32,7 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.own_rules import counting, make_update
 from mccfr_spiel.kernels.sources import made_with
 from mccfr_spiel.kernels.tables import SEED
+from mccfr_spiel.kernels.trembles import trembling
 
 _Others = ParamSpec("_Others")
 
@@ -116,6 +117,9 @@ def make_start(rule: Rule) -> Any:
     return start_tables
 
 
+TREMBLING = " with trembles"
+"""Ending of the name of a rule with trembles."""
+
 _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
 """Users' rules with their functions, by the names that `name_of_own` returned."""
 
@@ -135,16 +139,20 @@ def for_rule(
     """Decorates a function that makes kernels for a rule.
 
     Callers of the decorated function pass the name of the rule instead of the rule. The
-    name is a key of RULES, or comes from `name_of_own`. The kernel is made only once
+    name is a key of RULES, or comes from `name_of_own`; with the ending TREMBLING it
+    means the rule with trembles (trembles.py). The kernel is made only once
     for each name and other arguments. If it calls a user's function, `made_with` tells
     the disk cache on which source file the kernel depends.
     """
 
     @functools.wraps(make)
     def make_named(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
-        if name in RULES:
-            return make(RULES[name], *args, **kwargs)
-        rule, function = _OWN[name]
+        base = name.removesuffix(TREMBLING)
+        rule, function = (RULES[base], None) if base in RULES else _OWN[base]
+        if name.endswith(TREMBLING):
+            rule = trembling(rule)
+        if function is None:
+            return make(rule, *args, **kwargs)
         with made_with(function):
             return make(rule, *args, **kwargs)
 

@@ -1,17 +1,25 @@
 from .cards import (
     hand,
 )
+from .decision import (
+    Decision,
+    HandDecision,
+)
 from .endgames import (
     load_endgame,
 )
 from .ranges import (
     RangeError,
 )
-from .study import (
-    Decision,
-    Study,
+from .reports import (
+    report,
+)
+from .showdowns import (
     equities,
     equity,
+)
+from .study import (
+    Study,
     values,
 )
 from .subgames import (
@@ -23,6 +31,7 @@ from .subgames import (
 __all__ = [
     "Cost",
     "Decision",
+    "HandDecision",
     "RangeError",
     "Study",
     "cost",
@@ -30,6 +39,7 @@ __all__ = [
     "equity",
     "hand",
     "load_endgame",
+    "report",
     "subgame",
     "values",
 ]

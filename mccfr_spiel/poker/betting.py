@@ -176,12 +176,12 @@ def _streets_of(text: str, streets: int, where: str) -> tuple[tuple[BetSize, ...
 
 def _size(text: str, where: str) -> BetSize:
     """The size of a text such as "50%"."""
-    match = _SIZE.fullmatch(text)
+    match = _SIZE.fullmatch("100%" if text == "pot" else text)
     if match is None:
         raise ValueError(
-            f"{where}: unknown size {text!r}. Expected a share of the pot (50%), chips "
-            "(120c), a multiple of the bet to raise (2.5x), a (all-in), or e (the same "
-            "share of the pot on all streets, ending all-in)."
+            f"{where}: unknown size {text!r}. Expected a share of the pot (50%, or pot "
+            "for 100%), chips (120c), a multiple of the bet to raise (2.5x), a "
+            "(all-in), or e (the same share of the pot on all streets, ending all-in)."
         )
     number, kind, letter = match.groups()
     if kind == "x" and where != "raises":

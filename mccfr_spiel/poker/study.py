@@ -14,10 +14,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
+from mccfr_spiel.arenas.evaluating import full_pass, read_policy
 from mccfr_spiel.arenas.hand_arena import HandNames
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
 from mccfr_spiel.common.atomic_files import (
     write_file,
@@ -25,71 +24,12 @@ from mccfr_spiel.common.atomic_files import (
 from mccfr_spiel.common.display import line, never_raises, short
 from mccfr_spiel.poker.betting import Node, append_step
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, cards_of
-from mccfr_spiel.poker.ranges import Range
-from mccfr_spiel.poker.subgames import Subgame, compatible, subgame
+from mccfr_spiel.poker.decision import Decision, steps_of
+from mccfr_spiel.poker.runouts import frame_of, rows_by_card
+from mccfr_spiel.poker.subgames import Subgame, compatible
 from mccfr_spiel.poker.suits import canonical_deal, representatives
 from mccfr_spiel.policies.policy import SequencePolicy
-
-
-class Decision(NamedTuple):
-    """A decision and the n hands that may be held there.
-
-    Attributes:
-        words: actions and cards before the decision, as the game names them.
-        board: public cards.
-        player: the acting player.
-        actions: `[A]` names of the actions.
-        hands: `[n]` numbers of hands, see `cards.HANDS`.
-        infosets: `[n]` numbers of the hands' infosets in the tree.
-        weights: `[2, 1326]` reach of both players with each hand: the weight in the
-            range times the probability of the player's own actions.
-        frequencies: `[n, A]` the policy.
-        action_evs: `[n, A]` EV of each action; NaN for hands that meet no hand of the
-            other player here.
-        evs: `[n]` EV under the policy.
-    """
-
-    words: str
-    board: tuple[int, ...]
-    player: int
-    actions: tuple[str, ...]
-    hands: np.ndarray
-    infosets: np.ndarray
-    weights: np.ndarray
-    frequencies: np.ndarray
-    action_evs: np.ndarray
-    evs: np.ndarray
-
-    def equities(self) -> np.ndarray:
-        """`[n]` equity of each hand against the other player's hands at this decision;
-        NaN for hands that meet none of them.
-        """
-        opponent = self.weights[1 - self.player]
-        total = compatible()[self.hands] @ opponent
-        if not total.any():
-            return np.full(len(self.hands), np.nan)
-        if len(self.board) == 5:
-            return self._on_river(opponent, total)
-        every_hand = np.zeros(len(HANDS))
-        # Equity does not depend on the player's own reach.
-        every_hand[self.hands] = (
-            1.0  # whether or not the player would be here with the hand
-        )
-        board = "".join(DECK[card] for card in self.board)
-        all_equities = equities(board, (every_hand, opponent))[0, self.hands]
-        return np.where(total > 0, all_equities, np.nan)
-
-    def _on_river(self, opponent: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """The equities on the river, where strengths decide."""
-        strength = strengths_with(HANDS, self.board)
-        theirs = np.flatnonzero(opponent)
-        wins = np.sign(strength[self.hands, None] - strength[theirs])
-        wins = (
-            np.where(compatible()[np.ix_(self.hands, theirs)], wins, 0)
-            @ opponent[theirs]
-        )
-        result = np.full(len(self.hands), np.nan)
-        return np.divide(wins + total, 2 * total, out=result, where=total > 0)
+from mccfr_spiel.solving.reading import load_policy
 
 
 class Study:
@@ -130,6 +70,25 @@ class Study:
         self._public, self._hand_infosets = names.public, names.found
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Study":
+        """Opens a file that `save` wrote, a folder of results, or another saved policy.
+
+        Raises:
+            ValueError: the file is damaged, or the policy is not for a subgame.
+            OSError: the file cannot be read.
+        """
+        policy = load_policy(path)
+        return cls(policy.game, policy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the policy and the string of the game into one file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        SequencePolicy(self.tree, self.policy).save(path)
 
     @never_raises
     def __repr__(self) -> str:
@@ -190,29 +149,105 @@ class Study:
         actions = np.arange(records["num_actions"].max(initial=0))
         return vector[records["first_sequence"][:, None] + actions]
 
-    def decision(self, history: Sequence[int | str] = ()) -> Decision:
+    def decision(self, history: str | Sequence[int | str] = ()) -> Decision:
         """The decision at the end of a history.
 
         Args:
             history: actions and cards since the hands were dealt, as OpenSpiel's
-                numbers or as names ("Bet 250", "Qd").
+                numbers or as names ("Bet 250", "Qd"); or a text with commas between
+                the names ("Bet 250, Call, Qd").
 
         Raises:
             ValueError: nobody acts there, or an action or card is impossible.
         """
+        end = self._followed(steps_of(history))
+        here = self.subgame.nodes[end.position]
+        if here.kind != DECISION:
+            raise ValueError(
+                f"Nobody acts after{end.words}. The history must end at a decision."
+            )
+        player, dealt = here.player, end.dealt
+        infosets, hands, _ = self._infosets(end.node, dealt)
+        frequencies = self._rows_of(infosets, self.policy)
+        # Sequence values are weighted with the reach of the opponent and of chance.
+        # Dividing by this reach gives EVs.
+        norms = (
+            self.subgame.ranges * (compatible() @ end.weights[::-1].T).T * end.chance
+        )
+        action_evs = self._evs_of(end.node, dealt, norms[player])
+        evs = (frequencies * action_evs).sum(axis=1)
+        hand_evs = np.full((2, len(HANDS)), np.nan)
+        hand_evs[player, hands] = evs
+        hand_evs[1 - player] = self._opponent_evs(end, norms[1 - player])
+        stack = self.subgame.betting.stack
+        return Decision(
+            end.words.strip(),
+            (*self.subgame.board, *dealt),
+            player,
+            here.words,
+            hands,
+            infosets,
+            end.weights,
+            frequencies,
+            action_evs,
+            evs,
+            hand_evs,
+            self.subgame.betting.pot + sum(here.paid),
+            (stack - here.paid[0], stack - here.paid[1]),
+        )
+
+    def runouts(self, history: str | Sequence[int | str]) -> Any:
+        """The EVs, equities and frequencies after each card that may come next.
+
+            study.runouts("Check, Check").sort_values("ev0")
+
+        Args:
+            history: actions and cards up to a deal, see `decision`.
+
+        Returns:
+            A pandas DataFrame with a row per card: its probability, the EV and the
+            equity of each player, and the frequency of each action of the player who
+            acts first.
+
+        Raises:
+            ValueError: no card is dealt at the end of the history, or all chips are in
+                the pot.
+            ImportError: pandas is not installed.
+        """
+        return frame_of(rows_by_card(self, history), "card")
+
+    def next_deal(self, history: str | Sequence[int | str]) -> tuple[Node, list[int]]:
+        """The node of the betting tree at the end of a history, and the public cards.
+
+        Raises:
+            ValueError: an action or card is impossible.
+        """
+        end = self._followed(steps_of(history))
+        return self.subgame.nodes[end.position], [*self.subgame.board, *end.dealt]
+
+    def words_of(self, history: str | Sequence[int | str]) -> str:
+        """The text of a history, such as "Check, Bet 20"."""
+        return self._followed(steps_of(history)).words.strip()
+
+    def _followed(self, steps: Sequence[int | str]) -> "_End":
+        """The nodes and reaches at the end of a history.
+
+        Raises:
+            ValueError: an action or card is impossible.
+        """
         position = node = 0
         words, dealt, chance = "", (), 1.0 / self.subgame.total
-        weights = self.subgame.ranges.copy()
+        weights, before = self.subgame.ranges.copy(), None
         # An iteration follows one step in the betting tree (`position`) and in the
         # public tree (`node`), and updates the players' reaches and the probability of
         # chance. It ends after the last step.
-        for step in history:
+        for step in steps:
             here = self.subgame.nodes[position]
             if here.kind == DEAL:
                 cards = cards_of(step, "card") if isinstance(step, str) else [step]
                 if len(cards) != 1 or cards[0] not in range(len(DECK)):
                     raise ValueError(f"{step!r} must be a single card, e.g. Qd.")
-                card, chosen = int(cards[0]), 0
+                card, chosen, before = int(cards[0]), 0, None
                 dealt = *dealt, card
                 node = self._dealt(node, dealt)
                 words = append_step(words, here, card)
@@ -224,35 +259,50 @@ class Study:
                 starts = self.tree.infosets["first_sequence"][infosets]
                 weights[here.player, hands] *= self.policy[starts + chosen]
                 words = append_step(words, here, here.actions[chosen])
+                before = node, chosen
                 node = int(self._public.first_child[node]) + chosen
             position = here.children[chosen]
-        here = self.subgame.nodes[position]
-        if here.kind != DECISION:
-            raise ValueError(
-                f"Nobody acts after{words}. The history must end at a decision."
-            )
+        return _End(position, node, words, dealt, chance, weights, before)
+
+    def _evs_of(self, node: int, dealt: Sequence[int], norms: np.ndarray) -> np.ndarray:
+        """`[n, A]` EVs of the actions at a public decision.
+
+        Args:
+            node: node of the public tree.
+            dealt: cards dealt since the start.
+            norms: `[1326]` weight of the values of each hand: the hand's weight in the
+                range times the reach of chance and of the other player.
+        """
         infosets, hands, shares = self._infosets(node, dealt)
-        # Sequence values are weighted with the opponent's and chance's reach of the
-        # infoset. Dividing by this reach gives EVs.
-        opponent = compatible()[hands] @ weights[1 - here.player]
-        norm = self.subgame.ranges[here.player, hands] * opponent * chance * shares
         unscaled = self._rows_of(infosets, self._sequence_values)
-        action_evs = np.full(unscaled.shape, np.nan)
-        np.divide(unscaled, norm[:, None], out=action_evs, where=norm[:, None] > 0)
-        action_evs += self.subgame.betting.pot / 2
-        frequencies = self._rows_of(infosets, self.policy)
-        return Decision(
-            words.strip(),
-            (*self.subgame.board, *dealt),
-            here.player,
-            here.words,
-            hands,
-            infosets,
-            weights,
-            frequencies,
-            action_evs,
-            (frequencies * action_evs).sum(axis=1),
-        )
+        evs = np.full(unscaled.shape, np.nan)
+        norm = (norms[hands] * shares)[:, None]
+        np.divide(unscaled, norm, out=evs, where=norm > 0)
+        return evs + self.subgame.betting.pot / 2
+
+    def _opponent_evs(self, end: "_End", norms: np.ndarray) -> np.ndarray:
+        """`[1326]` EVs of the hands of the player who does not act at a decision.
+
+        If this player has acted on the same street, the EVs are those of the last
+        action. Otherwise this player decides after each action of the acting player,
+        and the EV is the sum over these decisions.
+        """
+        evs = np.full(len(HANDS), np.nan)
+        if end.before is not None:
+            node, chosen = end.before
+            _, hands, _ = self._infosets(node, end.dealt)
+            if len(hands):
+                evs[hands] = self._evs_of(node, end.dealt, norms)[:, chosen]
+            return evs
+        half = self.subgame.betting.pot / 2
+        first, count = self._public.first_child[end.node], self._public.num_children
+        for child in range(int(first), int(first + count[end.node])):
+            infosets, hands, _ = self._infosets(child, end.dealt)
+            frequencies = self._rows_of(infosets, self.policy)
+            values = self._evs_of(child, end.dealt, norms) - half
+            evs[hands] = np.nan_to_num(evs[hands], nan=half)
+            evs[hands] += (frequencies * values).sum(axis=1)
+        return evs
 
     def _dealt(self, node: int, dealt: Sequence[int]) -> int:
         """The node of a sequence of dealt cards.
@@ -318,6 +368,30 @@ class Study:
         write_file(path, write)
 
 
+class _End(NamedTuple):
+    """The end of a history of a subgame.
+
+    Attributes:
+        position: node of the betting tree.
+        node: node of the public tree.
+        words: text of the history.
+        dealt: cards dealt since the start.
+        chance: probability of the deals, divided by the total weight of the pairs of
+            hands.
+        weights: `[2, 1326]` reach of both players with each hand.
+        before: public node and index of the last action on this street; None at the
+            start of a street.
+    """
+
+    position: int
+    node: int
+    words: str
+    dealt: tuple[int, ...]
+    chance: float
+    weights: np.ndarray
+    before: tuple[int, int] | None
+
+
 def _lines(decision: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
     """The lines of a decision in the table of `Study.write_csv`."""
     equities = decision.equities()
@@ -366,34 +440,3 @@ def values(game: pyspiel.Game | str, policy: Any) -> np.ndarray:
     and errors.
     """
     return Study(game, policy).values
-
-
-def equities(board: str, ranges: Sequence[Range]) -> np.ndarray:
-    """`[2, 1326]` share of the pot that each hand wins if nobody bets any more.
-
-    It is 0 for hands with probability 0.
-
-    Args:
-        board: 3 to 5 cards.
-        ranges: a range per player, as for `subgame`.
-
-    Raises:
-        ValueError: the board or a range is invalid, or no two hands are compatible.
-    """
-    return _checked_down(board, ranges).values
-
-
-def equity(board: str, ranges: Sequence[Range]) -> np.ndarray:
-    """`[2]` share of the pot that each range wins if nobody bets any more.
-
-    See `equities` for arguments and errors.
-    """
-    study = _checked_down(board, ranges)
-    return (study.subgame.deals * study.values).sum(axis=1)
-
-
-def _checked_down(board: str, ranges: Sequence[Range]) -> Study:
-    """A study of the subgame in which both players always check."""
-    game = subgame(board=board, pot=1, stacks=1, ranges=ranges, bets="", raises="")
-    tree = complete_table(game, store="worlds")
-    return Study(game, SequencePolicy(tree, np.ones(tree.num_sequences)))

@@ -13,23 +13,17 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.infosets.action_names import (
-    names_anywhere,
-)
-from mccfr_spiel.arenas.infosets.phrases import (
-    said,
-    said_info_state,
-)
+from mccfr_spiel.arenas.infosets.action_names import names_anywhere
+from mccfr_spiel.arenas.infosets.phrases import said, said_info_state
 from mccfr_spiel.arenas.infosets.table import InfosetTable
-from mccfr_spiel.arenas.rules.bound_rules import (
-    rules_of,
-)
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
 from mccfr_spiel.common.display import (
     counted,
     html_table,
     never_raises,
     one_line,
     one_lines,
+    player_name,
     short,
     text_table,
     title,
@@ -199,7 +193,7 @@ def _cells(
     strings = one_lines(texts, _MOST_OF_STRING)
     cells: list[tuple[str, ...]] = [
         (
-            str(row.player),
+            player_name(game, row.player, "{}"),
             string,
             row.policy_in_words(said(game, row.player, row.names)),
             "-" if row.reach is None else f"{row.reach:.4g}",
@@ -271,10 +265,10 @@ def rows_of(
         reaches = basis.reaches(moved(basis, table, num_infosets, vector))
     order = np.argsort(numbers, kind="stable")[:most].tolist()
     states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
-    if (
-        basis is not None and rules_of(table.game) is None
-    ):  # games with compiled rules name their actions without a state
-        states = basis.states(numbers[order].tolist())
+    # Games with compiled rules name their actions without a state.
+    if rules_of(table.game) is None:
+        source = table if basis is None else basis
+        states = source.states(numbers[order].tolist())
     actions, rows = table.actions, []
     for infoset, state in zip(order, states, strict=True):
         _, start, _, size, player = table.infosets[infoset].item()

@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnAveraging, OwnRule
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.minimizers import name_of_own
+from mccfr_spiel.kernels.minimizers import TREMBLING, name_of_own
 from mccfr_spiel.kernels.sobol import NO_POINTS, scrambled_points
 
 
@@ -47,16 +47,25 @@ def task_of(
     return layout.Task(
         job=job,
         settings=settings,
-        parameters=np.array(algorithm.minimizer.parameters, np.float64),
+        parameters=_parameters(algorithm.minimizer),
         points=points,
     )
 
 
+def _parameters(minimizer: Minimizer) -> np.ndarray:
+    """The parameters of a rule, followed by the tremble if it is positive."""
+    parameters = minimizer.parameters
+    if minimizer.tremble > 0:
+        parameters = *parameters, minimizer.tremble
+    return np.array(parameters, np.float64)
+
+
 def kernel_name(minimizer: Minimizer) -> str:
     """Returns the name by which kernels identify an update rule."""
+    name = minimizer.rule
     if isinstance(minimizer, OwnRule):
-        return name_of_own(minimizer.update, minimizer.compiled)
-    return minimizer.rule
+        name = name_of_own(minimizer.update, minimizer.compiled)
+    return name + TREMBLING * (minimizer.tremble > 0)
 
 
 def optional_tables(algorithm: Algorithm, *, walks: bool) -> tuple[str, ...]:

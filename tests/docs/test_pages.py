@@ -13,6 +13,7 @@ and pictures.
 """
 
 import contextlib
+import csv
 import doctest
 import io
 import linecache
@@ -135,6 +136,16 @@ def test_code_blocks_run_or_give_a_reason(name):
             compile(block.text, name, "exec")
         else:
             assert not block.title, block
+
+
+def test_table_of_the_league_equals_its_page():
+    page = PAGES["measured.md"].read_text("utf-8")
+    with (ROOT / "benchmarks/league.csv").open(encoding="utf-8") as file:
+        places = list(csv.DictReader(file))
+    assert len({place["game"] for place in places}) == 12
+    for place in places:
+        assert f"| {place['game']} | {int(place['nodes']):,} |" in page
+        assert place["place"] == "2" or f"| {place['algorithm']}, " in page
 
 
 def test_pages_are_few_and_short():

@@ -1,17 +1,15 @@
-"""M-values, theoretical bounds, bounds on the value of a game, and recommendations."""
+"""M-values, theoretical bounds, and bounds on the value of a game."""
 
 import collections
 import math
-import pathlib
 
 import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.evaluation import game_value, recommend
+from mccfr_spiel.evaluation import game_value
 from mccfr_spiel.evaluation.metrics import known_value
-from mccfr_spiel.evaluation.recommending import ENTRANTS, league
 from mccfr_spiel.evaluation.theory import (
     cfr_regret_bound,
     estimate_range,
@@ -21,7 +19,6 @@ from mccfr_spiel.evaluation.theory import (
     outcome_sampling_regret_bound,
     player_theory,
 )
-from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.offline.sequence_forms import best_response_value, policy_to_plan
 from tests.small_games import leaf, move, small_game
 
@@ -203,50 +200,3 @@ def test_games_without_a_value_are_refused():
         assert known_value(name, policy) is None
         with pytest.raises(ValueError, match="needs a two-player constant-sum game"):
             game_value(name, policy)
-
-
-# --- recommendations ---------------------------------------------------------
-
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
-
-
-@pytest.mark.parametrize("target", [0.5, 1e-2, 1e-3])
-def test_recommendation_reaches_target_as_stated(target):
-    found = ms.recommend("kuhn_poker", target)
-    assert found.algorithm is not None
-    solver = ms.Solver("kuhn_poker", found.algorithm)
-    reached = [one for one in league() if one.game == "Kuhn" and one.place == "1"]
-    first = max(one for one in reached if one.nash_conv <= target)
-    nodes = first.nodes_touched
-    assert found.name == first.algorithm
-    assert f"after {nodes:,} nodes touched" in found.reason
-    solver.iterate_until(nodes)
-    assert solver.nodes_touched == nodes
-    assert ms.nash_conv("kuhn_poker", solver.average_policy()) <= target
-
-
-def test_game_type_and_size_decide():
-    assert "Kuhn (58 nodes)" in recommend("matrix_rps", 0.1).reason
-    assert "Leduc (9,457 nodes) is the" in recommend("leduc_poker", 1e-2).reason
-    three = recommend("kuhn_poker(players=3)", 0.1).reason
-    assert three.startswith("Kuhn, three players")
-    assert "need not fall to 0" in three
-    large = recommend("chess", 0.1)
-    assert large.algorithm == ms.EXTERNAL_SAMPLING
-    assert "Chess has more than 2,000,000 nodes" in large.reason
-    assert "store='worlds'" in recommend("phantom_ttt", 0.1).reason
-
-
-@pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
-def test_nonpositive_target_is_refused(target):
-    with pytest.raises(ValueError, match=f"target={target}"):
-        recommend("kuhn_poker", target)
-
-
-def test_table_equals_the_page():
-    page = (DOCS / "measured.md").read_text(encoding="utf-8")
-    assert len({place.game for place in league()}) == 12
-    for place in league():
-        assert f"| {place.game} | {place.nodes:,} |" in page
-        assert place.place == "2" or f"| {place.algorithm}, " in page
-        assert place.algorithm in ENTRANTS or place.algorithm in METHODS

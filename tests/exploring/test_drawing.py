@@ -1,6 +1,9 @@
 """Drawings of small trees: contents and layout of the SVG, files, refusals."""
 
 import io
+import re
+import shutil
+import subprocess
 from typing import Any
 from xml.etree import ElementTree
 
@@ -106,7 +109,7 @@ def test_suffix_decides_file_format(tmp_path):
     saved = (tmp_path / "tree.svg").read_text(encoding="utf-8")
     assert saved == drawing.svg == drawing._repr_svg_()
     assert "prefers-color-scheme: dark" in saved
-    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf or \.png"):
+    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf, \.png or \.tex"):
         drawing.save(tmp_path / "tree.gif")
 
 
@@ -149,3 +152,30 @@ def test_part_of_a_large_tree_is_drawn():
         ms.draw_tree(GOOFSPIEL.replace("=3", "=13"), around=[], depth=4)
     with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
         ms.draw_tree("leduc_poker", {}, around=history)
+
+
+def test_tikz_picture_has_all_elements_and_escapes_tex(tmp_path):
+    game = small_game(move(0, "50% & more_", leaf(1.0, 0.0), leaf(0.0, 1.0)))
+    drawing = ms.draw_tree(game)
+    drawing.save(tmp_path / "tree.tex")
+    text = (tmp_path / "tree.tex").read_text()
+    root = parsed(drawing)
+    assert r"50\% \& more\_" in text
+    assert text.count(r"\node[") == len(words(root))
+    assert text.count(r"\draw[") == len([*root.iter(f"{SVG}path")])
+    assert text.count("circle [radius") == len([*root.iter(f"{SVG}circle")])
+    used = {*re.findall(r"\\(?:node|draw|fill)\[(gt\w+)", text)}
+    assert used <= {*re.findall(r"\\providecolor\{(gt\w+)\}", text)}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX with TikZ")
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_latex_compiles_the_tikz_picture(name, tmp_path):
+    ms.draw_tree(name, around=[0, 1], depth=3).save(tmp_path / "tree.tex")
+    (tmp_path / "slide.tex").write_text(
+        "\\documentclass{article}\\usepackage{tikz}\\begin{document}"
+        "\\definecolor{gtfill0}{rgb}{1,0,0}\\input{tree}\\end{document}"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "slide.tex"]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert process.returncode == 0, process.stdout.decode(errors="replace")

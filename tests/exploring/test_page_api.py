@@ -501,7 +501,7 @@ def test_hostile_strings_are_escaped_in_exported_page(tmp_path):
     export(Subject(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
-    assert text.count("<script") == 3
+    assert text.count("<script") == 4
     assert "stolen=1</script>" not in text
     saved = data_of(path)
     assert saved["infosets"][0][0]["info_state"] == HOSTILE

@@ -6,7 +6,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
-from mccfr_spiel.exploring.grids import grid_of_hands
+from mccfr_spiel.exploring.spots import grid_of_hands
 from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted

@@ -146,6 +146,7 @@ def test_evs_equal_enumeration(seed):
     )
     player = decision.player
     worth, seen, by_action = np.zeros((2, 1326)), np.zeros((2, 1326)), {}
+    node_worth, node_seen, node_total = np.zeros((2, 1326)), np.zeros((2, 1326)), []
 
     def walk(state, chance, reach, path):
         """Returns below a state; records them per hand and action."""
@@ -172,6 +173,12 @@ def test_evs_equal_enumeration(seed):
                 note[0] += weight * got[player]
                 note[1] += weight
             total += p * got
+        if path == tuple(history) and not state.is_chance_node():
+            node_total.append((chance * reach[0] * reach[1], total))
+            for one, dealt in enumerate(state.history()[:2]):
+                weight = chance * reach[1 - one]
+                node_worth[one, dealt] += weight * total[one]
+                node_seen[one, dealt] += weight
         if len(state.history()) == 2:
             for one, dealt in enumerate(state.history()):
                 worth[one, dealt] += chance * total[one]
@@ -185,6 +192,13 @@ def test_evs_equal_enumeration(seed):
     assert study.values == pytest.approx(expected)
     assert ms.poker.values(game, policy) == pytest.approx(expected)
     assert len(decision.hands) * len(decision.actions) == len(by_action)
+    at_node = np.full((2, 1326), np.nan)
+    np.divide(node_worth, node_seen, out=at_node, where=node_seen > 0)
+    assert decision.hand_evs == pytest.approx(at_node + 10, nan_ok=True)
+    weights, totals = map(np.array, zip(*node_total, strict=True))
+    assert decision.node_evs() == pytest.approx(weights @ totals / weights.sum() + 10)
+    as_text = study.decision(", ".join(history))
+    assert as_text.words == study.decision(decision.words).words == decision.words
     for at, hand in enumerate(decision.hands.tolist()):
         numbers = sorted(action for one, action in by_action if one == hand)
         found = [by_action[hand, action] for action in numbers]

@@ -31,7 +31,8 @@ def python_games():
     """OpenSpiel's Python games and ours, without games registered by other tests."""
     for kind in pyspiel.registered_games():
         name, has_strings = str(kind.short_name), kind.provides_information_state_string
-        is_python = name.startswith("python_") and kind.dynamics == SEQUENTIAL
+        is_python = name.startswith("python_") and kind.default_loadable
+        is_python = is_python and kind.dynamics == SEQUENTIAL
         if is_python and has_strings:
             module = str(module_of(pyspiel.load_game(name)))
             if module.startswith(("open_spiel.", "mccfr_spiel.")):

@@ -3,17 +3,16 @@ require."""
 
 import difflib
 import importlib
+import os
 import re
 from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.declarations import (
-    GameError,
-    inner_game,
-    parameters_of,
-)
+from mccfr_spiel.arenas.rules.declarations import GameError, inner_game, parameters_of
 from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.game_files import is_game_file
+from mccfr_spiel.interchange.gambit_game import game_of_file
 
 OUR_GAMES = {
     "python_dark_hex",
@@ -29,17 +28,24 @@ this module if a load string contains one of the names."""
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
-    """Loads a game from its load string; returns a `pyspiel.Game` unchanged.
+    """Loads a game from its load string, or from a Gambit file if the string is a path
+    that ends in .efg or .nfg; returns a `pyspiel.Game` unchanged.
 
     Raises:
+        GameFileError: the file breaks its format; the message names line and token.
         ValueError: no game with the name in the string is registered (the message
-            suggests similar names); OpenSpiel refuses the parameters; or `game` has
-            another type.
+            suggests similar names); OpenSpiel refuses the parameters; the file cannot
+            be read; or `game` has another type.
     """
     if isinstance(game, pyspiel.Game):
         return game
+    if isinstance(game, os.PathLike) or (isinstance(game, str) and is_game_file(game)):
+        return game_of_file(game)
     if not isinstance(game, str):
-        raise ValueError(f"game={game!r} must be a pyspiel.Game or a load string.")
+        raise ValueError(
+            f"game={game!r} must be a pyspiel.Game, a load string, or the path of an "
+            ".efg or .nfg file."
+        )
     # The name may be anywhere in the string, because OpenSpiel's wrappers have inner
     # games as parameters.
     if OUR_GAMES & {*re.findall(r"\w+", game)}:

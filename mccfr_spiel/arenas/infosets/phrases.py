@@ -4,8 +4,8 @@ call".
 Files and the API use OpenSpiel's strings. Printed tables, the web page, drawings and
 games in the terminal show phrases instead. This module defines phrases for Kuhn, Leduc
 and universal poker and for liar's dice. In other games, only parts of OpenSpiel's
-strings are removed that are displayed elsewhere, such as the player. Strings of
-compiled rules are used unchanged, because they are phrases already.
+strings are removed that are displayed elsewhere, such as the player. Compiled rules and
+game files define phrases of their own, which are used unchanged.
 """
 
 import re
@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.action_names import names_at
-from mccfr_spiel.arenas.rules.bound_rules import (
-    rules_of,
-)
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
+from mccfr_spiel.common.display import player_name
 
 _RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
 _SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True))
@@ -62,7 +61,7 @@ def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
     Returns:
         One phrase per name. If different names would have equal phrases, the names.
     """
-    if rules_of(game) is not None:  # names of compiled rules are phrases already
+    if _defines_phrases(game):
         return list(names)
     if player < 0:
         spoken = [_said_outcome(game, name) for name in names]
@@ -90,8 +89,8 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         info_state: OpenSpiel's string.
     """
     name, phrase = _name(game), ""
-    if rules_of(game) is not None:
-        return info_state
+    if _defines_phrases(game):
+        return info_state.removeprefix(player_name(game, player, "") + ": ")
     if name in ("kuhn_poker", "leduc_poker", "universal_poker"):
         phrase = _said_poker(game, info_state)
     elif name == "liars_dice":
@@ -106,6 +105,11 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         if key not in _NEEDLESS and (value.strip() or not colon)
     )
     return phrase or info_state
+
+
+def _defines_phrases(game: pyspiel.Game) -> bool:
+    """Whether the strings of a game are phrases: compiled rules and game files."""
+    return rules_of(game) is not None or hasattr(game, "player_names")
 
 
 def _name(game: pyspiel.Game) -> str:

@@ -13,14 +13,18 @@ numbered. A GameTree combines these parts:
                            threads, and upper bounds of payoffs ("ceilings")
     tree_description.py    counts for display
 
+interchange/efg_writer.py writes a tree as a Gambit file (`to_efg`).
+
 The class itself has two files: tree_table.py reads the arrays, this file expands nodes.
 """
 
+import os
 from typing import Any, NoReturn
 
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.infosets.action_names import names_at
 from mccfr_spiel.arenas.infosets.companions import kept_beside
 from mccfr_spiel.arenas.infosets.identity import may_be_of_user
 from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
@@ -53,6 +57,7 @@ from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.budget import MaxMemory, TreeFullError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import Forecast
+from mccfr_spiel.interchange.efg_writer import efg_of, write_efg
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -359,6 +364,44 @@ class GameTree(TreeTable):
                 f"{self.num_infosets} infosets already, and solvers or policies may "
                 "depend on the numbering; use a new GameTree."
             )
+
+    # --- files of other programs ---------------------------------------------
+
+    def to_efg(self, path: str | os.PathLike[str], policy: Any = None) -> float:
+        """Writes the game as an extensive game of Gambit (.efg).
+
+        Payoffs and chance probabilities read back to the same doubles. Gambit requires
+        probabilities that sum to exactly 1. If no fractions satisfy both, the largest
+        probability is corrected, and a comment in the file reports the correction.
+
+        Args:
+            path: the file, whose name ends in .efg.
+            policy: an OpenSpiel policy, such as `solver.average_policy()`. Its
+                probabilities are written into NAME_profile.csv in the same folder: one
+                line in Gambit's order by player, information set and action.
+
+        Returns:
+            The largest correction of a chance probability; 0.0 without corrections.
+
+        Raises:
+            TreeFullError: the whole tree exceeds `max_nodes` or `max_memory`.
+            ValueError: the path does not end in .efg, or the policy lacks a state.
+            OSError: a file cannot be written.
+        """
+        if not os.fspath(path).lower().endswith(".efg"):
+            raise ValueError(f"path={os.fspath(path)!r} must end in .efg.")
+        if not self.is_complete:
+            # The writer has no limit of its own. A second tree checks the size and
+            # leaves this one, which solvers may share, as it is.
+            GameTree(
+                self.source,
+                max_nodes=self.max_nodes,
+                max_memory=self.budget.limit,
+                abstraction=self.abstraction,
+            ).expand_all()
+        text = efg_of(self.game, self.string_of, names_at, policy)
+        write_efg(path, text)
+        return text.correction
 
     # --- dropping nodes, states of nodes -------------------------------------
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pyspiel
 
 from mccfr_spiel.arenas.tree.levels import depth_of
 from mccfr_spiel.common import display
@@ -26,6 +27,7 @@ class TreeDescription(NamedTuple):
             sequence.
         memory: bytes of the tree and of everything else that shares its budget, as
             counted for `max_memory`.
+        players: `[P]` names of the players.
     """
 
     game: str
@@ -38,6 +40,7 @@ class TreeDescription(NamedTuple):
     infosets: tuple[int, ...]
     sequences: tuple[int, ...]
     memory: int
+    players: tuple[str, ...]
 
     @property
     def is_complete(self) -> bool:
@@ -75,30 +78,30 @@ class TreeDescription(NamedTuple):
         if self.unexpanded_nodes:
             rows.append(("  not expanded yet", f"{self.unexpanded_nodes:,}"))
         rows.append(("depth", display.counted(self.depth, "move")))
-        rows.append(("infosets", f"{sum(self.infosets):,}"))
-        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
-        rows.append(("sequences", f"{sum(self.sequences):,}"))
-        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.sequences)]
+        per_player = ("infosets", self.infosets), ("sequences", self.sequences)
+        for name, counts in per_player:
+            rows.append((name, f"{sum(counts):,}"))
+            pairs = zip(self.players, counts, strict=True)
+            rows += [(f"  {player}", f"{count:,}") for player, count in pairs]
         rows.append(("memory", in_words(self.memory)))
         return rows
 
 
 def describe(
-    name: str, nodes: np.ndarray, infosets: np.ndarray, num_players: int, memory: int
+    game: pyspiel.Game, nodes: np.ndarray, infosets: np.ndarray, memory: int
 ) -> TreeDescription:
     """Counts the nodes, infosets and sequences of a tree.
 
     Args:
-        name: title of the game in the result.
+        game: the game.
         nodes: `[N]` records of dtype NODE.
         infosets: `[I]` records of dtype INFOSET.
-        num_players: number of players.
         memory: bytes in the result, as counted for `max_memory`.
     """
-    players, acting = range(num_players), nodes["player"]
+    players, acting = range(game.num_players()), nodes["player"]
     owners, sizes = infosets["player"], infosets["num_actions"]
     return TreeDescription(
-        game=name,
+        game=display.title(game),
         num_nodes=len(nodes),
         decision_nodes=int((acting >= 0).sum()),
         chance_nodes=int((acting == CHANCE_NODE).sum()),
@@ -108,4 +111,5 @@ def describe(
         infosets=tuple(int((owners == p).sum()) for p in players),
         sequences=tuple(1 + int(sizes[owners == p].sum()) for p in players),
         memory=memory,
+        players=tuple(display.player_name(game, player) for player in players),
     )

@@ -128,8 +128,7 @@ class TreeTable(InfosetTable):
 
         Counting takes about a tenth of a second per million nodes.
         """
-        parts = self.nodes, self.infosets, self.num_players, self.budget.taken
-        return describe(display.title(self.source), *parts)
+        return describe(self.source, self.nodes, self.infosets, self.budget.taken)
 
     # --- sizes and arrays ----------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Drawings of game trees as SVG, PDF or PNG, without the page.
+"""Drawings of game trees as SVG, PDF, PNG or TikZ, without the page.
 
 | file | contents |
 |---|---|
@@ -7,4 +7,5 @@
 | layout.py | coordinates of nodes and links |
 | picture.py | the SVG |
 | printing.py | PDF and PNG by matplotlib |
+| tikz.py | LaTeX code |
 """

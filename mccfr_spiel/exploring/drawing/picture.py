@@ -70,8 +70,10 @@ def style_rules() -> str:
 def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
     """The SVG text of a tree's drawing."""
     links, width = place_nodes(nodes)
-    players = ", ".join(map(str, range(num_players)))
-    caption = f"At the ends: the returns of players {players}."
+    game = nodes[0].state.get_game()
+    names = [display.player_name(game, player, "{}") for player in range(num_players)]
+    noun = "" if hasattr(game, "player_names") else "players "
+    caption = f"At the ends: the returns of {noun}{', '.join(names)}."
     if links:
         caption += " Dots on a dashed line: one information set."
     top = 2 * _LINE + MARGIN
@@ -141,7 +143,8 @@ def _draw_node(group: ElementTree.Element, node: DrawnNode) -> None:
         css_class = f"fill{player % _PLAYERS}"
         shape = _child(group, "circle", css_class, cx=x, cy=y, r=f"{RADIUS:g}")
         text = display.one_line(node.info_text)
-        _child(shape, "title").text = f"player {player}: {text}"
+        name = display.player_name(node.state.get_game(), player)
+        _child(shape, "title").text = f"{name}: {text}"
         _text(group, x, y + 4, str(node.infoset_number), "number")
 
 
@@ -151,11 +154,12 @@ def _draw_legend(
     """Draws the list of information states; returns the right end and the number of
     rows."""
     x, rows = MARGIN, 0
+    game = nodes[0].state.get_game()
     for player in range(num_players):
         own = [node for node in nodes if node.player == player]
         texts = {node.infoset_number: node.info_text for node in own}
         names = display.one_lines([*texts.values()], _MAX_STRING)
-        lines = [f"player {player}"]
+        lines = [display.player_name(game, player)]
         lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
         for row, text in enumerate(lines):
             css_class = f"title fill{player % _PLAYERS}" if row == 0 else ""

@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mccfr_spiel.exploring.drawing.layout import FONT
+from mccfr_spiel.exploring.drawing.svg_elements import parsed, styled_elements
 
 DOTS_PER_INCH = 200
 """Resolution of a PNG."""
@@ -32,23 +33,14 @@ def printed(svg: str, file_format: str) -> bytes:
             f"Writing a drawing as {file_format.upper()} needs matplotlib: pip install "
             "'mccfr_spiel[plot]'. SVG needs no package."
         ) from error
-    root = ElementTree.fromstring(re.sub(r' xmlns="[^"]*"', "", svg, count=1))
+    root = parsed(svg)
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
     size = width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
     figure = Figure(figsize=size, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
-    # The rules of the light scheme; those of the dark scheme are indented.
-    rules = re.findall(
-        r"^\.ms-tree \.(\w+) \{ (.*) \}$", root.findtext("style", ""), re.MULTILINE
-    )
-    styles = {name: re.findall(r"([\w-]+): ([^;]+);", body) for name, body in rules}
-    for group in (root, *root.findall("g")):
-        down = float(group.get("transform", "translate(0 0)")[:-1].split()[1])
-        for element in group:
-            names = element.get("class", "").split()
-            style = {k: v for name in names for k, v in styles.get(name, ())}
-            _draw(axes, element, down, style | element.attrib)
+    for element, down, style in styled_elements(root):
+        _draw(axes, element, down, style)
     file = io.BytesIO()
     figure.savefig(file, format=file_format, dpi=DOTS_PER_INCH)
     return file.getvalue()

@@ -22,6 +22,7 @@ from mccfr_spiel.common.atomic_files import (
 from mccfr_spiel.exploring.drawing.drawn_nodes import drawn_nodes
 from mccfr_spiel.exploring.drawing.picture import picture
 from mccfr_spiel.exploring.drawing.printing import printed
+from mccfr_spiel.exploring.drawing.tikz import tikz
 from mccfr_spiel.policies.policy import SequencePolicy
 
 MAX_DRAWN_NODES = 400
@@ -51,19 +52,28 @@ class TreeDrawing:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as SVG, PDF or PNG, according to the file's suffix.
+        """Writes the picture as SVG, PDF, PNG or TikZ, according to the file's suffix.
+
+        LaTeX documents input the TikZ picture, which needs the package tikz.
 
         Raises:
-            ValueError: the suffix is not .svg, .pdf or .png.
+            ValueError: the suffix is not .svg, .pdf, .png or .tex.
             ImportError: PDF and PNG need matplotlib, which is missing.
             OSError: the file cannot be written.
         """
         path = pathlib.Path(path)
         suffix = path.suffix.lower().removeprefix(".")
-        if suffix not in ("svg", "pdf", "png"):
-            raise ValueError(f"path={str(path)!r} must end with .svg, .pdf or .png.")
-        is_svg = suffix == "svg"
-        write_file(path, self.svg.encode() if is_svg else printed(self.svg, suffix))
+        if suffix not in ("svg", "pdf", "png", "tex"):
+            raise ValueError(
+                f"path={str(path)!r} must end with .svg, .pdf, .png or .tex."
+            )
+        if suffix == "svg":
+            content = self.svg.encode()
+        elif suffix == "tex":
+            content = tikz(self.svg).encode()
+        else:
+            content = printed(self.svg, suffix)
+        write_file(path, content)
 
 
 def draw_tree(

@@ -150,7 +150,7 @@ function fromHash() {
 // Shows an error for a link with illegal moves or a policy without this state.
 function lost(error) {
   shown = null;
-  fill("path", h("button", { type: "button", onclick: () => go([]) }, "Start"));
+  fill("path", h("button", { type: "button", onclick: () => go(about.start) }, "Start"));
   $("where").textContent = "This state cannot be shown. " + error.message;
   $("text").textContent = "";
   $("printed").hidden = true;
@@ -197,18 +197,20 @@ async function showBelief(answer, still) {
   return true;
 }
 
-const who = (player) => (player === -1 ? "Chance" : "Player " + player);
+const named = (player, prefix) => (about.names ? about.names[player] : prefix + player);
+const who = (player) => (player === -1 ? "Chance" : named(player, "Player "));
 
 function draw(answer, keepFocus) {
   const { state, infoset, other } = answer;
   const focused = Array.from($("moves").querySelectorAll("button.move")).indexOf(document.activeElement);
-  const crumbs = [h("button", { type: "button", onclick: () => go([]),
-    "aria-current": state.path.length ? false : "location" }, "Start")];
+  const crumbs = [h("button", { type: "button", onclick: () => go(about.start),
+    "aria-current": state.path.length > about.start.length ? false : "location" }, "Start")];
   state.path.forEach(([player, name], i) => {
+    if (i < about.start.length) return;  // the private hands of a poker spot
     crumbs.push(h("span", { class: "soft", "aria-hidden": "true" }, "\u203a"));
     crumbs.push(h("button", { type: "button", onclick: () => go(state.history.slice(0, i + 1)),
       title: who(player), "aria-current": i === state.path.length - 1 ? "location" : false },
-      h("span", { class: "who" }, player === -1 ? "chance" : "P" + player), name));
+      h("span", { class: "who" }, player === -1 ? "chance" : named(player, "P")), name));
   });
   fill("path", crumbs);
   $("printed").hidden = false;
@@ -218,7 +220,7 @@ function draw(answer, keepFocus) {
     (state.player >= 0 ? " is to move" : about.cards === "Cards" ? " deals" : " decides");
   if (state.returns) {
     fill("moves", table(["Player", headNum("Return")],
-      state.returns.map((x, p) => ["Player " + p, num(value(x), tone(x))])));
+      state.returns.map((x, p) => [who(p), num(value(x), tone(x))])));
     fill("infoset");
     return;
   }
@@ -283,7 +285,7 @@ function drawInfoset(infoset, other) {
   if (!infoset) { fill("infoset"); return; }
   const has = known(infoset.reach);
   fill("infoset",
-    h("h2", {}, "What player " + infoset.player + " knows"),
+    h("h2", {}, "What " + named(infoset.player, "player ") + " knows"),
     h("p", { id: "words" }, infoset.words || "(nothing)"),
     isRare(infoset.visits) ? rareNote("This information set was") : null,
     infoset.is_large_gap ? h("p", { class: "gap-note", id: "gap-note" }, "Large conditional gap: once play is here, a best response gains " +
@@ -369,7 +371,7 @@ async function drawNear(answer, still) {
   }
   for (const node of nodes) frame.append(nearLink(node, here.join(",") === (node.moves || [""]).join(",")));
   fill("near", h("details", { open: true }, h("summary", {}, "The moves around this state"), h("div", { class: "scroll" }, h("div", {}, frame)),
-    h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), "Player " + p)),
+    h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), who(p))),
       h("span", {}, h("span", { class: "disc square" }), "Chance"),
       h("span", {}, "A dashed line joins states of one information set" + (nodes.some((node) => node.rare) ? "; hollow ones are sampled too rarely to mean much" : "") +
         (nodes.some((node) => node.gap) ? "; a ring marks a large conditional gap" : "") + "."))));
@@ -505,7 +507,7 @@ function foundList(rows, kind) {
       const belief = await askUntilDone("belief", { number: row.infoset, ...policyParts() }, () => true);
       go(belief.rows[0].history);
     }) },
-    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
+    h("span", { class: "head" }, h("span", { class: "soft" }, named(row.player, "P")), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
       known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
     h("div", { class: isRare(row.visits) ? "soft rare" : "soft" }, row.policy.map(([name, p]) => name + " " + fixedTo(p, 3)).join(", ") +
       (row.left_out ? ", " + row.left_out + " more" : "") + (known(row.visits) ? "; sampled " + times(row.visits) + (isRare(row.visits) ? ": too rarely" : "") : "")),
@@ -523,7 +525,7 @@ async function drawWhole(still) {
   let other = null;
   if (parts.other !== "") other = await askUntilDone("overview", { ...parts, policy: parts.other }, still);
   const draw = (found, id) => [table(["Player", headNum("Return"), headNum("Best response"), headNum("Gain")],
-    found.returns.map((x, p) => ["Player " + p, num(value(x)), num(value(found.best_returns[p])), num(value(found.gains[p]))])),
+    found.returns.map((x, p) => [who(p), num(value(x)), num(value(found.best_returns[p])), num(value(found.gains[p]))])),
     facts([["NashConv", value(found.nash_conv), id]])];
   if (!still()) return;
   fill("panel", h("h2", {}, $("policy").selectedOptions[0].textContent), h("div", { id: "overview" }, draw(mine, "nash-conv")),
@@ -537,8 +539,9 @@ async function drawWhole(still) {
 let gridMove = 0;
 
 async function drawCards(still) {
-  fill("panel", waitingLine());
   try {
+    if (isSpot()) { await drawSpot(still); return; }
+    fill("panel", waitingLine());
     const grid = await askUntilDone("grid", { history: history.join(","), ...policyParts() }, still);
     if (!grid) return;
     if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
@@ -595,39 +598,24 @@ const percent = (part) => (known(part) ? (100 * part).toFixed(1) + " %" : "\u201
 let gridCell = "";
 
 function drawGrid(grid) {
-  const extras = grid.extras || [];
-  const columns = ["All actions", ...grid.actions, ...extras];
+  const columns = ["All actions", ...grid.actions];
   if (gridMove >= columns.length) gridMove = 0;
   const word = about.cards === "Dice" ? "dice" : about.cards.slice(0, -1).toLowerCase();
-  const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
-  if (extras.length) {
-    parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
-    parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
-      ...grid.evs.map((x, p) => ["EV of player " + p, fixedTo(x, 2)])]));
-  }
+  const parts = [h("h2", {}, who(grid.player) + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
       columns.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
     const ranks = grid.ranks.labels;
-    const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
-      row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
-    const kind = (name) => (name[0] === name[2] ? name[0] + name[2] : name[0] + name[2] + (name[1] === name[3] ? "s" : "o"));
-    const isMove = gridMove > 0 && gridMove <= grid.actions.length, isEv = columns[gridMove] === "EV";
-    parts.push(h("div", { class: "row" }, h("label", {}, isMove ? "Percent of " : "Show ", choice)));
+    parts.push(h("div", { class: "row" }, h("label", {}, gridMove ? "Percent of " : "Show ", choice)));
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
         const at = cell && gridMove ? cell[gridMove - 1] : null;
-        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? (100 * cell[grid.actions.length]).toFixed(0) : "") :
-          !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
-        const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
-        const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
+        const box = h("td", { class: "cell" }, h("span", { class: "soft" }, cellAt(ranks, i, j)),
+          h("span", {}, !cell ? "\u2013" : !gridMove ? "" : known(at) ? (100 * at).toFixed(0) : "\u2013"));
         if (!cell) return box;
-        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / grid.pot : at, isEv ? "value" : "") : box;
+        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, at, "") : box;
       })))))));
-    parts.push(h("p", { class: "soft" }, "Suited hands (s) are above the diagonal of pairs, others (o) below it. Each cell is the mean over suits." +
-      (extras.length ? " Numbers are percentages of the range, or the chosen column; EV is a hand's expected share of the pot. Click a cell to see its hands." : "")));
-    const open = extras.length ? grid.rows.filter((row) => kind(row.label) === gridCell) : [];
-    if (open.length) parts.push(h("h2", {}, gridCell), handsTable(grid, open));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) are above the diagonal of pairs, others (o) below it. Each cell is the mean over suits."));
   } else {
     parts.push(table([word[0].toUpperCase() + word.slice(1), "All actions", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
       h("th", { scope: "row", class: isRare(row.visits) ? "rare" : "" }, row.label),
@@ -843,7 +831,7 @@ async function drawChangePanel(still) {
     parts.push(table(["Move", "Probability"], shown.state.moves.map((move, i) => [move.name, inputs[i]])));
     const all = h("input", { type: "checkbox", id: "all-hands", checked: allHands, onchange: () => { allHands = all.checked; } });
     const what = () => ({ number, all_hands: all.checked });
-    if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand player " + infoset.player + " has")));
+    if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand " + named(infoset.player, "player ") + " has")));
     parts.push(h("div", { class: "row" },
       h("button", { type: "button", id: "fix", disabled: change.solving,
         onclick: () => post("fix", { ...what(), row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Change" : "Fix"),
@@ -871,7 +859,7 @@ async function drawChangePanel(still) {
       const after = await askUntilDone("overview", { policy: MINE, visit: VISIT }, still);
       if (!before || !after) return;
       const rows = before.returns.flatMap((_, p) => [
-        ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p]))],
+        [who(p), num(value(before.returns[p])), num(value(after.returns[p]))],
         [h("span", { class: "soft" }, "best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
         [h("span", { class: "soft" }, "best response within the fixed moves"), "", num(value(change.restricted[p]))]]);
       effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "Effect of the change"),
@@ -916,7 +904,7 @@ let played = null;         // the newest state of the running game
 
 function drawPlay(still) {
   const choice = h("select", { id: "seat", "aria-label": "Your seat", onchange: () => { seat = Number(choice.value); } },
-    Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, "Player " + p)));
+    Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, who(p))));
   fill("panel", h("div", { class: "row" }, h("label", { for: "seat" }, "Your seat"), choice,
     h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, still) }, "Deal")),
     h("p", { class: "soft" }, "You play against the policy and see only your seat's information."),
@@ -1009,7 +997,7 @@ async function refreshAbout() {
   about = await ask("about");
   const [first, ...more] = about.why.split(/(?<=\.) /);
   fill("note", more.length ? h("details", {}, h("summary", {}, first), more.join(" ")) : first);
-  $("note").hidden = !about.why;
+  $("note").hidden = !about.why || isSpot();
   if (about.tree === "working") setTimeout(() => guarded(refreshAbout), 500);
 }
 
@@ -1070,7 +1058,7 @@ function keys(event) {
   } else if (event.key === "ArrowRight" && at >= 0) {
     event.preventDefault();
     document.activeElement.click();
-  } else if (event.key === "ArrowLeft" && history.length) {
+  } else if (event.key === "ArrowLeft" && history.length > about.start.length) {
     event.preventDefault();
     go(history.slice(0, -1));
   }
@@ -1088,6 +1076,11 @@ async function begin() {
     $("policy").addEventListener("change", () => { basePolicy(); show(true); drawPanel(); });
     $("other").addEventListener("change", () => { show(true); drawPanel(); });
     window.addEventListener("hashchange", fromHash);
+    if (isSpot()) {
+      document.body.classList.add("spot");
+      tab = "cards";
+      if (!location.hash) location.replace("#" + about.start.join(","));
+    }
     drawTabs(); drawPanel();
     await fromHash();
     document.documentElement.dataset.ready = "1";

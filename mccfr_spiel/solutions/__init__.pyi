@@ -1,0 +1,4 @@
+from .race import solve
+from .solution import Solution, Step
+
+__all__ = ["Solution", "Step", "solve"]
