@@ -23,8 +23,8 @@ class DerivedLists:
     """The lists that full passes read instead of nodes.
 
     `leaves`, `blocks`, `chance` and `ceilings` raise MemoryBudgetError if a list does
-    not fit `max_memory`, and ValueError if the tree is not complete. Callers hold the tree's
-    lock.
+    not fit `max_memory`, and ValueError if the tree is not complete. Callers hold the
+    lock of the tree.
 
     The tree is an argument of these methods. If it were an attribute, tree and lists
     would refer to each other, and their memory would only be freed by the garbage
