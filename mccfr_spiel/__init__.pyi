@@ -93,7 +93,7 @@ from .policies import online_bot
 from .policies.bots import bot
 from .policies.online_bot import OnlineOutcomeSamplingBot
 from .policies.policy import SequencePolicy
-from .solutions import solve
+from .solutions import exploit, solve
 from .solving import (
     cluster,
     drop_in,
@@ -178,6 +178,7 @@ __all__ = [
     "evaluation",
     "expected_returns",
     "experiments",
+    "exploit",
     "exploitability",
     "explore",
     "ftrl",
