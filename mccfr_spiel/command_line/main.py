@@ -15,6 +15,8 @@ from absl import flags
 
 from mccfr_spiel.command_line.compare_command import COMPARE_FLAGS, run_compare
 from mccfr_spiel.command_line.experiment_command import run_experiment
+from mccfr_spiel.command_line.exploit_command import EXPLOIT_FLAGS, run_exploit
+from mccfr_spiel.command_line.exploit_command import SHARED as EXPLOIT_SHARED
 from mccfr_spiel.command_line.explore_command import EXPLORE_FLAGS, run_explore
 from mccfr_spiel.command_line.export_command import EXPORT_FLAGS, run_export
 from mccfr_spiel.command_line.info_command import INFO_FLAGS, run_info
@@ -179,6 +181,14 @@ COMMANDS = {
         POKER_SHARED,
         POKER_FLAGS,
         run_poker,
+    ),
+    "exploit": Command(
+        "[GAME] --opponent=RESULTS",
+        "Computes a policy that exploits a known opponent at a limited risk. Several "
+        "values of --p give the curve of return against risk.",
+        EXPLOIT_SHARED,
+        EXPLOIT_FLAGS,
+        lambda values, words, _: run_exploit(values, take_game(values, words)),
     ),
     "info": Command(
         "GAME",
