@@ -77,6 +77,8 @@ SAMPLINGS = {
     "prune_below": ms.EXTERNAL._replace(prune_below=-4.0),
     "pruned_chance": ms.CHANCE._replace(prune=True),
     "balanced": ms.BALANCED_OUTCOME,
+    "external_sobol": external(chance_draws="sobol"),
+    "outcome_sobol": ms.OUTCOME._replace(chance_draws="sobol"),
 }
 LONG = ("outcome", "outcome_learned", "outcome_predictive", "balanced")
 INEXACT = ("lcfr", "dcfr", "dcfr_plus", "pdcfr_plus", "ftrl", "omd")
@@ -154,7 +156,12 @@ def is_compiled(name: str) -> bool:
         return kind == "external" or (kind == "opponent" and "3" not in more)
     if "rules" in more or "abstraction" in more:
         return kind == "external" or name in ("outcome rules", "opponent rules")
-    return kind not in ("external_predictive", "pruned_chance", "drawn")
+    return kind not in (
+        "external_predictive",
+        "pruned_chance",
+        "drawn",
+        "outcome_sobol",
+    )
 
 
 def solver_of(run: Run) -> ms.Solver:

@@ -8,10 +8,10 @@ from mccfr_spiel.algorithms.minimizer import Minimizer
 from mccfr_spiel.common import refusals
 
 AUTO = "auto"
-"""A batch that grows with the iterations."""
+"""Value of `batch` for a batch that grows with the iterations."""
 
 MOST_BATCH = 2**31
-"""Maximum batch. So many walks take minutes."""
+"""Maximum number of walks in a batch. This number of walks takes minutes."""
 
 
 class _Parts(NamedTuple):
@@ -23,20 +23,21 @@ class _Parts(NamedTuple):
 
 
 class Algorithm(_Parts):
-    """What a solver runs: sampling, local rule, average, and order of updates.
+    """An algorithm: sampling, local rule, average, order of updates, and batch size.
 
     Attributes:
-        sampling: the gradient estimator.
-        minimizer: the local rule.
-        averaging: weights of the iterations in the average.
-        alternating: True updates players in turns, each against the newest policies of
-            the others. False updates all players at once, against the same policies.
-        batch: walks per player and iteration, if anything is sampled. All walks sample
-            against the same policies, and one update uses the sum of their estimates.
-            An iteration has the same weight in the average for any fixed batch. "auto":
-            the batch grows to the largest power of two that is at most 1/64 of the
-            iterations, and at most 4096. Then the weight of an iteration is multiplied
-            by the number of walks.
+        sampling: which moves walks sample, that is, the estimator of the gradient.
+        minimizer: the local rule, which updates the policy at each infoset.
+        averaging: weights of the iterations in the average policy.
+        alternating: whether players are updated in turn, each against the newest
+            policies of the other players. Otherwise all players are updated at once,
+            against the policies of the previous iteration.
+        batch: number of walks per player and iteration; 1 if nothing is sampled. The
+            policies stay the same during the walks of a batch, and one update uses the
+            sum of their estimates. For a fixed batch, the weight of an iteration in the
+            average does not depend on the batch. With "auto", the batch is the largest
+            power of two that is at most 1/64 of the number of iterations so far, and at
+            most 4096; the weight of an iteration is multiplied by its number of walks.
     """
 
     __slots__ = ()
@@ -44,7 +45,7 @@ class Algorithm(_Parts):
     if not TYPE_CHECKING:
 
         def __new__(cls, *parts: Any, **fields: Any) -> Self:
-            """Explains what is missing if only a sampling is given."""
+            """Raises TypeError with an explanation if the local rule is missing."""
             if len(parts) < 2 and "minimizer" not in fields:
                 first = repr(parts[0]) if parts else "ms.EXTERNAL"
                 raise TypeError(
@@ -64,14 +65,16 @@ class Algorithm(_Parts):
         return f"Algorithm({', '.join(shown)})"
 
     def __str__(self) -> str:
-        """The name in papers: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        """The name in papers, such as `CFR+`, or a description of the parts, such as
+        `external sampling with FTRL (step size 1)`."""
         names = [str(self.sampling)]
         published = {
             name: value
             for name, value in named_constants().items()
             if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
         }
-        # The algorithms without sampling have names of their own: CFR+, DCFR.
+        # Algorithms without sampling have published names, such as CFR+ and DCFR.
+        # Algorithms with sampling are named after the sampling.
         if published and "PRUNED_CFR" not in published:
             names = [next(iter(published)).replace("_PLUS", "+")]
         else:
@@ -89,12 +92,12 @@ class Algorithm(_Parts):
 
 
 CFR = Algorithm(samplings.FULL, rules.regret_matching())
-"""Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
+"""CFR with alternating updates (Zinkevich, Johanson, Bowling, Piccione 2007)."""
 PRUNED_CFR = Algorithm(samplings.full(prune=True), rules.regret_matching())
 """CFR that skips opponents' actions of probability 0 (Lanctot et al. 2009, section 5).
 """
 CFR_PLUS = Algorithm(samplings.FULL, rules.regret_matching_plus(), averages.LINEAR)
-"""Tammelin 2014."""
+"""CFR+ (Tammelin 2014)."""
 LCFR = Algorithm(
     samplings.FULL, rules.discounted_regret_matching(1.0, 1.0), averages.LINEAR
 )
@@ -112,44 +115,58 @@ DCFR_PLUS = Algorithm(
     rules.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5),
     averages.polynomial(4.0),
 )
-"""DCFR+ (Xu et al. 2024)."""
+"""DCFR+: CFR+ with discounted regrets (Xu et al. 2024)."""
 PDCFR_PLUS = Algorithm(
     samplings.FULL,
     rules.predictive_regret_matching_plus(alpha=2.3),
     averages.polynomial(5.0),
 )
-"""PDCFR+ (Xu et al. 2024)."""
+"""PDCFR+: predictive CFR+ with discounted regrets (Xu et al. 2024)."""
 SAPCFR_PLUS = Algorithm(
     samplings.FULL, rules.predictive_regret_matching_plus(1 / 3), averages.QUADRATIC
 )
-"""PCFR+ with a prediction of weight 1/3 (Meng et al. 2025)."""
+"""Predictive CFR+ in which the prediction has the weight 1/3 (Meng et al. 2025)."""
 CHANCE_SAMPLING = Algorithm(samplings.CHANCE, rules.regret_matching())
-"""Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
+"""CFR that samples chance (Zinkevich et al. 2007; Lanctot et al. 2009, section 3)."""
+CHANCE_SAMPLING_QUASI = Algorithm(
+    samplings.CHANCE._replace(chance_draws="sobol"), rules.regret_matching()
+)
+"""Chance sampling with chance drawn from a Sobol sequence, as in quasi-Monte Carlo."""
 OPPONENT_SAMPLING = Algorithm(samplings.OPPONENT, rules.regret_matching())
-"""Farina, Kroer, Sandholm 2020, with regret matching."""
+"""CFR that samples the other players (Farina, Kroer, Sandholm 2020)."""
 EXTERNAL_SAMPLING = Algorithm(samplings.EXTERNAL, rules.regret_matching())
-"""Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.2."""
+"""CFR that samples chance and the other players (Lanctot, Waugh, Zinkevich, Bowling
+2009, section 3.2)."""
+EXTERNAL_SAMPLING_QUASI = Algorithm(
+    samplings.external(chance_draws="sobol"), rules.regret_matching()
+)
+"""External sampling with chance drawn from a Sobol sequence over the walks.
+
+Similar to Li, Chen, Huang 2026, who draw with a counter per chance node."""
 OUTCOME_SAMPLING = Algorithm(samplings.OUTCOME, rules.regret_matching())
-"""Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
+"""CFR whose walks sample a single history (Lanctot, Waugh, Zinkevich, Bowling 2009,
+section 3.1)."""
 BALANCED_OUTCOME_SAMPLING = Algorithm(
     samplings.BALANCED_OUTCOME, rules.regret_matching()
 )
-"""Farina, Kroer, Sandholm 2020, section 4.2.1, with regret matching."""
+"""Outcome sampling with the balanced strategy (Farina, Kroer, Sandholm 2020, section
+4.2.1)."""
 AVERAGE_STRATEGY_SAMPLING = Algorithm(
     samplings.AVERAGE_STRATEGY, rules.regret_matching()
 )
-"""Gibson, Burch, Lanctot, Szafron 2012."""
+"""External sampling that also samples subsets of the updated player's actions (Gibson,
+Burch, Lanctot, Szafron 2012)."""
 
 
 def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
     """DCFR with a schedule of hyperparameters (Zhang, McAleer, Sandholm 2024).
 
-    Alpha moves from 1 to 4, beta from -1 to -3, and gamma decreases by 5 (at most to
-    0).
+    From the first iteration to the horizon, alpha rises from 1 to 4, beta falls from -1
+    to -3, and gamma falls by 5, but not below 0.
 
     Args:
         horizon: number of iterations that you plan to run, at least 1.
-        gamma: gamma of the average in the first iteration.
+        gamma: exponent of the weights of the average in the first iteration.
     """
     rule = rules.discounted_regret_matching(
         1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
@@ -162,8 +179,8 @@ def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
 
     Args:
         horizon: number of iterations that you plan to run, at least 1.
-        gamma: gamma of the average in the first iteration; decreases by 5 (at most to
-            0).
+        gamma: exponent of the weights of the average in the first iteration. It falls
+            by 5 until the horizon, but not below 0.
     """
     return Algorithm(
         samplings.FULL,
@@ -183,16 +200,20 @@ SCHEDULES: dict[str, Callable[..., Algorithm]] = {
     "hs_dcfr": hs_dcfr,
     "hs_pcfr_plus": hs_pcfr_plus,
 }
-"""Algorithms that depend on a horizon, by their names on the command line.
+"""Name on the command line -> function that makes an algorithm with a horizon.
 
-The functions take the horizon, and optionally `gamma`.
+The arguments of the functions are the horizon and, optionally, `gamma`.
 """
 
 
 def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
-    """Returns the name in SCHEDULES, the horizon and the gamma of an algorithm.
+    """Returns the arguments from which a function in SCHEDULES makes an algorithm.
 
-    `alternating` and `batch` are ignored. Returns None if there is no such schedule.
+    The fields `alternating` and `batch` of the algorithm are ignored.
+
+    Returns:
+        The name in SCHEDULES, the horizon, and gamma; None if no function in SCHEDULES
+        makes this algorithm.
     """
     averaging = algorithm.averaging
     horizon = averaging.horizon or getattr(algorithm.minimizer, "horizon", 0)
@@ -203,7 +224,7 @@ def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
 
 
 def named_constants() -> dict[str, Algorithm]:
-    """Returns the named algorithms of this module."""
+    """Returns the named algorithms of this module: name of the constant -> value."""
     members = globals().items()
     return {name: value for name, value in members if isinstance(value, Algorithm)}
 
@@ -212,4 +233,4 @@ ALGORITHMS = {name.lower(): value for name, value in named_constants().items()} 
     "ftrl": Algorithm(samplings.EXTERNAL, rules.ftrl(1.0)),
     "omd": Algorithm(samplings.EXTERNAL, rules.omd(1.0)),
 }
-"""The named algorithms, by their names on the command line."""
+"""Name on the command line -> algorithm."""

@@ -1,4 +1,4 @@
-"""Algorithms from the text that `repr` returns."""
+"""Converts the text that `repr` returns back to an algorithm."""
 
 import ast
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ _CALLS: dict[str, Any] = {
         for make in (samplings.full, samplings.outcome, averages.polynomial)
     },
 }
-"""Names that a repr may contain. They create values and have no other effects."""
+"""Name in a repr -> its value, or a function that makes the value. The functions have
+no other effects, so the text of an untrusted file is harmless."""
 
 
 def value_in(text: str, more_calls: Mapping[str, Any]) -> Any:
@@ -31,12 +32,12 @@ def value_in(text: str, more_calls: Mapping[str, Any]) -> Any:
 
     Args:
         text: the repr.
-        more_calls: additional names that the text may contain, and their values or
-            functions, such as a user's part.
+        more_calls: additional names that the text may contain, such as names of a
+            user's parts -> value or function.
 
     Raises:
-        ValueError: the text contains anything but known names, calls and literals; or a
-            function refuses its arguments.
+        ValueError: the text contains anything but known names, calls and literals, or a
+            function raises an error because of its arguments.
     """
     calls = _CALLS | {**more_calls}
     try:

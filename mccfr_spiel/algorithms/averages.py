@@ -7,32 +7,33 @@ from mccfr_spiel.algorithms.part import Part, checked_horizon, name_in
 from mccfr_spiel.common import refusals
 
 MOST_WEIGHT = 1e290
-"""Maximum sum of the weights of an average, so that sums of payoffs fit a double."""
+"""Maximum sum of the weights of an average. Weighted sums of payoffs then fit a double.
+"""
 
 MOST_GAMMA = 100.0
-"""Maximum gamma. With more, the average is almost the last policy."""
+"""Maximum gamma. With larger numbers, the average would almost be the last policy."""
 
 
 @dataclass(frozen=True, repr=False)
 class Averaging(Part):
-    """The policy of iteration t enters the average with weight t ** gamma.
+    """Weights of the average policy: iteration t has the weight t ** gamma.
 
-    If gamma changes, it moves linearly from iteration 1 to the horizon and stays
-    constant from then on. The average is then multiplied by ((t - 1) / t) ** gamma(t)
-    before iteration t is added. For constant gamma this is the same as weights t **
-    gamma.
+    Optionally, gamma changes linearly from iteration 1 to the horizon, and is constant
+    from then on. Let gamma(t) be its value in iteration t. Before iteration t is added
+    with weight 1, the sum so far is multiplied by ((t - 1) / t) ** gamma(t). For a
+    constant gamma, this results in the same average as the weights t ** gamma.
 
-    The sum of the weights must fit a double. With gamma above 14, a solver therefore
-    limits the number of iterations (`most_iterations`): 485,000 for gamma 50, 743 for
-    gamma 100.
+    The sum of the weights must fit a double. With gamma above about 14, a solver
+    therefore limits the number of iterations (`most_iterations`): to 485,000 for gamma
+    50, and to 743 for gamma 100.
 
     Attributes:
         gamma: exponent in the first iteration.
-        change: total change of gamma until the horizon.
+        change: total change of gamma until the horizon; negative if it decreases.
         horizon: number of iterations in which gamma changes; 0 for no change.
 
     Raises:
-        ValueError: gamma is not a number in [0, MOST_GAMMA] at all times, or it changes
+        ValueError: gamma is outside [0, MOST_GAMMA] in some iteration, or it changes
             without a horizon.
     """
 
@@ -60,16 +61,19 @@ class Averaging(Part):
 
 
 def polynomial(gamma: float) -> Averaging:
-    """Weights t ** gamma, for gamma in [0, 100]; see `Averaging` for limits."""
+    """Weights t ** gamma of the iterations t in the average, for gamma in [0, 100].
+
+    `Averaging` describes how gamma limits the number of iterations.
+    """
     return Averaging(gamma)
 
 
 def most_iterations(averaging: Averaging) -> int:
-    """Returns a number of iterations whose weights add up to at most MOST_WEIGHT.
+    """Returns a limit on iterations: the sum of their weights is at most MOST_WEIGHT.
 
     The result is at most 2 ** 62.
     """
-    # 1 + 2 ** gamma + ... + T ** gamma <= T ** (gamma + 1)
+    # The sum 1 + 2 ** gamma + ... + T ** gamma is at most T ** (gamma + 1).
     largest = averaging.gamma + max(averaging.change, 0.0)
     bits = math.log2(MOST_WEIGHT) / (largest + 1)
     return int(2.0 ** min(bits, 62.0))

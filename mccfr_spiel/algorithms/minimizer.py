@@ -9,28 +9,27 @@ from mccfr_spiel.algorithms.part import Part
 from mccfr_spiel.common import refusals
 
 Ranges = Mapping[str, tuple[float, float]]
-"""Minimum and maximum of numeric fields, by name."""
+"""Name of a numeric field -> (minimum, maximum)."""
 
 _PUBLISHED_NAMES = {
     "regret_matching_plus": "regret matching+",
     "ftrl": "FTRL",
     "omd": "OMD",
 }
-"""Names in papers that differ from the names of the rules."""
+"""Name of a rule -> name in papers, where the two differ."""
 
 
 @dataclass(frozen=True, repr=False)
 class Minimizer(Part):
-    """A local rule (regret minimizer), which moves the policy at an infoset.
+    """Base class of local rules. A local rule updates the policy at an infoset.
 
-    Each rule is a subclass, and its fields are the parameters of the rule. In formulas,
-    G is the gradient at an infoset, b the policy and eta the step size.
-    `kernels.minimizers.RULES` has the compiled functions.
+    Each rule is a subclass, whose fields are the parameters of the rule. The compiled
+    function of a rule is in `kernels.minimizers.RULES`.
 
     Attributes:
         rule: name of the rule in kernels, files and settings.
-        ranges: minimum and maximum of numeric fields.
-        tables: names of the optional tables of `kernels.tables.Tables` that the rule
+        ranges: name of a numeric field -> (minimum, maximum).
+        tables: names of the optional fields of `kernels.tables.Tables` that the rule
             needs.
         allows_abstraction: whether the rule supports players with imperfect recall.
         keeps_regrets: whether the memory of the rule holds cumulative regrets.
@@ -43,7 +42,7 @@ class Minimizer(Part):
     keeps_regrets: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses to create instances of abstract classes."""
+        """Creates a rule; raises TypeError for classes without the attribute `rule`."""
         if not hasattr(cls, "rule"):
             arguments = [repr(value) for value in args]
             arguments += [f"{name}={value!r}" for name, value in kwargs.items()]
@@ -76,9 +75,9 @@ class Minimizer(Part):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The parameters in the order of the compiled rule.
+        """The values of all fields that are not strings, for the compiled function.
 
-        They are all fields that are not strings, with infinity for None.
+        They are in the order of the fields. Infinity replaces None.
         """
         values = self._asdict().values()
         numbers = (value for value in values if not isinstance(value, str))
@@ -91,8 +90,9 @@ class Minimizer(Part):
 
     @property
     def moves_everywhere(self) -> bool:
-        """Whether an update also moves the policy at infosets with gradient 0.
+        """Whether an update also changes the policy at infosets whose gradient is 0.
 
-        Such a rule must update every infoset in every iteration, so it requires FULL.
+        Such a rule must update every infoset in every iteration, so it requires the
+        sampling FULL.
         """
         return False

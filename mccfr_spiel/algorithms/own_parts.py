@@ -1,13 +1,13 @@
 """Rules, estimators and averages that users write as functions.
 
-| function | result | replaces |
+| call | result | part of the algorithm |
 |---|---|---|
-| own_rule | OwnRule | the local rule |
-| own_estimator | OwnEstimator | the sampling |
-| own_averaging | OwnAveraging | the average |
+| own_rule(function) | OwnRule | minimizer: the local rule |
+| own_estimator(function) | OwnEstimator | sampling |
+| own_averaging(function) | OwnAveraging | averaging |
 
-Files do not contain functions. They contain the name and a digest of the source, so a
-saved solver is loaded with the function as an argument.
+Files do not contain functions, but the name of a function and a hash of its source. To
+load a saved solver, the same function must be passed as an argument.
 """
 
 import types
@@ -25,20 +25,20 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.functions import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
-"""Maximum weight of an iteration in an average, so that 1e20 weights fit a double."""
+"""Maximum weight of an iteration. The sum of 1e20 such weights still fits a double."""
 
 Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
-"""Type of the function that `own_estimator` takes."""
+"""The type of the argument of `own_estimator`."""
 
 
 class OwnPart(Part):
-    """The base class of parts that contain a user's function.
+    """Base class of parts that contain a user's function.
 
     Attributes:
-        key: name of the field with the function, also in files.
-        maker: name of the function that creates the part.
-        arguments: names of the arguments of the user's function.
-        digest: digest of the function's source, see `digest_of`.
+        key: name of the field with the user's function.
+        maker: name of the public function that creates the part, such as "own_rule".
+        arguments: names of the arguments that the user's function must have.
+        digest: hash of the source of the user's function, see `digest_of`.
     """
 
     digest: str
@@ -58,11 +58,13 @@ class OwnPart(Part):
                 f"{self.key}={name} must have the arguments {', '.join(arguments)}. "
                 f"It has {count}."
             )
-        # Processes that receive the function as bytecode cannot read the source.
+        # The hash is computed now, because another process that receives the function
+        # as bytecode cannot read the source.
         self.fill(**{self.key: function}, digest=digest_of(function))
 
     def __repr__(self) -> str:
-        """Returns the call by which files identify the part."""
+        """Returns a text such as `own_rule('module:name', source='0123...')`, by which
+        files identify the function."""
         fields = {k: v for k, v in self.changed().items() if k != self.key}
         fields["source"] = self.digest
         values = [repr(self.name), *(f"{k}={v!r}" for k, v in fields.items())]
@@ -80,7 +82,7 @@ class OwnPart(Part):
 
 
 _TRIED_ACTIONS = 1, 2, 3
-"""Numbers of actions with which a rule is tried before it is compiled."""
+"""Numbers of actions for which a user's rule is called once before it is compiled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,9 +91,10 @@ class OwnRule(OwnPart, Minimizer):
 
     Attributes:
         update: the function, see `own_rule`.
-        numbers: argument `parameters` of the function.
+        numbers: the numbers that the function receives as its argument `parameters`.
         compiled: whether numba compiles the function.
-        everywhere: whether it also moves the policy where the gradient is 0.
+        everywhere: whether the function also changes the policy at infosets whose
+            gradient is 0.
 
     Raises:
         ValueError: `update` is not a function of five arguments, or uses an index
@@ -118,10 +121,11 @@ class OwnRule(OwnPart, Minimizer):
             self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Calls the function in plain Python, once for each of several array sizes.
+        """Calls the function in plain Python, for 1, 2 and 3 actions.
 
-        Compiled code does not check indices, so a rule that reads beyond `parameters`
-        would read other memory without an error. Other exceptions are left to updates.
+        Compiled code does not check indices, so a rule that reads beyond the end of
+        `parameters` would read other memory without an error. Other exceptions than
+        IndexError are ignored here and left to the first update.
 
         Raises:
             ValueError: the function uses an index outside an array.
@@ -140,7 +144,7 @@ class OwnRule(OwnPart, Minimizer):
                     f"missing, pass own_rule({name}, parameters=(...,)). On the "
                     "command line, pass such an object as --minimizer=MODULE:NAME."
                 ) from error
-            except Exception:  # left to the updates
+            except Exception:  # left to the first update
                 return
 
     def __str__(self) -> str:
@@ -150,18 +154,18 @@ class OwnRule(OwnPart, Minimizer):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers."""
+        """The numbers that the function receives as its argument `parameters`."""
         return self.numbers
 
     @property
     def moves_everywhere(self) -> bool:
-        """The user's value `everywhere`."""
+        """Whether the function also changes the policy where the gradient is 0."""
         return self.everywhere
 
 
 @dataclass(frozen=True, repr=False)
 class OwnEstimator(OwnPart, Sampling):
-    """An estimator that a user has written; `own_estimator` creates it.
+    """A gradient estimator that a user has written; `own_estimator` creates it.
 
     Attributes:
         estimate: the function, see `own_estimator`.
@@ -176,6 +180,14 @@ class OwnEstimator(OwnPart, Sampling):
     key: ClassVar[str] = "estimate"
     maker: ClassVar[str] = "own_estimator"
     arguments = "tree", "policy", "player", "rng"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.chance_draws != "independent":
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} requires a sampling of the "
+                f"package; {self.name} makes its own draws. Drop chance_draws."
+            )
 
     def __str__(self) -> str:
         return self.function.__name__
@@ -201,7 +213,7 @@ class OwnAveraging(OwnPart, Averaging):
         return f"{self.function.__name__} average"
 
     def weights(self, first: int, count: int) -> np.ndarray:
-        """Returns the weights of the iterations from `first` on, `[count]`.
+        """Returns the weights `[count]` of the iterations from `first` on.
 
         Raises:
             ValueError: a weight is not a number in [0, MOST_OWN_WEIGHT].
@@ -219,11 +231,11 @@ OWN_KINDS: dict[str, type[OwnPart]] = {
     "sampling": OwnEstimator,
     "averaging": OwnAveraging,
 }
-"""Classes of users' parts, by the name of the field of `Algorithm`."""
+"""Name of a field of `Algorithm` -> class of the user's parts for this field."""
 
 
 def own_parts_of(algorithm: Any) -> dict[str, OwnPart]:
-    """Returns the users' parts of an algorithm, by the name of the field."""
+    """Returns the parts of an algorithm that users have written: field name -> part."""
     parts = algorithm._asdict()
     return {name: part for name, part in parts.items() if isinstance(part, OwnPart)}
 
@@ -235,7 +247,7 @@ def own_rule(
     compiled: bool = True,
     everywhere: bool = False,
 ) -> OwnRule:
-    """Creates a rule from a function of one infoset.
+    """Creates a rule from a function that updates the policy at one infoset.
 
         def update(policy, memory, gradient, parameters, t):
             value = np.dot(policy, gradient)
@@ -243,28 +255,31 @@ def own_rule(
             ...  # writes the next policy into `policy`
             return value
 
-    The function is called at each infoset to be updated. All arrays are float64, with
-    one entry per action. The function writes the next policy, whose sum must be 1, into
-    `policy[:]`. It may keep anything in `memory`, which is 0 at first. It returns the
-    value of the infoset, which is added to the gradient of the parent sequence. For
-    regret minimizers that is `<policy before, gradient>`. `evaluation.check_rule` tests
-    the function.
+    In each update, the function is called once for each infoset to be updated. The
+    arguments `policy`, `memory` and `gradient` are float64 arrays with one element per
+    action; `parameters` is a float64 array, and `t` is the iteration. The function
+    writes the next policy, whose sum must be 1, into `policy[:]`. It may store anything
+    in `memory`, which is 0 at first. It returns the value of the infoset, which is
+    added to the gradient of the parent sequence. For regret minimizers the value is the
+    scalar product of the gradient and the policy before the call.
+    `evaluation.check_rule` tests such a function.
 
     The rule works with every sampling, but not with abstractions. A saved solver is
     loaded with `Solver.load(path, minimizer=...)`, because files do not contain
     functions. If the function raises an exception, returns a value that is not finite,
-    or writes probabilities that are negative or do not sum to 1 within 1e-6, `iterate`
-    raises, and the solver can no longer be used. Create it again, or load a checkpoint.
+    or writes probabilities that are negative or do not sum to 1 within 1e-6, then
+    `iterate` raises an error, and the solver can no longer be used. Make a new solver,
+    or load a checkpoint.
 
     Args:
         update: the function. `numba.njit` must support it. The compiled code is cached
             on disk until the file of the function changes, unless the function has
             variables of an enclosing function or was entered at a prompt.
         parameters: numbers passed to the function as an array.
-        compiled: False calls `update` as plain Python, with NumPy or anything else,
-            some hundred times slower.
-        everywhere: whether the rule also moves the policy where the gradient is 0. It
-            then requires FULL.
+        compiled: False calls `update` in plain Python. The function may then use any
+            Python code, but is some hundred times slower.
+        everywhere: whether the rule also changes the policy at infosets whose gradient
+            is 0. Such a rule requires the sampling FULL.
 
     Raises:
         ValueError: see `OwnRule`.
@@ -278,7 +293,7 @@ def own_rule(
 
 
 def own_estimator(estimate: Estimate) -> OwnEstimator:
-    """Creates an estimator from a function. It replaces the sampling.
+    """Creates an estimator of gradients from a function; it replaces the sampling.
 
         def estimate(tree, policy, player, rng):
             gradient = np.zeros(tree.num_sequences)
@@ -287,22 +302,25 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
 
         ms.Solver("leduc_poker", ms.Algorithm(own_estimator(estimate), rule))
 
-    The function is called before each update of a player. It is not compiled, so it
-    determines the time of an iteration. It works with any rule and any average, but not
-    with batches, abstractions and clusters. A saved solver is loaded with
-    `Solver.load(path, sampling=...)`, because files do not contain functions.
+    The function is called before each update of a player. It runs in plain Python, so
+    most of the time of an iteration is usually spent in it. It works with any rule and
+    any average, but not with batches, abstractions and clusters. A saved solver is
+    loaded with `Solver.load(path, sampling=...)`, because files do not contain
+    functions.
 
     Args:
-        estimate: the function. `tree` is the complete GameTree. `policy` `[S]` has the
-            probabilities of all players' sequences; it must not change. `rng` is a
-            NumPy generator that depends on the seed, the iteration and the player. The
-            function returns the gradient `[S]` and the number of touched nodes. At each
-            sequence of the player, the expectation of the gradient must be the sum over
-            the leaves right after the sequence: the player's utility times the reach
-            probability of chance and the other players. Elsewhere the gradient must be
+        estimate: the function. `tree` is the complete GameTree. `policy` `[S]` contains
+            the probabilities of all players' sequences, and is read-only. `player` is
+            the player to be updated. `rng` is a NumPy generator that depends on the
+            seed, the iteration and the player. The function returns an estimate of the
+            player's gradient `[S]`, and the number of touched nodes. At a sequence of
+            the player, the expected value of the estimate must be a sum over the leaves
+            before which the sequence is the player's last sequence. The term of a leaf
+            is the player's utility times the probability that chance and the other
+            players reach the leaf. At sequences of other players the estimate must be
             0. If it has another shape, is not finite, or is not 0 at a sequence of
-            another player, `iterate` raises ValueError and the solver stays as before
-            that update.
+            another player, `iterate` raises ValueError, and the solver stays in the
+            state before this update.
     """
     return OwnEstimator(estimate=estimate)
 
@@ -313,13 +331,13 @@ def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
         average = ms.algorithms.own_averaging(lambda t: t - t % 2)
         ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
 
-    The function is plain Python and is called once for each iteration from 1 on, some
-    iterations ahead. It does not work with clusters and bounds of theory. A saved
-    solver is loaded with `Solver.load(path, averaging=...)`, because files do not
-    contain functions.
+    The function runs in plain Python. It is called for each iteration from 1 on, up to
+    about a thousand iterations in advance. Clusters, and the theoretical bounds in
+    `ms.theory`, do not support such averages. A saved solver is loaded with
+    `Solver.load(path, averaging=...)`, because files do not contain functions.
 
     Args:
-        weight: returns a number in [0, 1e270]. The average policy is uniform until a
-            weight is positive.
+        weight: a function of the iteration that returns a number in [0, 1e270]. The
+            average policy is uniform until a weight is positive.
     """
     return OwnAveraging(weight=weight)

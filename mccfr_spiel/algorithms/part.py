@@ -1,7 +1,7 @@
 """The base class of the parts of an algorithm.
 
-Parts are frozen dataclasses that validate their fields. (As NamedTuples, two different
-rules with the same numbers would be equal.)
+Parts are frozen dataclasses that validate their fields. NamedTuples are unsuitable,
+because two different rules with the same parameters would be equal.
 """
 
 import dataclasses
@@ -27,12 +27,15 @@ class Part:
         return dataclasses.asdict(self)
 
     def fill(self, **values: Any) -> None:
-        """Sets fields during initialization."""
+        """Sets fields of a frozen instance; only for use in `__post_init__`."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def changed(self) -> dict[str, Any]:
-        """Returns the fields that have no default or differ from their default."""
+        """Returns name -> value of the fields whose value is not their default.
+
+        Fields without a default are included.
+        """
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -40,14 +43,17 @@ class Part:
         }
 
     def spelled(self, name: str) -> str:
-        """Returns the call that creates the part, without fields at their default."""
+        """Returns the text of a call `name(field=value, ...)` that creates the part.
+
+        Fields that have their default value are left out.
+        """
         fields = self.changed().items()
         values = [f"{key}={written(value)}" for key, value in fields]
         return f"{name}({', '.join(values)})"
 
 
 def written(value: Any) -> str:
-    """Returns the repr of a value as files contain it, with Python's own numbers."""
+    """Returns the repr of a value; NumPy numbers are converted to Python's first."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -56,8 +62,11 @@ def checked_horizon(value: Any, *changes: float) -> int:
 
     Args:
         value: the horizon, a number of iterations; 0 for none.
-        changes: total changes of the parameters. If one is not 0, the horizon must be
-            at least 1.
+        changes: total changes of the parameters. The horizon must be at least 1 if any
+            change is not 0.
+
+    Returns:
+        The horizon as an int.
 
     Raises:
         ValueError: the horizon is not an integer, or not in its range.
@@ -73,6 +82,11 @@ def checked_horizon(value: Any, *changes: float) -> int:
 
 
 def name_in(constants: Mapping[str, Any], part: Part) -> str:
-    """Returns the name of the constant that equals a part, "" if there is none."""
+    """Returns the name of the constant that equals a part; "" if there is none.
+
+    Args:
+        constants: name -> value; only names in capitals are considered.
+        part: the part.
+    """
     names = (name for name in constants if name.isupper())
     return next((name for name in names if constants[name] == part), "")

@@ -9,6 +9,16 @@
 | ftrl, optimistic_ftrl | FTRL, OptimisticFTRL | dilated entropy |
 | omd, optimistic_omd | OMD, OptimisticOMD | dilated entropy |
 | mmd | MagneticMirrorDescent | dilated entropy |
+
+Symbols in the formulas of this module; all of them are vectors over the actions of an
+infoset unless they are called numbers:
+
+- `b`: the policy at the infoset;
+- `G`: the gradient, that is, the counterfactual values of the actions;
+- `<b, G>`: the scalar product, that is, the value of the infoset (a number);
+- `R`: the cumulative regrets;
+- `t`: the iteration, from 1 on (a number);
+- `b ~ x`: b is x divided by the sum of x.
 """
 
 from dataclasses import dataclass
@@ -18,15 +28,17 @@ from mccfr_spiel.algorithms.minimizer import Minimizer, Ranges
 from mccfr_spiel.algorithms.part import checked_horizon
 
 _POWERS = -20, 20
-"""Range of the exponents of discounts. Larger ones exceed the precision of a double."""
+"""Minimum and maximum exponent of a discount. The effect of exponents outside this
+range is below the precision of a double."""
 
 
 @dataclass(frozen=True, repr=False)
 class RegretMinimizer(Minimizer):
-    """Rules that play by cumulative regrets R.
+    """Base class of regret matching and regret matching+.
 
     Attributes:
-        initial_regret: upper end of the interval from which initial regrets are drawn.
+        initial_regret: initial regrets are drawn from the interval from 0 to this
+            number.
 
     Raises:
         ValueError: `initial_regret` is not a number in [0, 1e100].
@@ -40,9 +52,10 @@ class RegretMinimizer(Minimizer):
 
 @dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
-    """`R += G - <b, G>`; `b ~ max(R, 0)`, uniform if no regret is positive.
+    """Regret matching (Hart, Mas-Colell 2000).
 
-    Hart, Mas-Colell 2000.
+    `R += G - <b, G>`; then `b ~ max(R, 0)`, or uniform if no regret is positive. R are
+    the cumulative regrets, G the gradient and b the policy at an infoset.
     """
 
     rule: ClassVar[str] = "regret_matching"
@@ -50,33 +63,40 @@ class RegretMatching(RegretMinimizer):
 
 @dataclass(frozen=True, repr=False)
 class RegretMatchingPlus(RegretMinimizer):
-    """`R = max(R + G - <b, G>, 0)`; `b ~ R` (Tammelin 2014)."""
+    """Regret matching+ (Tammelin 2014).
+
+    `R = max(R + G - <b, G>, 0)`; then `b ~ R`, or uniform if all regrets are 0. R are
+    the cumulative regrets, G the gradient and b the policy at an infoset.
+    """
 
     rule: ClassVar[str] = "regret_matching_plus"
 
 
 @dataclass(frozen=True)
 class DiscountedRegretMatching(Minimizer):
-    """`R = R d(t) + r`, `r = G - <b, G>`; `b ~ max(R, 0)` (Brown, Sandholm 2019).
+    """Discounted regret matching (Brown, Sandholm 2019).
 
-    In iteration t, with k = t - 1, the discount d is k ** alpha / (k ** alpha + 1)
-    where R > 0, and the same with beta elsewhere. With alpha = beta = 1 the policies
-    are those of regrets weighted by t, as in linear CFR. Optionally alpha and beta
-    change linearly from iteration 1 to the horizon, and stay constant from then on
-    (Zhang, McAleer, Sandholm 2024).
+    `R = R d(t) + G - <b, G>`; then `b ~ max(R, 0)`. R are the cumulative regrets, G the
+    gradient and b the policy at an infoset. In iteration t, with k = t - 1, the
+    discount d(t) of a positive regret is k ** alpha / (k ** alpha + 1). For other
+    regrets, beta replaces alpha. With alpha = beta = 1, the policies are those of
+    regret matching if the regrets of iteration t are weighted by t, as in linear CFR.
+    Optionally, alpha and beta change linearly from iteration 1 to the horizon, and are
+    constant from then on (Zhang, McAleer, Sandholm 2024).
 
-    In a sampled walk, an infoset gets the product of all discounts since it was last
-    met. The result is the same as if all infosets were discounted in every iteration.
+    With sampling, regrets are discounted when a walk visits the infoset, by the product
+    of the discounts of all iterations since the last visit. The result is the same as
+    if all infosets were discounted in every iteration.
 
     Attributes:
         alpha: exponent for positive regrets.
         beta: exponent for other regrets.
         alpha_change: total change of alpha until the horizon.
         beta_change: total change of beta until the horizon.
-        horizon: number of iterations in which they change; 0 for no change.
+        horizon: number of iterations in which alpha and beta change; 0 for no change.
 
     Raises:
-        ValueError: a field is out of range, or a change has no horizon.
+        ValueError: a field is out of range, or an exponent changes without a horizon.
     """
 
     alpha: float = 1.5
@@ -99,19 +119,23 @@ class DiscountedRegretMatching(Minimizer):
 
 @dataclass(frozen=True)
 class PredictiveRegretMatchingPlus(Minimizer):
-    """`R = max(R d(t) + r, 0)`; `b ~ max(R d(t + 1) + prediction r, 0)`.
+    """Predictive regret matching+ (Farina, Kroer, Sandholm 2021).
 
-    Here `r = G - <b, G>`. The rule predicts that the regrets r of the last iteration
-    occur again (Farina, Kroer, Sandholm 2021). The variant of the paper that predicts
-    the last gradient, passed up through the new policies, is not implemented. With
-    alpha, past regrets are discounted by `d(t) = k ** alpha / (k ** alpha + offset)`,
-    with k = t - 1 (Xu et al. 2024). Otherwise d is 1.
+    `R = max(R d(t) + r, 0)`; then `b ~ max(R d(t + 1) + prediction r, 0)`. R are the
+    cumulative regrets, b is the policy, and `r = G - <b, G>` are the regrets of
+    iteration t for the gradient G. The rule predicts that the next iteration has the
+    same regrets r. (In another variant in the paper, the prediction at an infoset is
+    the last gradient, with the values of child infosets under their new policies. This
+    variant is not implemented.)
+
+    If alpha is given, past regrets are discounted by `d(t) = k ** alpha / (k ** alpha +
+    offset)`, with k = t - 1 (Xu et al. 2024). Otherwise d(t) is 1.
 
     Attributes:
-        prediction: weight of the prediction: 1 as published, 0 for none, 1/3 as in Meng
-            et al. 2025.
-        alpha: exponent of the discount, or None.
-        offset: offset of the discount.
+        prediction: weight of the prediction: 1 in the paper, 1/3 in Meng et al. 2025, 0
+            for no prediction.
+        alpha: exponent of the discount; None for no discount.
+        offset: number in the denominator of the discount.
 
     Raises:
         ValueError: a field is out of range.
@@ -131,11 +155,12 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """True with a prediction, because it becomes 0 where the gradient is 0."""
+        """True if there is a prediction. It becomes 0 where the gradient is 0, and this
+        changes the policy."""
         return self.prediction > 0
 
 
-# Functions that create rules, as users call them.
+# The names by which users create rules.
 regret_matching = RegretMatching
 regret_matching_plus = RegretMatchingPlus
 discounted_regret_matching = DiscountedRegretMatching
@@ -143,19 +168,23 @@ predictive_regret_matching_plus = PredictiveRegretMatchingPlus
 
 
 STEP_SIZES = 1e-100, 1e100
-"""Range of step sizes. Products and quotients with payoffs still fit a double."""
+"""Minimum and maximum step size. Products and quotients of step sizes and payoffs then
+fit a double."""
 
 _ENTROPIES = ("constant", "kroer")
 
 
 @dataclass(frozen=True, repr=False)
 class EntropyMinimizer(Minimizer):
-    """Rules with dilated entropy, which has a weight beta at each infoset.
+    """Base class of rules with the dilated entropy as regularizer.
+
+    The dilated entropy is a weighted sum of the entropies at all infosets. In formulas,
+    beta is the weight of the infoset and eta the step size.
 
     Attributes:
-        step_size: step size eta.
-        weights: "constant" (1 everywhere) or "kroer" (weights for which the dilated
-            entropy is strongly convex, Kroer et al. 2020).
+        step_size: the step size eta.
+        weights: the weights beta: "constant" for 1 everywhere, or "kroer" for weights
+            with which the dilated entropy is strongly convex (Kroer et al. 2020).
 
     Raises:
         ValueError: `step_size` is not in STEP_SIZES, or `weights` is unknown.
@@ -173,15 +202,16 @@ class EntropyMinimizer(Minimizer):
 
     @property
     def needs_whole_tree(self) -> bool:
-        """True for Kroer's weights, which depend on all infosets below."""
+        """True for the weights "kroer", which depend on descendants of an infoset."""
         return self.weights == "kroer"
 
 
 @dataclass(frozen=True, repr=False)
 class FTRL(EntropyMinimizer):
-    """Follow the regularized leader: `L += G`; `b = softmax(eta L / beta)`.
+    """Follow the regularized leader (Farina, Kroer, Sandholm 2020).
 
-    Farina, Kroer, Sandholm 2020.
+    `L += G`; then `b = softmax(eta L / beta)`. L is the sum of all gradients G, b the
+    policy, eta the step size, and beta the weight of the infoset in the entropy.
     """
 
     rule: ClassVar[str] = "ftrl"
@@ -189,9 +219,10 @@ class FTRL(EntropyMinimizer):
 
 @dataclass(frozen=True, repr=False)
 class OMD(EntropyMinimizer):
-    """Online mirror descent: `b ~ b exp(eta G / beta)`.
+    """Online mirror descent (Farina, Kroer, Sandholm 2020).
 
-    Farina, Kroer, Sandholm 2020.
+    `b ~ b exp(eta G / beta)`. b is the policy, G the gradient, eta the step size, and
+    beta the weight of the infoset in the entropy.
     """
 
     rule: ClassVar[str] = "omd"
@@ -203,15 +234,17 @@ class _Optimistic(EntropyMinimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """True, because the prediction becomes 0 where the gradient is 0."""
+        """True, because the prediction becomes 0 where the gradient is 0, and this
+        changes the policy."""
         return True
 
 
 @dataclass(frozen=True)
 class OptimisticFTRL(_Optimistic):
-    """FTRL with the prediction that the last gradient occurs again.
+    """FTRL with the prediction that the last gradient occurs again (Farina, Kroer,
+    Sandholm 2019).
 
-    `L += G`; `b = softmax(eta (L + G) / beta)` (Farina, Kroer, Sandholm 2019).
+    `L += G`; then `b = softmax(eta (L + G) / beta)`. `FTRL` explains the symbols.
     """
 
     rule: ClassVar[str] = "optimistic_ftrl"
@@ -219,9 +252,11 @@ class OptimisticFTRL(_Optimistic):
 
 @dataclass(frozen=True)
 class OptimisticOMD(_Optimistic):
-    """OMD with the prediction that the last gradient occurs again.
+    """OMD with the prediction that the last gradient occurs again (Farina, Kroer,
+    Sandholm 2019).
 
-    `z ~ z exp(eta G / beta)`; `b ~ z exp(eta G / beta)` (Farina, Kroer, Sandholm 2019).
+    `z ~ z exp(eta G / beta)`; then `b ~ z exp(eta G / beta)`. z is the policy of OMD
+    without prediction, which the rule stores. `OMD` explains the other symbols.
     """
 
     rule: ClassVar[str] = "optimistic_omd"
@@ -229,22 +264,23 @@ class OptimisticOMD(_Optimistic):
 
 @dataclass(frozen=True)
 class MagneticMirrorDescent(EntropyMinimizer):
-    """Magnetic mirror descent with the uniform policy rho as magnet.
-
-    Sokota et al. 2023:
+    """Magnetic mirror descent with the uniform policy as magnet (Sokota et al. 2023).
 
     `b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha))`
 
-    The last iterate converges, so look at the current policy, too. With a constant
+    b is the policy, rho the uniform policy, G the gradient, eta the step size, alpha
+    the temperature, and beta the weight of the infoset in the entropy.
+
+    The current policy converges, not only the average policy. With a constant
     temperature, the limit is the equilibrium of the game in which each decision costs
     alpha times the divergence from the uniform policy. (OpenSpiel's `mmd_dilated`
     regularizes by the entropy and converges to another policy.) With a decreasing
     temperature, the limit is an equilibrium of the game.
 
     Attributes:
-        step_size: eta in the first iteration.
+        step_size: the step size eta in the first iteration.
         weights: as in `EntropyMinimizer`.
-        temperature: alpha in the first iteration.
+        temperature: the temperature alpha in the first iteration.
         step_power: eta is divided by t ** step_power in iteration t.
         temperature_power: alpha is divided by t ** temperature_power in iteration t.
     """
@@ -262,7 +298,7 @@ class MagneticMirrorDescent(EntropyMinimizer):
 
     @property
     def moves_everywhere(self) -> bool:
-        """True, because the magnet moves every policy."""
+        """True, because the magnet changes the policy even if the gradient is 0."""
         return True
 
 
@@ -283,9 +319,9 @@ def mmd(
     """Creates the rule `MagneticMirrorDescent`.
 
     Args:
-        step_size: eta in the first iteration.
-        temperature: alpha in the first iteration.
-        weights: "constant" or "kroer".
+        step_size: the step size eta in the first iteration.
+        temperature: the temperature alpha in the first iteration.
+        weights: "constant" or "kroer", see `EntropyMinimizer`.
         step_power: eta is divided by t ** step_power in iteration t.
         temperature_power: alpha is divided by t ** temperature_power in iteration t.
     """
@@ -299,4 +335,4 @@ RULES: dict[str, type[Minimizer]] = {
     for rule_class in [*globals().values()]
     if isinstance(rule_class, type) and "rule" in vars(rule_class)
 }
-"""The rules by name, in the order of definition."""
+"""Name of a rule -> class, in the order of definition."""

@@ -1,4 +1,6 @@
-"""The gradient estimators: what one walk over the tree samples.
+"""The samplings: which moves a walk over the tree samples.
+
+A walk computes an unbiased estimate of the gradient of one player, the updated player.
 
 | constant | sampled | paper |
 |---|---|---|
@@ -20,52 +22,62 @@ from mccfr_spiel.common import refusals
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
+_CHANCE_DRAWS = ("independent", "sobol")
 
 _PUBLISHED_NAMES = {
     "FULL": "CFR",
     "BALANCED_OUTCOME": "balanced outcome sampling",
     "AVERAGE_STRATEGY": "average-strategy sampling",
 }
-"""Names in papers that differ from the names of the constants."""
+"""Name of a constant -> name in papers, where the two differ."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sampling(Part):
-    """What one walk over the tree samples. Walks follow all moves that are not sampled.
+    """Which moves a walk over the tree samples. A walk follows all other moves.
 
     Attributes:
         chance: whether outcomes of chance are sampled, by their probabilities.
-        opponents: whether actions of players who are not updated are sampled, by their
-            policies.
-        player: how actions of the updated player are selected. "all": all actions.
-            "epsilon": one action, drawn from the policy mixed with the uniform one.
-            "balanced": one action, drawn from the balanced strategy, which spreads
-            evenly over the player's sequences. "average": each action with probability
-            (bonus + threshold S(a)) / (bonus + sum S), clipped to [epsilon, 1], where S
-            is the weighted sum of the player's plans.
-        epsilon: share of the uniform policy for "epsilon", minimum probability for
-            "average".
-        prune: True skips opponents' actions of probability 0. "regret" is regret-based
-            pruning, for two players, regret matching and no sampling: actions of the
-            updated player are skipped while their regret must stay negative whatever
-            the opponent plays (Brown, Sandholm 2015). Regrets below a skipped action
-            are restored by a best response (Brown, Sandholm 2017).
-        threshold: threshold for "average".
-        bonus: bonus for "average".
-        prune_below: negative regret, or None. In 95 % of the walks, actions of the
+        opponents: whether actions of the other players (those who are not updated) are
+            sampled, by their policies.
+        player: which actions of the updated player are followed. "all": all actions.
+            "epsilon": one action, drawn from a mixture of the policy and the uniform
+            policy. "balanced": one action, drawn from the balanced strategy, in which
+            the probability of an action is proportional to the number of the player's
+            sequences at and below the action. "average": each action a with the
+            probability (bonus + threshold S(a)) / (bonus + sum of S over all actions),
+            clipped to [epsilon, 1]. S is the weighted sum of the player's realization
+            plans over the iterations.
+        epsilon: for "epsilon", the weight of the uniform policy in the mixture; for
+            "average", the minimum probability of an action.
+        prune: whether, and how, actions are skipped without sampling. False: no action.
+            True: the other players' actions of probability 0. "regret": regret-based
+            pruning, for two players, regret matching and no sampling. It skips actions
+            of the updated player for as long as their regrets must stay negative,
+            whatever the opponent plays (Brown, Sandholm 2015). When an action is
+            followed again, a best response restores the regrets below it (Brown,
+            Sandholm 2017).
+        threshold: the number `threshold` in the formula of "average".
+        bonus: the number `bonus` in the formula of "average".
+        prune_below: a negative regret, or None. In 95 % of the walks, actions of the
             updated player with probability 0 and a lower cumulative regret are skipped,
-            unless they end the game. Regrets are kept above 31/30 of this number.
-            Requires external sampling and regret matching.
-        baseline: kind of baselines, "" for none. "learned": estimates are corrected by
-            the values that earlier walks found at each infoset and action (Schmid et
-            al. 2019). "predictive": these values are weighted by the policy after the
-            update, similar to Davis et al. 2020. Requires outcome, balanced outcome or
-            external sampling. Draws of chance are not corrected.
-        baseline_rate: step size of baselines, in (0, 1].
+            unless they end the game. Regrets are not decreased below 31/30 of this
+            number. Requires external sampling and regret matching.
+        baseline: kind of baselines, "" for none. Baselines reduce the variance of
+            estimates. "learned": the baseline of an infoset and action is a running
+            mean of the values that earlier walks found there (Schmid et al. 2019).
+            "predictive": the values are computed with the policy after the update,
+            similar to Davis et al. 2020. Requires outcome, balanced outcome or external
+            sampling. The variance from draws of chance is not reduced.
+        baseline_rate: step size of the running means of baselines, in (0, 1].
+        chance_draws: how outcomes of chance are drawn. "independent": independently in
+            every walk. "sobol": from a scrambled Sobol sequence over the walks of a
+            player, which covers the outcomes evenly. Requires that chance is sampled.
+            The theorems of Lanctot et al. 2009 assume independent draws.
 
     Raises:
-        ValueError: a field has the wrong type or is out of range, or fields do not fit
-            together.
+        ValueError: a field has the wrong type or is out of range, or a combination of
+            fields is not possible.
     """
 
     chance: bool
@@ -78,6 +90,7 @@ class Sampling(Part):
     prune_below: float | None = None
     baseline: str = ""
     baseline_rate: float = 0.5
+    chance_draws: str = "independent"
 
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
@@ -105,6 +118,7 @@ class Sampling(Part):
         if self.prune_below is not None:
             self._check_prunes()
         self._check_baseline()
+        self._check_chance_draws()
         if self.prunes_by_regret and self.is_sampled:
             raise ValueError(
                 'prune="regret" requires exact regrets, so sample nothing. Use '
@@ -137,6 +151,19 @@ class Sampling(Part):
                 "cannot estimate values of infosets. Drop one of the two."
             )
 
+    def _check_chance_draws(self) -> None:
+        if self.chance_draws not in _CHANCE_DRAWS:
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} must be "
+                f"{' or '.join(map(repr, _CHANCE_DRAWS))}."
+                f"{refusals.near(str(self.chance_draws), _CHANCE_DRAWS)}"
+            )
+        if self.correlates_chance and not self.chance:
+            raise ValueError(
+                f"chance_draws={self.chance_draws!r} requires a sampling that draws "
+                "chance, such as ms.EXTERNAL. Use one or drop chance_draws."
+            )
+
     def _check_prunes(self) -> None:
         value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
         if value == 0:
@@ -158,8 +185,13 @@ class Sampling(Part):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether anything is sampled."""
+        """Whether any moves are sampled."""
         return self.chance or self.opponents or self.player != "all"
+
+    @property
+    def correlates_chance(self) -> bool:
+        """Whether draws of chance in different walks are correlated."""
+        return self.chance_draws != "independent"
 
     @property
     def draws_one_action(self) -> bool:
@@ -168,7 +200,8 @@ class Sampling(Part):
 
     @property
     def picks_actions(self) -> bool:
-        """Whether walks follow a random subset of actions, see selection.py."""
+        """Whether walks follow a random subset of the updated player's actions, see
+        kernels/selection.py."""
         return self.player == "average"
 
     def __repr__(self) -> str:
@@ -182,6 +215,9 @@ class Sampling(Part):
         name = name_in(globals(), self)
         if name:
             return _PUBLISHED_NAMES.get(name, f"{name.lower()} sampling")
+        if self.correlates_chance:
+            plain = self._replace(chance_draws="independent")
+            return f"{plain} with Sobol draws of chance"
         if self == full(prune=self.prune):
             return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
         if self == outcome(self.epsilon or 1.0):
@@ -215,33 +251,35 @@ def _epsilon(value: Any, player: str) -> float:
 
 
 def full(*, prune: bool | str = False) -> Sampling:
-    """No sampling (Zinkevich et al. 2007).
+    """No sampling: all moves are followed (Zinkevich et al. 2007).
 
     Args:
-        prune: see `Sampling`.
+        prune: which actions are skipped, see `Sampling`.
     """
     return Sampling(chance=False, opponents=False, prune=prune)
 
 
 def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
-    """Outcome sampling: each walk follows one history (Lanctot et al. 2009).
+    """Outcome sampling: each walk follows a single history (Lanctot et al. 2009).
 
     Args:
-        epsilon: exploration of the updated player, in (0, 1].
+        epsilon: weight of the uniform policy in the updated player's draws, in (0, 1].
         baseline: kind of baselines, see `Sampling`.
     """
     return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
 
 
-def external(*, baseline: str = "") -> Sampling:
-    """External sampling: walks follow all actions of the updated player only.
+def external(*, baseline: str = "", chance_draws: str = "independent") -> Sampling:
+    """External sampling (Lanctot et al. 2009).
 
-    Chance and opponents are sampled (Lanctot et al. 2009).
+    Walks follow all actions of the updated player. Moves of chance and of the other
+    players are sampled.
 
     Args:
         baseline: kind of baselines, see `Sampling`.
+        chance_draws: how chance is drawn, see `Sampling`.
     """
-    return Sampling(True, True, baseline=baseline)
+    return Sampling(True, True, baseline=baseline, chance_draws=chance_draws)
 
 
 def average_strategy(
@@ -249,14 +287,15 @@ def average_strategy(
 ) -> Sampling:
     """Average-strategy sampling (Gibson et al. 2012).
 
-    Walks follow an action with a probability that increases with its share of the
-    average. Chance and opponents are sampled. The defaults are the paper's parameters
-    for poker.
+    Walks follow an action of the updated player with a probability that increases with
+    the probability of the action in the average policy. Moves of chance and of the
+    other players are sampled. The defaults are the paper's parameters for poker.
+    `Sampling` has the formula.
 
     Args:
         epsilon: minimum probability of an action.
-        threshold: factor of the average.
-        bonus: constant that favours actions early in a run.
+        threshold: factor of the action's share in the average.
+        bonus: constant that makes probabilities larger early in a run.
     """
     return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
 

@@ -1,4 +1,4 @@
-"""Algorithms by name, and checks that the parts of an algorithm fit together."""
+"""Algorithms by name, and checks whether the parts of an algorithm can be combined."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,10 +18,11 @@ from mccfr_spiel.common import refusals
 
 
 def near_algorithms(name: str, known: Iterable[str]) -> str:
-    """Returns a hint with similar names, or the names of the MCCFR family.
+    """Returns the end of an error message with names similar to an unknown name.
 
     Args:
-        name: the unknown name. "+" is read as "_plus".
+        name: the unknown name. "+" is read as "_plus". If it contains "mccfr", all
+            known names that end with "_sampling" are suggested.
         known: the known names.
     """
     if "mccfr" in name.lower():
@@ -31,7 +32,7 @@ def near_algorithms(name: str, known: Iterable[str]) -> str:
 
 
 def algorithm_of(given: Any) -> Algorithm:
-    """Returns the algorithm with a name in ALGORITHMS, or checks a given algorithm.
+    """Returns an algorithm, given as a value or by its name in ALGORITHMS.
 
     Raises:
         ValueError: the name is unknown, or `check_algorithm` fails.
@@ -49,18 +50,17 @@ def algorithm_of(given: Any) -> Algorithm:
 
 
 def check_algorithm(algorithm: Any) -> None:
-    """Checks that a value is an Algorithm whose parts fit together.
+    """Checks that a value is an Algorithm, and that its parts can be combined.
 
-    The fields of the parts are valid already.
+    The fields of each part are not checked, because each part does this itself.
 
     Raises:
         ValueError: a part has the wrong type, or a combination is not possible.
     """
     if not isinstance(algorithm, Algorithm):
         raise ValueError(
-            f"{algorithm!r} must be an Algorithm, such as "
-            f"{', '.join(f'ms.{name}' for name in named_constants())} "
-            "(ms is mccfr_spiel)."
+            f"{algorithm!r} must be an Algorithm, such as one of "
+            f"mccfr_spiel.algorithms: {', '.join(named_constants())}."
         )
     part_classes = {
         "sampling": Sampling,

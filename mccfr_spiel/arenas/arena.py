@@ -1,13 +1,16 @@
 """Arena: the common interface of all representations of a game.
 
-An arena knows the game's information sets and offers walks, gradients, or both:
+An arena knows the game's information sets and offers walks, gradients, or both. A walk
+traverses the histories that a sampling scheme selects; a gradient is computed from the
+whole game.
 
     kind             class             walks  gradients  file
     growing tree     GrowingTree       yes    no         tree_arenas.py
     whole tree       WholeTree         yes    yes        tree_arenas.py
     compiled rules   RuleArena         yes    no         rule_arena.py
     listed worlds    WorldArena        no     yes        world_arenas.py
-    remade worlds    RemadeWorldArena  no     yes        world_arenas.py
+    remade worlds    RemadeWorldArena  no     yes        world_arenas.py (recomputed
+                                                         in each pass, not stored)
     hands of cards   HandArena         no     yes        hand_arena.py
     histories        HistoryArena      no     yes        world_arenas.py
 
@@ -32,13 +35,13 @@ class WalkSpec(NamedTuple):
 
     Attributes:
         sampled: sampling scheme, see `kernels.switches.Sampled`.
-        rule: name of the update rule in the kernels.
+        rule: name of the update rule in the kernels, such as regret matching.
         epsilon: exploration rate of the updated player.
-        threads: maximum number of threads that share a batch.
-        shares: whether threads may share walks.
+        threads: maximum number of threads that divide the walks of a batch.
+        shares: whether several threads may divide the walks of a batch.
         is_sampled: whether walks sample anything.
-        is_batched: whether an iteration has several walks per player.
-        splits: whether cluster processes share batches.
+        is_batched: whether an iteration has several walks per player (a batch).
+        splits: whether the processes of a cluster divide the walks of a batch.
         initial_regret: initial regret of every action.
     """
 
@@ -54,20 +57,22 @@ class WalkSpec(NamedTuple):
 
 
 class GradientPass(Protocol):
-    """Computation of a utility gradient that may pause between slices."""
+    """Computation of a utility gradient that may pause between slices of its work."""
 
     def go_on(self) -> bool:
-        """Computes one more slice; returns whether the gradient is complete."""
+        """Performs one more slice of the work; returns whether the gradient is
+        complete."""
         ...
 
     @property
     def gradient(self) -> np.ndarray:
-        """`[S]` the gradient; 0 at sequences of players who are not updated."""
+        """`[S]` the gradient, valid once complete; 0 at sequences of players who are
+        not updated."""
         ...
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes touched so far."""
+        """Number of nodes visited so far."""
         ...
 
 
@@ -77,9 +82,11 @@ class Engine:
     Attributes:
         kernel: compiled function that runs iterations.
         num_threads: number of threads of a pass.
-        bytes_per_row: extra bytes per infoset and per sequence.
-        stack_height: initial height of a walk's stack, in nodes.
-        growth: supplies nodes or table rows that the kernel requests during a walk.
+        bytes_per_row: bytes per infoset and bytes per sequence that this engine
+            allocates in addition to the solver's tables.
+        stack_height: initial capacity of a walk's stack, in nodes.
+        growth: object that provides missing nodes or infosets when a walk stops for
+            them, such as `tree.growth.Growth`.
     """
 
     kernel: Any
@@ -89,31 +96,37 @@ class Engine:
     stack_height = 0
 
     def tree_arrays(self) -> layout.TreeArrays:
-        """The current arrays of the game for kernels."""
+        """The current arrays of the game that kernels read."""
         raise NotImplementedError
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes that the kernel may visit now."""
+        """Number of nodes that exist for the kernel; 1 without stored nodes."""
         return 1
 
     def held(self) -> tuple[Any, ...]:
-        """The arrays in a frame that may be replaced between two calls."""
+        """The arrays, or records of arrays, that may be replaced by larger copies
+        between two calls of the kernel. A frame contains their addresses, so it must be
+        rebuilt when one of these objects changes."""
         return self.tree_arrays()
 
     def frame_of(
         self, task: layout.Task, tables: layout.Tables, walk: layout.Walk
     ) -> np.ndarray:
-        """The frame of array addresses that the kernel reads."""
+        """The frame for the kernel: an array with the addresses of all arrays that the
+        kernel reads or writes."""
         raise NotImplementedError
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs iterations up to the limits in the job; returns a status.
+        """Runs iterations up to the limits in `state.job`.
 
         Args:
             state: SolverState of the solver.
             kernel: kernel of this engine.
-            frame: frame for the kernel.
+            frame: result of `frame_of`.
+
+        Returns:
+            A status of `kernels.tables`, such as DONE, PAUSED or GROW.
         """
         raise NotImplementedError
 
@@ -122,8 +135,8 @@ class Arena:
     """A representation of a game in which a solver runs.
 
     Attributes:
-        name: name of the kind in messages.
-        has_gradients: whether the arena offers `passes` and knows every infoset.
+        name: name of the kind of arena, for messages.
+        has_gradients: whether the arena knows every infoset and implements `passes`.
     """
 
     name: str
@@ -135,24 +148,26 @@ class Arena:
         raise NotImplementedError
 
     def room(self) -> tuple[int, int]:
-        """Numbers of infosets and sequences for which tables currently need rows."""
+        """Numbers of infosets and sequences for which a solver's tables must have
+        rows."""
         return self.table.sizes()
 
     def update(self) -> None:
-        """Publishes infosets that walks have met; the caller holds the lock."""
+        """Adds the infosets that walks have visited to `table`, if the arena stores
+        them elsewhere. The caller holds the lock."""
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """The engine that runs walks."""
+        """A new engine that runs walks."""
         raise NotImplementedError
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> Any:
-        """Full passes over the game.
+        """A FullPass, which computes gradients and best responses over the whole game.
 
         Args:
             threads: maximum number of threads per pass; None for one thread per core.
                 Fewer threads are used if more would not save time.
-            updated: number of players that one pass of a solver updates; None for
-                single passes such as evaluations, which are for all players.
+            updated: number of players that one pass of a solver updates; None for a
+                single pass for all players, such as an evaluation.
 
         Raises:
             MemoryBudgetError: the arrays that passes read do not fit `max_memory`.
@@ -163,22 +178,26 @@ class Arena:
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header entries and arrays that a checkpoint stores about the arena.
+        """The data that a checkpoint stores about the arena.
 
         Args:
             is_made_whole: whether the solver that loads the checkpoint expands the
                 whole tree before its first iteration.
+
+        Returns:
+            Entries of the checkpoint's header, and arrays by name.
         """
         raise NotImplementedError
 
 
 class ArenaTable(InfosetTable, Arena):
-    """An arena without nodes. It is its own table of information sets.
+    """An arena without stored nodes, and at the same time its table of infosets.
 
     Attributes:
         budget: memory budget of the arena and of everything derived from it.
-        twin: whether the game's compiled twin may be used, see `GameTree`.
-        max_nodes: maximum number of nodes of trees built for this game.
+        twin: argument `twin` of auxiliary trees, see `GameTree`.
+        max_nodes: maximum number of nodes of auxiliary trees, for example for
+            evaluation.
     """
 
     num_nodes, is_complete = 1, False
@@ -192,13 +211,13 @@ class ArenaTable(InfosetTable, Arena):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Stores the game; subclasses find its infosets.
+        """Stores the game; subclasses add its infosets.
 
         Args:
             source: the game as the user passed it.
             budget: memory budget of the arena.
             max_nodes: maximum number of nodes of trees that are cached with the arena.
-            twin: whether these trees may use the game's twin.
+            twin: argument `twin` of these trees, see `GameTree`.
         """
         super().__init__(source, turn_based(source))
         self.budget, self.max_nodes, self.twin = budget, max_nodes, twin
@@ -209,18 +228,20 @@ class ArenaTable(InfosetTable, Arena):
         return self
 
     def whole(self, max_nodes: int) -> InfosetTable | None:
-        """See InfosetTable."""
+        """A complete GameTree of the game, cached with the arena; None if it cannot be
+        built."""
         return whole_tree_of(self, max_nodes)
 
     def forget_nodes(self) -> None:
-        """Does nothing, because the arena has no nodes."""
+        """Does nothing, because no nodes are stored (see `GameTree.forget_nodes`)."""
 
     def give_back(self) -> None:
-        """Does nothing, because the arena has no nodes."""
+        """Does nothing, because no nodes are stored (see `GameTree.give_back`)."""
 
     @property
     def arrays(self) -> layout.TreeArrays:
-        """The arrays for kernels; the only node is the root."""
+        """The infosets as arrays for kernels, with a single zeroed node in place of a
+        tree."""
         probs, returns = np.zeros(1), np.zeros((1, self.num_players))
         return layout.TreeArrays(
             nodes=np.zeros(1, NODE),
@@ -232,17 +253,18 @@ class ArenaTable(InfosetTable, Arena):
 
 
 class NoGrowth:
-    """Growth for engines whose kernels never request nodes or rows."""
+    """The attribute `growth` of engines whose kernels never stop for missing nodes."""
 
     def go_on(self) -> None:
-        """Does nothing: no walk was interrupted."""
+        """Prepares the continuation of an interrupted walk; nothing to do here."""
 
     def refit(self, walk: layout.Walk) -> None:
-        """Does nothing: no nodes were dropped."""
+        """Restarts a walk whose nodes were dropped; here there are no nodes."""
 
     def must_finish(self, walk: layout.Walk) -> bool:
-        """False: other solvers may run before the next slice."""
+        """Whether other solvers of the arena must wait until the walk has ended; here
+        never."""
         return False
 
     def look(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Does nothing: there is nothing to enlarge."""
+        """Checks during a long walk whether it can finish; nothing to check here."""

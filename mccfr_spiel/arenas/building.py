@@ -1,7 +1,7 @@
 """Builds the arenas that `choose_arena` has found suitable.
 
-Each function raises ValueError, such as a TreeFullError, if the arena turns out not to
-fit or not to suit. It then holds no memory.
+Each function raises a ValueError, such as TreeFullError, if the arena turns out to be
+too large or unsuitable. After such an error no memory of the arena remains allocated.
 """
 
 from mccfr_spiel.arenas.arena import Arena
@@ -26,7 +26,8 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import exceeds
 
 MAX_HISTORY_NODES = 10**11
-"""Largest game for passes over histories; one pass takes about an hour."""
+"""Maximum number of nodes of a game for passes over all histories. A pass over so many
+nodes takes about an hour."""
 
 NODES_BEFORE_FORECAST = 1_000_000
 """Number of nodes to expand before forecasting the size of a tree. A forecast takes
@@ -34,11 +35,18 @@ half a second, more than the expansion of a smaller tree by compiled rules."""
 
 
 class UnsuitableError(ValueError):
-    """A game turned out not to suit an arena while the arena was built."""
+    """Building an arena revealed that the game does not suit it."""
 
 
 def build_whole_tree(request: ArenaRequest) -> Arena:
-    """Expands the whole tree; for walks, only if that takes a few seconds."""
+    """Expands the whole tree.
+
+    If the algorithm runs walks, which do not need the whole tree, it is only expanded
+    up to MAX_NODES_IN_ADVANCE nodes.
+
+    Raises:
+        TreeFullError: the tree is too large.
+    """
     tree = request.tree
     if request.needs.all_infosets:
         try:
@@ -52,11 +60,11 @@ def build_whole_tree(request: ArenaRequest) -> Arena:
 
 
 def _expand_in_advance(tree: GameTree) -> None:
-    """Expands a tree by compiled rules.
+    """Expands a tree by compiled rules before its first walk.
 
     Raises:
-        TreeFullError: the tree has more than MAX_NODES_IN_ADVANCE nodes, or more than
-            its own limits allow.
+        TreeFullError: the tree has more than MAX_NODES_IN_ADVANCE nodes, or exceeds its
+            own limits on nodes or memory.
     """
     try:
         tree.expand_by_rules(NODES_BEFORE_FORECAST)
@@ -67,30 +75,34 @@ def _expand_in_advance(tree: GameTree) -> None:
 
 
 def build_growing_tree(request: ArenaRequest) -> Arena:
-    """Expands nothing yet."""
+    """Wraps the tree of the request; walks expand its nodes later."""
     return GrowingTree(request.tree)
 
 
 def build_hands(request: ArenaRequest) -> Arena:
-    """Lists the hands at every node of the public tree."""
+    """Lists the possible private hands at every node of the game's public tree."""
     source, budget = request.tree.source, request.new_budget()
     try:
         return HandArena(source, budget, **request.settings)
     except (TreeFullError, GameError):
         raise
-    except ValueError as error:  # for example, isomorphic suits that were merged
+    except ValueError as error:  # for example, the game has merged isomorphic suits
         raise UnsuitableError(str(error)) from error
 
 
 def build_worlds(request: ArenaRequest) -> Arena:
-    """Searches the game for its worlds."""
+    """Searches the game for its worlds (shared facts, see arenas/worlds/)."""
     source, budget = request.tree.source, request.new_budget()
     rules = _rules(request)
     return find_arena(rules, source, budget, has_worlds=True, **request.settings)
 
 
 def build_histories(request: ArenaRequest) -> Arena:
-    """Finds all infosets in one pass over the histories."""
+    """Finds all infosets in one pass over the histories.
+
+    Raises:
+        TreeFullError: a forecast shows more than MAX_HISTORY_NODES nodes.
+    """
     tree = request.tree
     estimate = tree.forecast(MAX_HISTORY_NODES)
     if exceeds(estimate.nodes, MAX_HISTORY_NODES):
@@ -104,7 +116,7 @@ def build_histories(request: ArenaRequest) -> Arena:
 
 
 def build_rules(request: ArenaRequest) -> Arena:
-    """Prepares walks over compiled rules; no infoset is met yet."""
+    """Creates an arena of compiled rules, to which walks add infosets later."""
     source, budget = request.tree.source, request.new_budget()
     return RuleArena(source, _rules(request), budget, **request.settings)
 

@@ -2,17 +2,17 @@
 
 The table CANDIDATES lists the arenas in order of preference. `choose_arena` returns the
 first arena in the table that
-- keeps what the user's `store` asks for,
+- is admitted by the user's argument `store`, such as "tree" or "worlds",
 - suits the game and the algorithm (the row's `why_not` returns None), and
-- fits into the limits on nodes and memory when it is built.
+- can be built within the limits on nodes and memory.
 
 For example, the rows for `Solver("phantom_ttt", CFR_PLUS)` are whole tree, hands of
 cards, worlds, compiled rules and growing tree. A forecast shows that the whole tree is
-too large, the game does not deal hands, and worlds are the first row that suits.
+too large, and the game does not deal hands, so the next row is chosen: worlds.
 
-If no row is left, the error lists each row with its reason. Every refusal of a
-combination of store, algorithm, abstraction, twin, cluster and locks is a sentence in
-why_not.py or, if it depends on the algorithm alone, in needs.py.
+If every row fails, the error lists each row with its reason. The messages that refuse a
+combination of store, algorithm, abstraction, twin, cluster and locks are in why_not.py,
+or in needs.py if they depend on the algorithm alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,9 +58,11 @@ class Candidate(NamedTuple):
     Attributes:
         name: name of the arena in messages.
         stores: values of `store` that admit the arena.
-        why_not: returns why the arena does not suit, or None.
-        why_too_large: returns the error if the arena surely does not fit, or None.
-        build: builds the arena; raises ValueError if that fails.
+        why_not: function that returns the reason why the arena cannot be used; None if
+            it can.
+        why_too_large: function that forecasts the size of the arena. It returns an
+            error if the arena surely exceeds the limits, and None otherwise.
+        build: function that builds the arena; it raises ValueError on failure.
     """
 
     name: str
@@ -123,15 +125,16 @@ def choose_arena(
     """Builds the first arena of the table that suits an algorithm and fits.
 
     Args:
-        game: game, load string, or arena. An arena keeps its own limits.
+        game: game, load string, or arena. With an arena, `limits` is ignored.
         needs: requirements of the algorithm.
         store: one of STORES, see `Solver`.
         limits: limits of a new arena; the defaults of `Limits` if None.
 
     Raises:
-        TreeFullError, MemoryBudgetError: no arena suits and fits, and at least one was
-            too large. The message lists all of them.
-        ValueError: no arena suits, or an argument is invalid.
+        TreeFullError, MemoryBudgetError: no arena could be built, and at least one was
+            too large. The message lists the reason for each candidate.
+        ValueError: no arena suits the game and the algorithm, or an argument is
+            invalid.
     """
     if store not in STORES:
         raise ValueError(f"Unknown store={store!r}; use one of {', '.join(STORES)}.")
@@ -141,15 +144,15 @@ def choose_arena(
     refuse_everywhere(request.tree, needs, store)
     failures: list[tuple[str, ValueError]] = []
     rows = [row for row in CANDIDATES if request.asks_for(*row.stores)]
-    # Try the rows in order. Return the first arena that can be built; collect the
-    # reasons of all rows before it.
+    # Each pass tries one row of the table and records the reason if the row fails. The
+    # function returns the first arena that can be built.
     for position, row in enumerate(rows):
         if reason := row.why_not(request):
             failures.append((row.name, ValueError(reason)))
             continue
         try:
-            # Forecasting costs half a second, which is wasted unless a later row is an
-            # alternative.
+            # A forecast costs half a second. It is only useful if a later row could be
+            # built instead of this one.
             alternatives = rows[position + 1 :] if needs.all_infosets else ()
             if any(not other.why_not(request) for other in alternatives):
                 error = row.why_too_large(request)
@@ -166,8 +169,12 @@ def answers(
 ) -> Iterator[tuple[str, str | None]]:
     """Predicts the decision of `choose_arena` without building an arena.
 
-    Yields the name of each candidate and the reason why it does not suit or fit, or
-    None. The first candidate without a reason is chosen if it fits when it is built.
+    The first candidate with the reason None is chosen unless it turns out to be too
+    large while it is built.
+
+    Yields:
+        The name of each candidate, and the reason why it cannot be used; None if it
+        can.
     """
     request = ArenaRequest(game, needs, store, True)
     nowhere = why_nowhere(request)
@@ -180,30 +187,33 @@ def answers(
 
 
 def is_possible(game: GameTree, needs: Needs, store: str = "auto") -> bool:
-    """Whether at least one arena suits an algorithm and may fit."""
+    """Whether at least one arena suits an algorithm and is not surely too large."""
     return any(reason is None for _, reason in answers(game, needs, store))
 
 
 def takes_worlds(game: GameTree) -> bool:
-    """Whether exact evaluations of a game use worlds or hands because its tree is too
-    large."""
+    """Whether `choose_arena` would evaluate policies of a game by worlds or hands of
+    cards instead of the whole tree, as `answers` predicts."""
     chosen = (name for name, reason in answers(game, EVALUATION) if reason is None)
     return next(chosen, WholeTree.name) != WholeTree.name
 
 
 def refuse_everywhere(game: GameTree, needs: Needs, store: str) -> None:
-    """Raises ValueError if an algorithm runs in no arena of a game, whatever its
-    size."""
+    """Raises ValueError if an algorithm cannot run in any arena of a game, even if
+    memory were unlimited."""
     if reason := why_nowhere(ArenaRequest(game, needs, store, True)):
         raise ValueError(reason)
 
 
 def arena_of(table: Any) -> Arena:
-    """The arena of a table that knows all infosets: the table itself, or a view of a
-    complete tree.
+    """The arena of a table of infosets, for exact evaluation.
+
+    Returns:
+        A WholeTree if the table is a GameTree; otherwise the table itself, which is an
+        ArenaTable.
 
     Raises:
-        ValueError: the table belongs to no arena, or keeps no gradients.
+        ValueError: the table is not an arena, or the arena cannot compute gradients.
     """
     if isinstance(table, GameTree):
         return WholeTree(table)
@@ -211,10 +221,11 @@ def arena_of(table: Any) -> Arena:
 
 
 def _request(game: Any, needs: Needs, store: str, limits: Limits) -> ArenaRequest:
-    """The request for a game or a tree.
+    """The input of all candidates, with a new GameTree unless `game` is one.
 
     Raises:
-        ValueError: `GameTree` refuses the game, or the tree lacks the abstraction.
+        ValueError: `GameTree` refuses the game, or the given tree was built without the
+            abstraction in `needs`.
     """
     if isinstance(game, GameTree):
         if needs.abstraction not in (None, game.abstraction):
@@ -234,10 +245,10 @@ def _request(game: Any, needs: Needs, store: str, limits: Limits) -> ArenaReques
 
 
 def _given_arena(arena: Any, needs: Needs, store: str) -> Arena:
-    """The arena that the user passed as `game`.
+    """Returns the arena that the user passed as `game`, after checks.
 
     Raises:
-        ValueError: the algorithm cannot run in that arena.
+        ValueError: `arena` is not an ArenaTable, or the algorithm cannot run in it.
     """
     request = ArenaRequest(arena, needs, store, True)
     nowhere = why_nowhere(request)
@@ -253,8 +264,9 @@ def _refusal(
 ) -> ValueError:
     """The error that lists the reason of each failed row.
 
-    If the algorithm needs all infosets, the growing tree is left out: it has the same
-    arrays as the whole tree, whose reason is already listed.
+    The class of the error is MemoryBudgetError or TreeFullError if such an error is
+    among the failures. If the algorithm needs all infosets, the row of the growing tree
+    is omitted, because the row of the whole tree says the same.
     """
     has_whole = any(name == WholeTree.name for name, _ in failures)
     if has_whole and request.needs.all_infosets:

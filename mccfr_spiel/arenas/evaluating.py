@@ -22,21 +22,21 @@ from mccfr_spiel.policies.frozen_table import FrozenTable
 from mccfr_spiel.policies.policy import SequencePolicy
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
-"""Bytes per sequence and per infoset for reading a policy: NumPy vectors and Python
-objects."""
+"""Estimated bytes per sequence and per infoset for converting a policy to a vector:
+NumPy vectors and Python objects."""
 
 _BYTES_OF_HANDS = 24
-"""Bytes per sequence if the policy is already a vector over hands: two vectors for the
-passes and one spare."""
+"""Bytes per sequence if the policy is already a vector over the sequences of a
+HandArena: three vectors of 8-byte numbers."""
 
 
 def is_arena(value: Any) -> bool:
-    """Whether a value is the table of an arena rather than of a policy file."""
+    """Whether a value is the table of infosets of an arena, not of a policy file."""
     return isinstance(value, InfosetTable) and not isinstance(value, FrozenTable)
 
 
 def full_pass(table: Any, threads: int | None = 1) -> FullPass:
-    """Full passes over a game, for returns, gradients and best responses.
+    """A FullPass, which computes returns, gradients and best responses of a game.
 
     Args:
         table: an arena that knows all infosets, such as a complete GameTree.
@@ -45,7 +45,7 @@ def full_pass(table: Any, threads: int | None = 1) -> FullPass:
             not save time.
 
     Raises:
-        MemoryBudgetError: the lists for passes do not fit `max_memory`.
+        MemoryBudgetError: the arrays that passes read do not fit `max_memory`.
         ValueError: a tree is not complete, or `threads` is not a positive integer.
     """
     return arena_of(table).passes(threads)
@@ -58,17 +58,22 @@ def complete_table(
     twin: bool | None = None,
     store: str = "tree",
 ) -> Any:
-    """Builds or finds an arena of a game that knows all infosets.
+    """Builds an arena of a game that knows all infosets, or finds it in a cache.
 
-    A new GameTree is expanded in place, within its own `max_nodes`. A tree that a
-    solver has grown is not changed; another arena is built once and cached with it.
+    A GameTree without expanded nodes is expanded in place, within its own `max_nodes`.
+    A tree in which a solver has expanded nodes is not changed. Instead, a second arena
+    of the game is built once and cached for the lifetime of that tree.
 
     Args:
         game: game, load string, or arena.
-        max_memory: see `GameTree`; for a new arena. By default an arena that is cached
-            with another one has the same limit.
+        max_memory: memory limit of a new arena, see `GameTree`. If it is None and
+            `game` is an arena whose user has set a limit, the new arena has the same
+            limit.
         twin: see `GameTree`; by default False if the given arena has twin=False.
         store: see `Solver`.
+
+    Returns:
+        The table of infosets of the arena.
 
     Raises:
         TreeFullError, MemoryBudgetError, ValueError: see `choose_arena`; or the game is
@@ -95,19 +100,20 @@ def table_beside(
     twin: bool | None = None,
     store: str = "tree",
 ) -> Any:
-    """Finds or builds an arena of a game that knows all infosets, cached with another
-    arena.
+    """Finds an arena of a game that knows all infosets in the cache of another arena,
+    or builds it.
 
     Args:
-        grown: arena of the policy; only modified if it is a new GameTree.
-        game: game in which to evaluate the policy; may differ from the arena's game.
+        grown: arena of the policy to evaluate; only modified if it is a GameTree
+            without expanded nodes.
+        game: game in which to evaluate the policy; may differ from the game of `grown`.
         max_memory, twin, store: see `complete_table`.
         max_nodes: maximum number of nodes of a new tree; by default at least as many as
-            the policy's arena allows.
+            `grown` allows.
 
     Returns:
-        `grown` if it knows all infosets of this game, else the arena cached with it if
-        that one does, else a new arena.
+        `grown` if it knows all infosets of this game; otherwise the arena cached with
+        `grown` if it knows them; otherwise a new arena.
     """
     source, is_new = load_game(game), isinstance(grown, GameTree) and grown.is_new
 
@@ -135,10 +141,18 @@ def read_policy(
     twin: bool | None = None,
     store: str = "auto",
 ) -> tuple[Any, np.ndarray]:
-    """An arena that knows all infosets, and `[S]` the policy as a vector over its
-    sequences.
+    """Finds or builds an arena for evaluating a policy, and converts the policy.
 
-    Trees that a solver has grown are not changed, see `complete_table`.
+    Trees in which a solver has expanded nodes are not changed, see `complete_table`.
+
+    Args:
+        game: game, load string, or arena.
+        policy: any policy that `policy_vector` accepts.
+        max_memory, twin, store: see `complete_table`.
+
+    Returns:
+        The table of an arena that knows all infosets, and `[S]` the policy as a vector
+        over its sequences.
     """
     policy = policy_of(policy)
     each = policy if is_one_for_each(policy) else [policy]
@@ -149,8 +163,8 @@ def read_policy(
     else:
         table = complete_table(game, max_memory, twin=twin, store=store)
         if isinstance(game, InfosetTable) and table is not game:
-            # The new table numbers its sequences differently, so vectors over `game`
-            # are matched by information-state string.
+            # `table` and `game` may number sequences differently. SequencePolicy makes
+            # `policy_vector` match vectors by information-state strings.
             size = (game.num_sequences,)
             each = [
                 SequencePolicy(game, part)

@@ -1,14 +1,17 @@
 """FullPass: plans, gradients, returns and best responses over the whole game.
 
-`FullPass` derives everything from gradients, which the arena computes. `TreePass` in
-tree_pass.py reads the leaves of a complete tree instead.
+`FullPass` derives all results from gradients, and its subclasses implement the
+gradient of an arena. The subclass `TreePass` in tree_pass.py reads the leaves of a
+complete tree and overrides the derived methods with faster ones.
 
 Engines of solvers whose iterations are passes:
 
     PassEngine       one kernel computes the gradient and the update
-    GradientEngine   the gradient is computed before the kernel's update
-    SlicedEngine     as GradientEngine, with pauses between slices of a gradient
+    GradientEngine   Python computes the gradient, then a kernel applies the update
+    SlicedEngine     as GradientEngine, with pauses while the gradient is computed
     PrunedEngine     regret-based pruning (tree_pass.py)
+
+Shapes: I infosets, S sequences of all players, P players.
 """
 
 import functools
@@ -55,7 +58,12 @@ class BestResponse(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """A complete gradient with the interface of GradientPass."""
+    """A gradient without further work, with the interface of GradientPass.
+
+    Attributes:
+        gradient: `[S]` the gradient.
+        num_nodes: number of nodes visited to compute it.
+    """
 
     gradient: np.ndarray
     num_nodes: int = 0
@@ -70,59 +78,67 @@ class FullPass:
 
     Attributes:
         table: information sets of the arena.
-        num_threads: number of threads that share a pass; results do not depend on it.
+        num_threads: number of threads that divide the work of a pass; results do not
+            depend on it.
     """
 
     def __init__(self, table: Any, num_threads: int = 1) -> None:
-        """Stores the arguments; lists are built on first use."""
+        """Stores the arguments; `arrays` and `blocks` are built on first use."""
         self.table, self.num_threads = table, num_threads
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """The arrays that passes read. They determine all payoffs."""
+        """The arrays that determine all payoffs, for a hash of the game's content."""
         return self.arrays
 
     @functools.cached_property
     def arrays(self) -> Passes:
-        """Infosets by player, and rows of leaves if the arena has any."""
+        """The infosets of each player; subclasses for trees add the leaves."""
         return _without_rows(self.table.infosets, self.table.num_players)
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """Partition of the infosets into blocks for threads."""
+        """Partition of the infosets into blocks, which threads process in parallel; by
+        default a single block."""
         return cutting.one_block(self.arrays)
 
     def tree_arrays(self) -> TreeArrays:
-        """The arrays of the game for kernels."""
+        """The arrays of the game that kernels read."""
         return self.table.arrays
 
     def held(self) -> tuple[np.ndarray, ...]:
-        """The arrays among `tree_arrays` that may be replaced."""
+        """The arrays of `tree_arrays` that larger copies may replace, see
+        `Engine.held`."""
         return (self.table.infosets,)
 
     # --- iterations ----------------------------------------------------------
 
     @property
     def layout(self) -> Layout:
-        """Layout of the kernel's frame: the records of a solver, then `records`."""
+        """Order of the arrays in the kernel's frame: the solver's records (Task,
+        TreeArrays, Tables, Walk), then the result of `records`."""
         return LAYOUT
 
     def make_iterate(self, rule: str) -> Any:
-        """The compiled loop over iterations of a local update rule."""
+        """The compiled loop over iterations.
+
+        Args:
+            rule: name of the update rule that infosets apply, such as regret matching.
+        """
         return passes.make_passes(rule)
 
     def records(self) -> tuple[Any, ...]:
-        """The records that the loop reads after those of the solver."""
+        """Records of arrays that the loop reads in addition to the solver's records."""
         return self.arrays, self.blocks
 
     def engine(self, rule: str) -> Engine:
-        """The engine that runs iterations of a local update rule."""
+        """A new engine that runs iterations of an update rule."""
         return PassEngine(self, self.make_iterate(rule))
 
     # --- gradients -----------------------------------------------------------
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
-        """Starts to compute the gradients of some players.
+        """Begins the computation of the gradients of some players.
 
         Args:
             plan: `[S]` realization plans of all players.
@@ -155,7 +171,7 @@ class FullPass:
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """`[I]` probability that chance and the other players reach each infoset.
 
-        Only a tree knows it, because it is a sum over histories.
+        The probability is a sum over histories, so only TreePass can compute it.
 
         Raises:
             ValueError: the arena has no tree.
@@ -166,11 +182,11 @@ class FullPass:
         )
 
     def best_within(self, policy: np.ndarray, fixed: Iterable[int]) -> np.ndarray:
-        """`[P]` returns of best responses that follow a policy at some infosets.
+        """`[P]` returns of restricted best responses against a policy.
 
         Args:
-            policy: `[S]` policy vector.
-            fixed: infosets at which a response must follow the policy.
+            policy: `[S]` policy vector of all players.
+            fixed: infosets at which the response must play according to the policy.
         """
         is_fixed = np.zeros(self.table.num_infosets, np.bool_)
         is_fixed[list(fixed)] = True
@@ -180,34 +196,41 @@ class FullPass:
         return values[: self.table.num_players].copy()
 
     def respond(self, policy: np.ndarray, player: int) -> BestResponse:
-        """The best response of a player to a policy vector `[S]`."""
+        """The best response of a player against a policy vector `[S]`."""
         choice = np.zeros(self.table.num_infosets, np.int32)
         return BestResponse(float(self.evaluated(policy, choice)[2][player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`[P]` expected returns, and `[P]` returns of best responses."""
+        """`[P]` expected returns under a policy vector `[S]`, and `[P]` returns of best
+        responses against it."""
         _, on_policy, best = self.evaluated(policy)
         players = self.table.num_players
         return on_policy[:players].copy(), best[:players].copy()
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`[S]` counterfactual value of each sequence to its player under the policy,
-        and `[S]` under a best response."""
+        """`[S]` counterfactual value of each sequence to its player if the player
+        follows the policy afterwards, and `[S]` if the player plays a best response
+        afterwards."""
         return self.evaluated(policy)[1:]
 
     def evaluated(
         self, policy: np.ndarray, choice: np.ndarray = NO_CHOICE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Three vectors `[S]`: scratch, and the two vectors of `after_sequences`.
+        """Evaluates a policy and the best responses against it.
 
         Args:
             policy: `[S]` policy vector.
-            choice: `[I]` output of best responses, see `Evaluation`; empty if not
-                needed.
+            choice: `[I]` output, the sequence that a best response plays at each
+                infoset; empty if not needed.
+
+        Returns:
+            Three vectors `[S]`. The first vector is a by-product without meaning. The
+            others are the two results of `after_sequences`; their entry p, at the empty
+            sequence of player p, is the player's expected return.
         """
         plan = self.plan(policy)
         on_policy = self.gradients(plan, range(self.table.num_players))
-        best = plan  # reuses the memory: the plan is not needed any more
+        best = plan  # reuses the memory of the plan, which is not needed any more
         best[:] = on_policy
         nothing = _without_rows(np.zeros(0, INFOSET), self.table.num_players)
         parts = self.table.infosets, nothing, cutting.one_block(nothing)
@@ -222,8 +245,8 @@ class FullPass:
     def gains(self, policy: np.ndarray) -> np.ndarray:
         """`[P]` gain of each player from a best response.
 
-        Negative gains are rounding errors, because a best response gets at least the
-        value of the policy. They are set to 0.
+        Negative gains are set to 0. They are rounding errors, because a best response
+        is worth at least as much as the policy.
         """
         on_policy, best = self.values(policy)
         return np.maximum(best - on_policy, 0.0)
@@ -235,10 +258,10 @@ def _without_rows(infosets: np.ndarray, num_players: int) -> Passes:
 
 
 class PassEngine(Engine):
-    """Runs iterations that pass over the whole game."""
+    """Runs iterations in which a kernel passes over the whole game."""
 
     def __init__(self, full_pass: FullPass, kernel: Any) -> None:
-        """Combines a kernel with the lists of a FullPass."""
+        """Combines a kernel with the arrays of a FullPass."""
         self.full_pass, self.kernel = full_pass, kernel
         self.num_threads = full_pass.num_threads
         self.growth = NoGrowth()
@@ -246,7 +269,7 @@ class PassEngine(Engine):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes that a pass for one player counts as touched."""
+        """Number of visited nodes that the solver counts for a pass of one player."""
         return self.full_pass.table.num_nodes
 
     def tree_arrays(self) -> TreeArrays:
@@ -271,11 +294,11 @@ class PassEngine(Engine):
 class GradientEngine(PassEngine):
     """Runs iterations whose gradients are computed before the kernel is called.
 
-    The kernel then applies one update with the gradients in the tables.
+    The kernel then reads the gradients from the solver's tables and applies one update.
     """
 
     def __init__(self, full_pass: FullPass, rule: str) -> None:
-        """Selects the kernel of a local update rule."""
+        """Selects the kernel of an update rule, given by its name."""
         super().__init__(full_pass, passes.make_passes(rule, estimated=True))
 
     def apply(
@@ -286,16 +309,20 @@ class GradientEngine(PassEngine):
         gradient: np.ndarray,
         num_nodes: int,
     ) -> int:
-        """Applies the update of a gradient; returns a status.
+        """Writes a gradient into the solver's tables and runs the kernel's update.
 
         Args:
             state: SolverState of the solver.
             kernel: kernel of this engine.
             frame: frame for the kernel.
             gradient: `[S]` gradient of the updated players.
-            num_nodes: number of nodes touched to compute it.
+            num_nodes: number of nodes visited to compute the gradient.
+
+        Returns:
+            The status of the kernel.
         """
-        # Signal handlers must not run between gradient and update.
+        # A signal handler between the two steps would find an unused gradient in the
+        # tables, which must be zero between updates.
         with signals_deferred():
             for table in (state.tables.gradient, state.tables.ahead):
                 if len(table):
@@ -311,8 +338,13 @@ class SlicedEngine(GradientEngine):
     _started: GradientPass | None = None
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Computes one more slice of the gradient; applies the update once it is
-        complete."""
+        """Computes one more slice of the gradient; applies the update once the gradient
+        is complete.
+
+        Returns:
+            PAUSED if slices remain; DONE if the limits in the job allow no update;
+            otherwise the status of the update.
+        """
         players = state.next_players()
         if not players:
             return DONE

@@ -1,4 +1,8 @@
-"""HandArena: card games as a public tree with a vector of hands at each node."""
+"""HandArena: card games solved for all private hands at once.
+
+The public tree of a card game has a node for each sequence of public events: bets and
+public cards. A pass keeps a vector over private hands at each public node.
+"""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -27,10 +31,12 @@ from mccfr_spiel.kernels.tables import Blocks
 
 
 class HandArena(ArenaWithoutNodes):
-    """A card game, solved for all hands at once.
+    """A card game for two players, solved for all private hands at once.
+
+    An infoset is a decision node of the public tree together with a hand.
 
     Attributes:
-        infoset_names: information-state strings, spelled by the public tree.
+        infoset_names: information-state strings, which the public tree generates.
         worlds: the lists of hands that passes read.
     """
 
@@ -45,7 +51,8 @@ class HandArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Lists the hands at each public node; see ArenaTable.
+        """Lists the possible hands at each public node; for the arguments see
+        ArenaTable.
 
         Raises:
             ValueError: the game has no supported public tree, see `read_public_tree`.
@@ -65,7 +72,11 @@ class HandArena(ArenaWithoutNodes):
             yield replayed(self.game, public.history(*found.node_and_hand(infoset)))
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes over the hands; each block of a gradient can run in its own thread."""
+        """See Arena.
+
+        The infosets are cut into blocks. A thread computes the part of one player's
+        gradient in one block at a time, so more threads than such parts are not used.
+        """
         num_blocks = self.worlds.num_blocks
         max_threads = (updated or self.num_players) * num_blocks
         threads = cutting.checked_threads(threads) or num_cores()
@@ -73,11 +84,12 @@ class HandArena(ArenaWithoutNodes):
 
 
 class HandPass(WorldPass):
-    """Passes over hands of cards."""
+    """Passes over vectors of hands at the nodes of a public tree."""
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """Partition of the infosets into blocks for threads."""
+        """See FullPass. Several threads use the blocks into which the lists of hands
+        are cut."""
         if self.num_threads == 1:
             return cutting.one_block(self.arrays)
         return cutting.cut_at(self.table.infosets, self.arrays, self.table.worlds.cuts)
@@ -88,7 +100,8 @@ class HandNames(InfosetNames):
 
     Attributes:
         public: the public tree.
-        found: lists of its infosets.
+        found: the infosets of the public tree, which map an infoset to a node and a
+            hand.
     """
 
     def __init__(self, public: PublicTree, found: HandInfosets) -> None:
@@ -103,7 +116,8 @@ class HandNames(InfosetNames):
         return self.public.info_state(*self.found.node_and_hand(infoset))
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """See InfosetNames; needs no index if the public tree can parse strings."""
+        """See InfosetNames. If the public tree can parse strings, no index of strings
+        is built."""
         if self.public.locate is None:
             return super().find(info_state, player)
         try:
@@ -119,5 +133,6 @@ class HandNames(InfosetNames):
         return infoset if self.info_state(infoset) == info_state else -1
 
     def shared(self) -> set[str]:
-        """The strings that several players share."""
+        """The strings that infosets of several players have in common; assumed to be
+        none if the public tree can parse strings."""
         return super().shared() if self.public.locate is None else set()

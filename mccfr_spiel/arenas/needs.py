@@ -1,4 +1,4 @@
-"""Needs: the requirements of an algorithm that decide which arenas suit it."""
+"""Needs: the requirements of an algorithm, which determine the arenas it can use."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,18 @@ class Needs(NamedTuple):
 
     Attributes:
         algorithm: name of the algorithm in messages.
-        gradients: whether iterations use complete gradients; False for walks.
+        gradients: whether iterations use gradients of the whole game; False for walks.
         all_infosets: whether every infoset must be known before the first iteration.
-        nodes: whether a user-defined estimator reads nodes.
-        leaf_rows: whether passes read rows of leaves, for regret-based pruning.
-        abstraction: function that replaces the game's information-state strings.
-        cluster: whether processes of a cluster share batches.
-        locks: whether some policies are locked.
-        no_abstraction: why the algorithm cannot use an abstraction; empty if it can.
-        no_cluster: why the algorithm cannot use a cluster; empty if it can.
-        no_locks: why the algorithm cannot use locked policies; empty if it can.
+        nodes: whether a user-defined gradient estimator reads the nodes of a tree.
+        leaf_rows: whether passes read the leaves of a tree, for regret-based pruning.
+        abstraction: function that replaces the game's information-state strings; None
+            without an abstraction.
+        cluster: whether the processes of a cluster divide the walks of a batch.
+        locks: whether the policy is fixed at some infosets.
+        no_abstraction: reason why the algorithm cannot use an abstraction; empty if it
+            can.
+        no_cluster: reason why the algorithm cannot use a cluster; empty if it can.
+        no_locks: reason why the algorithm cannot keep policies fixed; empty if it can.
     """
 
     algorithm: str
@@ -38,7 +40,8 @@ class Needs(NamedTuple):
 
     @property
     def can_do_without_nodes(self) -> bool:
-        """Whether gradients are sufficient."""
+        """Whether the algorithm only needs gradients, which arenas without stored nodes
+        provide."""
         return self.gradients and not (self.nodes or self.leaf_rows)
 
 
@@ -46,7 +49,7 @@ EVALUATION = Needs("an exact evaluation")
 """Requirements of exact returns, best responses and NashConv."""
 
 WALKS = Needs("walks", gradients=False, all_infosets=False)
-"""Requirements of walks that discover infosets as they go."""
+"""Requirements of walks that add infosets on their first visits."""
 
 
 def needs_of(
@@ -56,7 +59,12 @@ def needs_of(
     cluster: bool = False,
     locks: bool = False,
 ) -> Needs:
-    """The requirements of an algorithm; keyword arguments are fields of `Needs`."""
+    """The requirements of an algorithm.
+
+    Args:
+        algorithm: the algorithm.
+        abstraction, cluster, locks: see the fields of `Needs`.
+    """
     sampling = algorithm.sampling
     walks = sampling.is_sampled or sampling.prune is True or abstraction is not None
     return Needs(
@@ -75,14 +83,14 @@ def needs_of(
 
 
 def needs_all_infosets(algorithm: Algorithm) -> bool:
-    """Whether an algorithm needs every infoset before its first iteration."""
+    """Whether an algorithm cannot begin before every infoset of the game is known."""
     sampling, minimizer, *_ = algorithm
     is_full = not sampling.is_sampled or sampling.player == "balanced"
     return is_full or minimizer.needs_whole_tree
 
 
 def sampled_by(algorithm: Algorithm) -> Sampled:
-    """The sampling scheme of an algorithm as compile-time switches for kernels."""
+    """The sampling scheme of an algorithm as a key for compiling kernels."""
     sampling = algorithm.sampling
     return Sampled(
         chance=sampling.chance,
@@ -94,6 +102,7 @@ def sampled_by(algorithm: Algorithm) -> Sampled:
         skips=sampling.prune_below is not None,
         baseline=sampling.baseline,
         batched=algorithm.batch != 1,
+        correlates=sampling.correlates_chance,
     )
 
 
@@ -102,7 +111,8 @@ _NEEDS_RECALL = {
     "average": 'player="average" needs the reach of an infoset, which is unknown under '
     "imperfect recall",
 }
-"""Sampling schemes for the updated player that require perfect recall, and why."""
+"""Schemes for sampling the updated player's actions that require perfect recall, each
+with the reason."""
 
 
 def _why_no_abstraction(algorithm: Algorithm) -> str:

@@ -3,11 +3,14 @@
 Probabilities come from these sources:
 
     type of policy                           source of probabilities
-    vector `[S]`, SequencePolicy             copied, or matched by string
-    tabular policy, dict of rows             looked up by information-state string
-    other OpenSpiel policy                   called at a state of each infoset
-    function (tensors, legal, strings)       called for batches of infosets
-    list with one of these per player        each is used at its player's infosets
+    vector `[S]`, SequencePolicy             the vector; if its tree numbers infosets
+                                             differently, matched by their strings
+    tabular policy, dictionary of rows       row of the information-state string
+    other OpenSpiel policy                   call with a state of each infoset
+    function (tensors, legal, strings)       calls with batches of infosets
+    list with one of these per player        the policy of the acting player
+
+Shapes: S sequences of all players, P players.
 """
 
 import inspect
@@ -47,8 +50,9 @@ def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
             these, one per player.
 
     Raises:
-        ValueError: the policy belongs to another game, lacks a state, or returns no
-            distribution; or the list does not have P entries.
+        ValueError: the policy belongs to another game, has no row for an infoset, or
+            returns numbers that are not a distribution; or the list does not have P
+            entries.
     """
     policy = policy_of(policy)
     if not is_one_for_each(policy):
@@ -64,8 +68,8 @@ def policy_vector(tree: InfosetTable, policy: Any) -> np.ndarray:
 def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
     """`[S]` a single policy as a vector, see `policy_vector`.
 
-    If `player` is given, the policy is only called at this player's infosets, and the
-    vector is uniform at all others.
+    If `player` is given, only the sequences of this player are meaningful: the policy
+    is not called, and no row is looked up, at infosets of other players.
     """
     policy = policy_of(policy)
     if isinstance(policy, np.ndarray):
@@ -126,18 +130,19 @@ def _vector(tree: InfosetTable, policy: Any, player: int | None) -> np.ndarray:
 def _asked_in_batches(
     tree: InfosetTable, function: Callable[..., Any], player: int | None
 ) -> np.ndarray:
-    """`[S]` the policy of a function that is called for batches of infosets.
+    """`[S]` the policy of a function that is called with batches of infosets.
 
-    Shapes: B infosets per batch, A distinct actions, D entries of a tensor.
+    Shapes: B infosets per batch, A distinct actions of the game, D entries of a tensor.
 
     Args:
         tree: table that knows all infosets of the game.
         function: `function(tensors, legal, strings)` returns `[B, A]` probabilities;
             entries of illegal actions are ignored. Its arguments are information-state
-            tensors `[B, D]` of float32 (D is 0 if the game has none), legal actions
-            `[B, A]` of bool, and a list of B information-state strings. If the
-            signature has three names, an argument whose name begins with an underscore
-            is None; not computing tensors saves most of the time.
+            tensors `[B, D]` of float32 (D is 0 if the game has none), a mask of legal
+            actions `[B, A]` of bool, and a list of B information-state strings. If the
+            function has exactly three parameters, it receives None for each parameter
+            whose name begins with an underscore. Omitting the tensors in this way saves
+            most of the time.
         player: only call the function at infosets of this player, and leave the vector
             uniform elsewhere; None for all players.
 
@@ -159,8 +164,9 @@ def _asked_in_batches(
     states: Iterable[Any] = tree.states(range(tree.num_infosets)) if wanted[0] else ()
     states, strings = iter(states), iter(tree.infoset_names if wanted[2] else ())
     vector, num_actions = np.ones(tree.num_sequences), tree.game.num_distinct_actions()
-    # Each pass handles a batch of consecutive infosets. Their sequences are contiguous,
-    # so the legal entries of `[B, A]`, row by row, fill a slice of the vector.
+    # Each pass handles a batch of consecutive infosets. Their sequences are contiguous
+    # and sorted by infoset, then by action. So the legal entries of the table `[B, A]`,
+    # row by row, are a slice of the vector.
     for first in range(0, tree.num_infosets, _ASKED):
         infosets = tree.infosets[first : first + _ASKED]
         size, start = len(infosets), infosets["first_sequence"][0]
@@ -181,7 +187,8 @@ def _asked_in_batches(
 
 
 def _tensors(game: pyspiel.Game, states: Iterable[pyspiel.State]) -> np.ndarray:
-    """`[B, D]` information-state tensors of the acting players."""
+    """`[B, D]` information-state tensors of the acting players at the given states; D
+    is 0 if the game has no tensors."""
     if not game.get_type().provides_information_state_tensor:
         return np.zeros((len(list(states)), 0), np.float32)
     size = game.information_state_tensor_size()
@@ -192,7 +199,12 @@ def _tensors(game: pyspiel.Game, states: Iterable[pyspiel.State]) -> np.ndarray:
 def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray:
     """`[B, A]` probabilities that a function returned, 0 at illegal actions.
 
-    Rows whose sum differs from 1 by rounding in single precision are normalized.
+    Rows whose sum differs from 1 by less than _SINGLE are normalized. Other rows are
+    unchanged; `checked_vector` refuses them later.
+
+    Raises:
+        ValueError: the shape of the answer differs from that of `legal`, or it does not
+            consist of numbers.
     """
     answer = refusals.numbers(answer, f"The answer of {function!r}")
     if answer.shape != legal.shape:
@@ -208,7 +220,12 @@ def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray
 
 
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
-    """The rows of a tabular policy; None for a policy that must be called."""
+    """The rows of a tabular policy.
+
+    Returns:
+        A dictionary information-state string -> action -> probability; None if the
+        policy is not a table but must be called with states.
+    """
     if isinstance(policy, dict):
         return policy
     if isinstance(policy, pyspiel.TabularPolicy):
@@ -221,7 +238,7 @@ def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
 
 
 _ASKED = 4096
-"""Number of infosets per call of a function."""
+"""Maximum number of infosets per call of a function."""
 
 _SINGLE = 1e-4
-"""Tolerance for sums of float32 probabilities."""
+"""Maximum distance from 1 of a sum of probabilities in single precision."""

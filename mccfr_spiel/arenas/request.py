@@ -1,4 +1,4 @@
-"""ArenaRequest: what `choose_arena` knows when it tries a candidate."""
+"""ArenaRequest: the game, requirements and limits that candidates for an arena read."""
 
 from typing import Any, NamedTuple
 
@@ -31,10 +31,11 @@ class ArenaRequest(NamedTuple):
     """The input of every row in the table of candidates.
 
     Attributes:
-        tree: tree of the game, unexpanded unless the user passed an expanded one.
+        tree: tree of the game, unexpanded unless the user passed an expanded tree.
         needs: requirements of the algorithm.
         store: one of STORES.
-        is_given: whether the user passed the tree, which then keeps its budget.
+        is_given: whether the user passed the tree. Then arenas must not use its memory
+            budget, see `new_budget`.
     """
 
     tree: GameTree
@@ -44,12 +45,12 @@ class ArenaRequest(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Keyword arguments of arenas without nodes."""
+        """Keyword arguments of the constructors of arenas without nodes."""
         return {"max_nodes": self.tree.max_nodes, "twin": self.tree.twin}
 
     def new_budget(self) -> Budget:
-        """Budget of an arena without nodes: the tree's budget, or a fresh copy of it
-        if the user owns the tree."""
+        """Memory budget of an arena without nodes: the budget of the tree, or if the
+        user passed the tree, a new budget with the same limit."""
         return self.tree.budget.renewed() if self.is_given else self.tree.budget
 
     def asks_for(self, *stores: str) -> bool:

@@ -1,4 +1,5 @@
-"""The arena of compiled rules, which stores infosets met by walks but no nodes."""
+"""RuleArena: walks over compiled rules; only the infosets that walks visit are stored,
+no nodes."""
 
 from typing import Any
 
@@ -23,8 +24,9 @@ class RuleArena(ArenaTable):
 
     Attributes:
         rules: the compiled rules.
-        known: the infosets met by walks.
-        walk_limit: approximate maximum number of nodes in the first walk, or None.
+        known: the infosets that walks have visited.
+        walk_limit: approximate maximum number of nodes that a walk before the first
+            update may visit; None for no limit.
     """
 
     name, store = "compiled rules", "none"
@@ -46,8 +48,9 @@ class RuleArena(ArenaTable):
             source: the game as passed by the user.
             rules: the compiled rules.
             budget: the memory budget.
-            max_nodes: maximum size of auxiliary trees, for example for evaluation.
-            twin: option for auxiliary trees, see `GameTree`.
+            max_nodes: maximum number of nodes of auxiliary trees, for example for
+                evaluation.
+            twin: argument `twin` of auxiliary trees, see `GameTree`.
             new_state: returns the initial state; defaults to that of the game.
             walk_limit: see the class.
 
@@ -58,30 +61,34 @@ class RuleArena(ArenaTable):
         self.rules, self.walk_limit = rules, walk_limit
         self.new_state = new_state or self.game.new_initial_state
         self.known = RuleStore(rules, budget)
-        self._updated: np.ndarray | None = None  # records at the last update
+        # The array `known.infosets` that `update` has read.
+        self._updated: np.ndarray | None = None
         self.update()
 
     @property
     def longest_history(self) -> int:
-        """Number of moves above which a history is considered endless."""
+        """Number of moves from which on a history counts as endless."""
         return longest_history(self.game)
 
     def _kept_in_words(self) -> str:
         return "no nodes kept"
 
     def room(self) -> tuple[int, int]:
-        """Numbers of infosets and sequences that tables must provide rows for."""
+        """Numbers of infosets and sequences for which a solver's tables must have rows:
+        the capacity of the store, because a walk adds infosets without returning."""
         return self.known.room()
 
     def update(self) -> None:
-        """Updates the infoset table after walks; the caller must hold the lock."""
+        """Copies the infosets that walks have added to the store into this table. The
+        caller holds the lock."""
         known = self.known
         if known.infosets is self._updated and known.sizes() == self.sizes():
             return
         num_infosets, num_sequences = known.sizes()
         infosets, keys = known.infosets[:num_infosets], known.keys()
-        # The order matters: if an exception interrupts these assignments, the sizes
-        # differ from those of the store, so that the next call repeats the update.
+        # `self.actions` is assigned near the end, because `self.sizes()` reads its
+        # length. If Ctrl-C interrupts these assignments, `self.sizes()` differs from
+        # the sizes of the store, so the next call repeats the update.
         self.infoset_names = KeyNames(self.rules, keys, infosets["player"])
         self.infosets = infosets
         self.actions = known.known.actions[:num_sequences]
@@ -90,7 +97,7 @@ class RuleArena(ArenaTable):
     # --- what solvers need ----------------------------------------------------
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """Returns an engine for walks over the rules."""
+        """See Arena."""
         return RuleWalks(self, spec)
 
     def saved(
@@ -98,13 +105,16 @@ class RuleArena(ArenaTable):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """See Arena.
 
-        The header has no hash of the rules, because infosets are read from the file.
+        The header needs no hash of the infosets, because the arrays contain them.
         """
         return {"rules": None, "store": "none"}, self.known.saved()
 
     @changes
     def recall(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Restores the arrays of `saved`; returns False if they do not match the game.
+        """Restores infosets from the arrays that `saved` returned.
+
+        Returns:
+            False if the arrays do not contain a valid key of the game for each infoset.
 
         Raises:
             MemoryBudgetError: the arrays exceed the budget.
@@ -118,11 +128,12 @@ class RuleWalks(Engine):
     """Runs walks over compiled rules.
 
     Attributes:
-        groups: runner of batches in groups, or None.
+        groups: runs large batches of walks in groups, in several threads; None if
+            threads must not divide the walks.
     """
 
     def __init__(self, arena: RuleArena, spec: WalkSpec) -> None:
-        """Creates an engine at the root of the game.
+        """Creates the engine and the arrays of a walk, which begins at the root.
 
         Raises:
             MemoryBudgetError: the arrays of the walk exceed the budget.
@@ -137,7 +148,8 @@ class RuleWalks(Engine):
         self.growth = RuleGrowth(arena, spec, arena.known, self._path)
 
     def tree_arrays(self) -> layout.TreeArrays:
-        """See Engine. The arrays contain a single node."""
+        """See Engine. Besides the infosets, the arrays contain the chance distribution
+        and the returns of the current node of a walk."""
         return self._node._replace(infosets=self._known.infosets)
 
     def held(self) -> tuple[Any, ...]:
@@ -151,9 +163,18 @@ class RuleWalks(Engine):
         return self._known.frame_of(task, self._node, tables, walk, self._path)
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel, and batches in groups when due; returns a status."""
+        """See Engine.
+
+        The single-threaded kernel returns NEEDS_GROUPS at each batch that is large
+        enough for groups, see `kernels.batches.walks_of_group`. `GroupedWalks` then
+        runs this batch.
+        """
         groups, called = self.groups, self._known.called
         state.job[layout.HAS_GROUPS] = groups is not None
+        # Each pass runs the single-threaded kernel, unless groups are in the middle of
+        # a batch, and then the groups. The loop ends when either of them is done, or
+        # when Python must act: handle signals (PAUSED), enlarge arrays (GROW, ...) or
+        # raise an error.
         while True:
             if groups is None or not groups.is_begun:
                 status = kernel(frame, called)
@@ -163,7 +184,8 @@ class RuleWalks(Engine):
             if status in (layout.DONE, layout.PAUSED, layout.GROW):
                 return status
             if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
-                # Repeat the batch in one thread: it reaches the same walk by the same
-                # draws and reports the error there.
+                # A walk has failed, or the groups have returned in the middle of a
+                # batch. The batch is repeated in one thread. The draws are the same, so
+                # the kernel stops at the same walk and reports the error.
                 groups.drop(state.tables, state.walk)
                 state.job[layout.HAS_GROUPS] = 0

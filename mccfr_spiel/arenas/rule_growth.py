@@ -1,7 +1,8 @@
-"""Growth of the infoset tables of walks over compiled rules.
+"""RuleGrowth: enlarges the store of infosets for walks over compiled rules.
 
-A walk stops with GROW at a new infoset that does not fit. The classes and functions
-here make room, or refuse walks that are too large.
+A walk stops with the status GROW at a new infoset if the arrays of the store are full.
+`RuleGrowth.grow` enlarges them. Walks that cannot finish within the limits raise a
+WalkTooLargeError as early as possible.
 """
 
 from typing import Any, NoReturn
@@ -27,27 +28,28 @@ from mccfr_spiel.common.memory import free_memory, in_words
 from mccfr_spiel.kernels import tables as layout
 
 _LARGE_WALK, _MAX_NODES = 2_000_000, 10**12
-"""Number of nodes after which the size of a walk is estimated (about a second of work),
-and number of nodes that a walk must not exceed (days of work)."""
+"""`_LARGE_WALK`: number of visited nodes after which the size of a walk is estimated
+(about a second of work). `_MAX_NODES`: maximum estimate (days of work)."""
 
 _SMALL_SHARE, _SMALL_STORE = 1 / 64, 2**26
-"""Memory of infosets, as a fraction of the limit and in bytes. The lower value triggers
-the first estimate of a walk's infosets. Each doubling triggers another."""
+"""A walk's infosets are first estimated when the infosets in the store use this
+fraction of the available memory, or this number of bytes, whichever is less. The
+estimate is repeated each time the used memory has doubled."""
 
 
 class RuleGrowth(NoGrowth):
-    """Makes room for infosets; walks over rules keep no nodes."""
+    """Enlarges the store of infosets when a walk stops for lack of capacity."""
 
     def __init__(
         self, table: Any, spec: WalkSpec, store: RuleStore, path: Path
     ) -> None:
-        """Creates the growth of a store.
+        """Stores the arguments.
 
         Args:
             table: the RuleArena.
-            spec: the specification of the walks.
-            store: the infosets met by walks.
-            path: the present state of the walk.
+            spec: parameters of the walks.
+            store: the infosets that walks have visited.
+            path: the history of the current walk, for error messages.
         """
         self._tree, self._store, self._path = table, store, path
         self.lock = table.lock
@@ -62,13 +64,14 @@ class RuleGrowth(NoGrowth):
 
         Raises:
             WalkTooLargeError: the walk would surely visit more than `_MAX_NODES` nodes
-                or meet more infosets than fit, or exceeds `walk_limit` before the first
-                update.
+                or more infosets than fit into memory; or it has visited more than
+                `walk_limit` nodes before the first update.
         """
         visited = _visited(walk)
         limit = self._tree.walk_limit
-        # `look` is called between slices, whose length depends on the clock. A limit on
-        # later walks would therefore make results depend on the clock.
+        # The calls of `look` depend on the clock, so a walk of about `limit` nodes may
+        # pass or fail. After the first update this would make the final policy depend
+        # on the clock.
         if limit is not None and visited > limit and walk.cursor[layout.ITERATION] == 0:
             raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
         self._measure(tables, walk)
@@ -78,16 +81,19 @@ class RuleGrowth(NoGrowth):
         tree = self._tree
         tree.update()
         if self._sizes.surely_exceed(_MAX_NODES, tables, walk, PROBES):
-            self._is_forecast = False  # so that the next call raises the error, too
+            # Repeat the forecast, and the error, if the user catches the error and
+            # continues.
+            self._is_forecast = False
             size = f"{_MAX_NODES:,} nodes and would take days"
             raise _hopeless(tree, f"surely visits more than {size}")
 
     def _measure(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Estimates whether the infosets of the present walk fit in memory.
+        """Estimates whether the infosets of the current walk fit in memory.
 
         The estimate is repeated each time the used memory has doubled. It counts the
-        updated player's infosets only: with all other moves fixed, a walk meets each of
-        them at most once.
+        updated player's infosets only and fixes the moves of all others. Then a walk
+        visits each of these infosets at most once (perfect recall), so visits can be
+        counted in place of distinct infosets.
 
         Raises:
             WalkTooLargeError: the infosets surely exceed `max_memory` or the free
@@ -97,7 +103,8 @@ class RuleGrowth(NoGrowth):
         used = store.bytes_used()
         if used < self._measure_at or self._sizes.draws_one_own:
             return
-        # `walk_limit` stops walks much earlier. Small walks add few infosets.
+        # With a `walk_limit`, walks are stopped much earlier. A walk that has visited
+        # few nodes in comparison to the stored infosets contributed few of them.
         if tree.walk_limit is not None or 2 * _visited(walk) < store.sizes()[0]:
             return
         max_bytes = store.bytes_that_fit()
@@ -116,11 +123,11 @@ class RuleGrowth(NoGrowth):
         self._measure_at = 2 * used
 
     def grow(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Makes room for more infosets.
+        """Enlarges the store of infosets.
 
         Raises:
-            WalkTooLargeError: a single walk meets more infosets than fit.
-            MemoryBudgetError: the infosets of all walks fill `max_memory`.
+            WalkTooLargeError: a single walk visits more infosets than fit into memory.
+            MemoryBudgetError: the infosets of all walks so far fill `max_memory`.
         """
         self._measure(tables, walk)
         self._make_room(walk)
@@ -132,8 +139,7 @@ class RuleGrowth(NoGrowth):
             self._store.grow()
         except MemoryBudgetError as error:
             tree.update()
-            # Infosets of previous walks share the memory, so the message about a single
-            # walk applies to the first walk only.
+            # Only in the first walk (0, 0, 0) are all stored infosets from this walk.
             if present_walk(walk) != (0, 0, 0):
                 raise infosets_fill(tree) from error
             raise WalkTooLargeError(
@@ -145,12 +151,16 @@ class RuleGrowth(NoGrowth):
         tree.update()
 
     def raise_broken(self, status: int) -> NoReturn:
-        """Raises the GameError for a status of at least BROKEN."""
+        """Raises a GameError about a fault in the compiled rules.
+
+        Args:
+            status: status of the walk, BROKEN + a status of rules/rule_faults.py.
+        """
         self._store.raise_broken(status - BROKEN, self._path)
 
 
 def _visited(walk: layout.Walk) -> int:
-    """Returns the number of nodes that the present walk has visited."""
+    """Returns the number of nodes that the current walk has visited."""
     marks = walk.marks
     return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
 

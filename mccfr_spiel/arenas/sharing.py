@@ -1,8 +1,13 @@
 """SharedWalks: runs walks over a complete tree in several threads.
 
-The number of threads changes no bit of the result. Therefore each call decides from the
-mean length of past walks how many threads to use. kernels/shared_walks.py has the
-compiled code.
+A batch of walks is processed in *stretches*, and each stretch in two steps. First,
+threads take *slices* of the walks and follow them from the root through the upper part
+of the tree, called the top. Then threads take *blocks*, sets of subtrees of the updated
+player's infosets, and continue all walks inside their block. kernels/shared_walks.py
+contains the compiled code.
+
+Results are bit-identical for any number of threads. Each call can therefore choose the
+number of threads that is probably fastest, given the mean length of past walks.
 """
 
 from typing import Any
@@ -20,39 +25,49 @@ from mccfr_spiel.kernels.progress import LARGE
 from mccfr_spiel.kernels.switches import Sampled
 
 LEAST_NODES = 1000
-"""Minimum number of nodes per thread in a player's walks for sharing to save time."""
+"""Minimum number of nodes per thread, in all walks of one player in an iteration, for
+which several threads save time."""
 
 SMALL_TREE, LEAST_NODES_IN_SMALL = LARGE, 20_000
 """Trees with at most SMALL_TREE nodes fit into a core's cache, where visiting a node is
 several times faster. LEAST_NODES_IN_SMALL replaces LEAST_NODES for them."""
 
 LEAST_NODES_AT_ONCE = 20_000
-"""Minimum number of nodes in a call for which waking up threads saves time."""
+"""Minimum number of nodes visited in a call of the kernel for which waking up threads
+saves time."""
 
 LEAST_TREE = 2**20
-"""Smallest tree in which single walks are long enough to be shared. Without batches,
-threads are not prepared for smaller trees, which saves memory."""
+"""Number of nodes from which on a tree is large enough that threads divide even single
+walks. Without batches, SharedWalks is not created for smaller trees, which saves
+memory."""
 
 _NODES_OF_SLICE = 512, 2**17
-"""Minimum and maximum number of nodes in a slice of a batch. The minimum gives way if
-there would be too few slices. The maximum bounds the delay of signal handlers, which
-run between stretches."""
+"""Desired minimum and maximum number of nodes that the walks of a slice visit. Slices
+may be smaller than the minimum so that a batch has about 8 slices. The maximum bounds
+the delay of signal handlers, which run between stretches."""
 
 STACK_HEIGHT, _ROOM = 256, 2**12
-"""Initial capacity: nodes of a stack, and entries of each type in a log."""
+"""Initial capacities: number of nodes on a walk's stack; and number of leaves, of
+infosets and of block roots that the log of a slice can record."""
 
 _MOST_ROOM = 2**17
-"""Maximum capacity of a log, at which all logs take 0.2 GB. Larger walks run in one
-thread."""
+"""Maximum capacity of a log, at which all logs together take 0.2 GB. Batches that need
+more run in one thread."""
 
 _ALONE = np.array([1, shared_walks.ALL_STAGES, 0, 1], np.int64)
+"""Plan of a process without a cluster: whole iterations, and share 0 of 1 of the
+blocks. `run` replaces the first entry, the number of walks per slice."""
 
 
 def pace_of(
     task: layout.Task, walk: layout.Walk, num_players: int
 ) -> tuple[int, float]:
-    """Walks per player in the current iteration, and mean nodes per walk so far (0
-    before the first walk)."""
+    """The pace of a solver.
+
+    Returns:
+        Number of walks per player in the current iteration, and mean number of nodes
+        per walk so far; the mean is 0 before the first walk.
+    """
     full_batch, counts = int(task.job[layout.BATCH]), walk.cursor.tolist()
     player = counts[layout.PLAYER]
     iteration = counts[layout.ITERATION] + (player == 0)
@@ -62,7 +77,7 @@ def pace_of(
 
 
 def is_between_updates(walk: layout.Walk) -> bool:
-    """Whether no walk has begun since the last update."""
+    """Whether no walk has begun since the last update of policies."""
     marks = walk.marks
     names = layout.TOP, layout.WALK, layout.NUM_MET, layout.TOUCHED
     is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
@@ -76,13 +91,13 @@ def drop_met(
     met: np.ndarray,
     num_players: int,
 ) -> None:
-    """Discards the results of walks since the last update.
+    """Discards the results of all walks since the last update of policies.
 
     Args:
-        infosets: `[I]` infoset records.
-        tables: tables of the solver.
-        walk: walk state of the solver.
-        met: infosets that these walks have met.
+        infosets: `[I]` records of dtype INFOSET.
+        tables: tables of the solver; their gradient becomes zero.
+        walk: walk record of the solver; its marks return to the first walk.
+        met: infosets that these walks have visited.
         num_players: number of players.
     """
     marks = walk.marks
@@ -99,11 +114,12 @@ class SharedWalks:
 
     Attributes:
         num_threads: maximum number of threads.
-        cut: partition of the infosets, see kernels/shared_walks.py; None before the
+        cut: partition of the infosets into the top and blocks, see
+            kernels/shared_walks.py; None before the first call.
+        slots: stacks and logs of all slices, and stacks of all blocks; None before the
             first call.
-        slots: stacks and logs of the slices; None before the first call.
-        bytes_per_row: bytes per infoset and per sequence for the cut and its
-            computation.
+        bytes_per_row: bytes per infoset and bytes per sequence of `cut` and of the
+            arrays that its computation needs.
     """
 
     bytes_per_row = 12, 16
@@ -111,7 +127,7 @@ class SharedWalks:
     def __init__(
         self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
     ) -> None:
-        """Stores the arguments; allocates nothing yet.
+        """Stores the arguments; `get_ready` allocates the arrays.
 
         Args:
             tree: complete tree of the game.
@@ -127,7 +143,10 @@ class SharedWalks:
         self._is_too_large = self._is_begun = self._is_torn = False
 
     def get_ready(self) -> shared_walks.Cut:
-        """Compiles the kernel and cuts the tree at the first call."""
+        """Returns the partition of the infosets.
+
+        The first call computes it, creates the kernel and allocates the slots.
+        """
         if self.cut is None:
             sampled = self._sampled._replace(batched=True)
             self._kernel = shared_walks.make_shared_iterate(self._rule, sampled)
@@ -138,7 +157,8 @@ class SharedWalks:
         return self.cut
 
     def pays(self, task: layout.Task, walk: layout.Walk) -> bool:
-        """Whether several threads save time in the next call of a kernel."""
+        """Whether the next iterations should run in several threads: because that saves
+        time, or because a batch that threads have begun must be continued."""
         if self._is_begun or self._is_torn:
             return True
         if self._is_too_large or not is_between_updates(walk):
@@ -158,29 +178,33 @@ class SharedWalks:
         walk: layout.Walk,
         plan: np.ndarray | None = None,
     ) -> int:
-        """Runs iterations up to the limits in the job.
+        """Runs iterations up to the limits in `task.job`.
 
         Args:
             task, arrays, tables, walk: records of the solver.
-            plan: additional instructions, see `shared_walks.PLAN_SIZE`.
+            plan: share of the work for this process of a cluster, see
+                `shared_walks.PLAN_SIZE`; None without a cluster.
 
         Returns:
-            A status. After NEEDS_ONE_THREAD the single-threaded kernel must continue;
-            the results since the last update are discarded.
+            DONE, PAUSED or NEEDS_ONE_THREAD. In the last case the results since the
+            last update have been discarded, and the caller must run the single-threaded
+            kernel.
         """
         if self._is_torn:
             self.drop(tables, walk)
         cut = self.get_ready()
         plan = _ALONE.copy() if plan is None else plan
-        # Each pass calls the kernel. If a stack or log is full, all walks since the
-        # last update are discarded, and the next pass repeats them with twice the room.
-        # The loop ends when the kernel is done or pauses, when a walk is too unlikely,
-        # or when the logs would exceed _MOST_ROOM.
+        # Each pass calls the kernel. If a stack or log is full, the results since the
+        # last update are discarded, and these walks are repeated with twice the
+        # capacity. The loop ends when the kernel is done or pauses, when the weight of
+        # a walk is too large (TOO_UNLIKELY), or when the logs would exceed _MOST_ROOM.
         while True:
             batch, mean = pace_of(task, walk, self._tree.num_players)
             plan[shared_walks.WALKS_OF_SLICE] = _walks_of_slice(batch, max(mean, 1.0))
             records = task, arrays, tables, walk, cut, self.slots
-            self._is_torn = True  # assume torn until the call returns a status
+            # True unless the call returns a status: after an exception, the results are
+            # incomplete, and `run` discards them when it is called again.
+            self._is_torn = True
             status = teams.run(
                 self._kernel,
                 max(self._useful_threads(batch * mean), 1),
@@ -195,7 +219,9 @@ class SharedWalks:
                 return status
             self.drop(tables, walk)
             if status == layout.TOO_UNLIKELY:
-                return layout.NEEDS_ONE_THREAD  # that kernel reports which walk
+                # The single-threaded kernel repeats the walks and stops at the faulty
+                # walk, so that the error message can describe it.
+                return layout.NEEDS_ONE_THREAD
             assert self.slots is not None
             room = 2 * self.slots.leaf.shape[1]
             if room > _MOST_ROOM:
@@ -204,7 +230,7 @@ class SharedWalks:
             self.slots = _new_slots(cut, 2 * self.slots.node.shape[1], room)
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Discards the results of all walks since the last update."""
+        """Discards the results of all walks since the last update of policies."""
         if self.cut is not None:
             cut, tree = self.cut, self._tree
             in_top = cut.top[: walk.marks[layout.NUM_MET]]
@@ -215,15 +241,21 @@ class SharedWalks:
         self._is_begun = self._is_torn = False
 
     def _useful_threads(self, nodes: float) -> int:
-        """Number of threads that save time if a player's walks visit `nodes` nodes in
-        total."""
+        """Number of threads that is probably fastest, if all walks of a player in an
+        iteration together visit `nodes` nodes; 0 if there are too few nodes for even
+        one share."""
         is_small = self._tree.num_nodes <= SMALL_TREE
         least = LEAST_NODES_IN_SMALL if is_small else LEAST_NODES
         return int(min(self.num_threads, nodes // least))
 
 
 def _walks_of_slice(batch: int, mean: float) -> int:
-    """Number of walks per slice, for walks with `mean` nodes on average."""
+    """Number of walks per slice.
+
+    Args:
+        batch: number of walks per player in the iteration.
+        mean: mean number of nodes per walk.
+    """
     min_nodes, max_nodes = _NODES_OF_SLICE
     enough = min(-(-batch // 8), -(-min_nodes // mean))
     walks = max(-(-batch // shared_walks.NUM_SLICES), enough)
@@ -231,7 +263,7 @@ def _walks_of_slice(batch: int, mean: float) -> int:
 
 
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:
-    """Stacks of `height` nodes and logs of `room` entries."""
+    """Allocates stacks for `height` nodes and logs for `room` entries of each type."""
     num_blocks = len(cut.num_met)
     rows = shared_walks.NUM_SLICES + num_blocks
     return new_record(shared_walks.Slots, R=rows, H=height, C=room, K=num_blocks)

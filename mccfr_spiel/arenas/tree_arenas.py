@@ -1,4 +1,4 @@
-"""GrowingTree and WholeTree: arenas of a stored tree, both views of a GameTree."""
+"""GrowingTree and WholeTree: arenas whose nodes are stored in a GameTree."""
 
 from typing import Any
 
@@ -16,27 +16,31 @@ from mccfr_spiel.kernels.stored import make_iterate
 
 
 class GrowingTree(Arena):
-    """A tree with the nodes that walks have visited."""
+    """A tree that is expanded at the nodes that walks visit."""
 
     name = "growing tree"
 
     def __init__(self, tree: GameTree) -> None:
-        """Creates a view of a tree."""
+        """Stores the tree, without a copy."""
         self._tree = tree
 
     @property
     def table(self) -> GameTree:
-        """The tree."""
+        """The tree, which is also the table of infosets."""
         return self._tree
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """The engine of walks that expand missing nodes."""
+        """A new engine whose walks expand missing nodes, in a single thread."""
         return TreeWalks(self.table, spec, None)
 
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See Arena."""
+        """See Arena.
+
+        The header contains a hash of the infosets. The arrays contain the infosets
+        unless the loading solver can reproduce their numbering.
+        """
         tree, arrays = self.table, dict[str, np.ndarray]()
         if not is_made_whole and not tree.is_repeatable:
             arrays = pack_strings(tree.info_states)
@@ -45,13 +49,13 @@ class GrowingTree(Arena):
 
 
 class WholeTree(GrowingTree):
-    """A complete tree."""
+    """A tree with all nodes of the game."""
 
     name = "whole tree"
     has_gradients = True
 
     def walks(self, spec: WalkSpec) -> Engine:
-        """The engine of walks, which threads share if that saves time."""
+        """A new engine. Several threads divide the walks if that saves time."""
         tree, shared = self.table, None
         is_large = spec.is_sampled and tree.num_nodes >= LEAST_TREE
         pays = spec.is_batched or is_large
@@ -60,7 +64,7 @@ class WholeTree(GrowingTree):
         return TreeWalks(tree, spec, shared)
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> TreePass:
-        """Passes over the leaves."""
+        """See Arena. Passes read the leaves of the tree."""
         threads, leaves = cutting.checked_threads(threads), self.table.list_leaves()
         least_work = (
             cutting.LEAST_WORK_AT_ONCE if updated is None else cutting.LEAST_WORK
@@ -73,13 +77,13 @@ class TreeWalks(Engine):
     """Engine of walks over the nodes of a tree.
 
     Attributes:
-        shared: runs walks in several threads; None if walks are not shared.
+        shared: runs walks in several threads; None if all walks run in one thread.
     """
 
     def __init__(
         self, tree: GameTree, spec: WalkSpec, shared: SharedWalks | None
     ) -> None:
-        """Creates the engine; kernels are compiled at the first call."""
+        """Creates the engine. numba compiles the kernel at its first call."""
         self._tree, self.shared = tree, shared
         self.kernel = make_iterate(spec.rule, spec.sampled)
         self.growth = Growth(tree, spec.sampled, spec.epsilon)
@@ -106,7 +110,7 @@ class TreeWalks(Engine):
         return layout.frame_of(task, self.tree_arrays(), tables, walk)
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Runs the kernel, in several threads if that saves time; returns a status."""
+        """See Engine. Uses several threads if that saves time."""
         status = layout.NEEDS_ONE_THREAD
         if self.shared is not None and self.shared.pays(state.task, state.walk):
             status = self.shared.run(*state.records())

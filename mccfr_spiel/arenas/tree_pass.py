@@ -1,4 +1,7 @@
-"""TreePass: full passes over the leaves of a complete tree; their pruned variant."""
+"""TreePass: full passes that read the leaves of a complete tree instead of its nodes.
+
+PrunedEngine runs iterations with regret-based pruning on the same leaves.
+"""
 
 import functools
 from typing import Any
@@ -22,24 +25,25 @@ from mccfr_spiel.kernels.tables import (
 
 
 class TreePass(FullPass):
-    """Passes over the leaves of a complete tree."""
+    """Passes that read the list of leaves of a complete tree in order."""
 
     table: GameTree
 
     @functools.cached_property
     def arrays(self) -> Passes:
-        """The leaves by sequence."""
+        """The leaves of the tree, listed for each player by the player's last sequence
+        before the leaf, and the infosets of each player."""
         return self.table.list_leaves()
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """Partition of the infosets into blocks for threads."""
+        """Partition of the infosets into blocks, which threads process in parallel."""
         if self.num_threads == 1:
             return cutting.one_block(self.arrays)
         return self.table.list_blocks()
 
     def tree_arrays(self) -> TreeArrays:
-        """The tree's arrays with their spare rows."""
+        """See FullPass. The arrays include unused rows at their ends."""
         return TreeArrays(*self.table.storage)
 
     def held(self) -> tuple[np.ndarray, ...]:
@@ -61,14 +65,14 @@ class TreePass(FullPass):
         return reaches
 
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See FullPass. Uses one thread, because several threads leave other values at
-        the roots of blocks."""
+        """See FullPass. Uses a single thread, because with several blocks the value of
+        each block's root infoset replaces the value of its first sequence."""
         return TreePass(self.table).evaluated(policy)[1:]
 
     def evaluated(
         self, policy: np.ndarray, choice: np.ndarray = NO_CHOICE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See FullPass; takes one pass over the leaves."""
+        """See FullPass. A single pass over the leaves computes everything."""
         policy, infosets = np.ascontiguousarray(policy, np.float64), self.table.infosets
         vectors = np.empty_like(policy), np.empty_like(policy), np.empty_like(policy)
         work = Evaluation(infosets, self.arrays, self.blocks, policy, *vectors, choice)
@@ -77,12 +81,15 @@ class TreePass(FullPass):
 
 
 class PrunedEngine(PassEngine):
-    """Runs passes with regret-based pruning over a complete tree of two players."""
+    """Runs iterations of regret-based pruning on a complete tree of two players.
+
+    Pruned passes skip actions with very negative regret, see kernels/regret_pruning.py.
+    """
 
     full_pass: TreePass
 
     def __init__(self, full_pass: Any) -> None:
-        """Computes the payoff bounds (`Ceilings`) of the tree."""
+        """Computes the bounds on payoffs that pruning needs, see `Ceilings`."""
         super().__init__(full_pass, regret_pruning.iterate_pruned)
         ceilings = full_pass.table.list_ceilings()
         self.stack_height = int(ceilings.height[0])

@@ -1,11 +1,13 @@
-"""Reasons why an arena does not suit an algorithm, as sentences for error messages.
+"""Reasons why an arena cannot be used, as sentences for error messages.
 
-    why_nowhere                   rules out every arena
-    why_not_whole_tree, ...       rules out one arena; used by CANDIDATES in choosing.py
-    why_whole_tree_is_too_large   error of a size forecast, before anything is expanded
+    why_nowhere                   reason that excludes every arena
+    why_not_whole_tree, ...       reason that excludes one arena; CANDIDATES in
+                                  choosing.py refers to these functions
+    why_whole_tree_is_too_large   error if a forecast shows that a tree is too large
 
-The functions build nothing. They return None (`why_nowhere`: an empty string) if they
-have no objection. needs.py has the sentences that depend on the algorithm alone.
+No function expands a tree or builds an arena. The result is None, or for `why_nowhere`
+an empty string, if there is no reason against the arena. The sentences that depend on
+the algorithm alone are in needs.py.
 """
 
 from mccfr_spiel.arenas.arena import ArenaTable
@@ -25,11 +27,13 @@ from mccfr_spiel.common.budget import (
 from mccfr_spiel.common.display import brief
 
 MAX_NODES_IN_ADVANCE = 20_000_000
-"""Largest tree that compiled rules expand before walks begin; takes a few seconds."""
+"""Maximum number of nodes of a tree that compiled rules expand completely before walks
+begin, which takes a few seconds."""
 
 
 def why_nowhere(request: ArenaRequest) -> str:
-    """Why the algorithm runs in no arena of the game; empty if it may run."""
+    """Returns the reason why the algorithm cannot run in any arena of the game; an
+    empty string if there is none."""
     table, needs = request.tree, request.needs
     if table.abstraction is not None and needs.no_abstraction:
         return needs.no_abstraction
@@ -74,7 +78,8 @@ def _why_no_cluster(request: ArenaRequest) -> str:
 
 
 def why_not_given(arena: ArenaTable, request: ArenaRequest) -> str | None:
-    """Why an algorithm cannot run in an arena that the user passed as `game`."""
+    """Returns the reason why an algorithm cannot run in the arena that the user passed
+    as `game`; None if it can."""
     needs, store = request.needs, request.store
     if store not in ("auto", arena.store):
         return (
@@ -99,7 +104,10 @@ def why_not_given(arena: ArenaTable, request: ArenaRequest) -> str | None:
 
 
 def why_not_whole_tree(request: ArenaRequest) -> str | None:
-    """Reason against expanding the whole tree."""
+    """Returns the reason why the whole tree should not be expanded; None if it may be.
+
+    The size of the tree is checked later, by `why_whole_tree_is_too_large`.
+    """
     tree, needs = request.tree, request.needs
     if tree.is_complete and tree.num_infosets:
         return None
@@ -117,7 +125,11 @@ def why_not_whole_tree(request: ArenaRequest) -> str | None:
 
 
 def why_whole_tree_is_too_large(request: ArenaRequest) -> TreeFullError | None:
-    """Forecasts the size of the tree in about half a second."""
+    """Forecasts the size of the whole tree, which takes about half a second.
+
+    Returns:
+        The error to raise if the tree is surely too large; None if it may fit.
+    """
     tree, limit = request.tree, request.tree.max_nodes
     if not request.needs.all_infosets:
         limit = min(limit, MAX_NODES_IN_ADVANCE)
@@ -131,7 +143,8 @@ def why_whole_tree_is_too_large(request: ArenaRequest) -> TreeFullError | None:
 
 
 def why_not_growing_tree(request: ArenaRequest) -> str | None:
-    """Reason against expanding nodes only where walks go."""
+    """Returns the reason why a tree that is only expanded where walks go cannot be
+    used; None if it can."""
     if request.needs.all_infosets:
         return f"{request.needs.algorithm} needs the whole tree."
     return None
@@ -141,14 +154,16 @@ def why_not_growing_tree(request: ArenaRequest) -> str | None:
 
 
 def why_not_hands(request: ArenaRequest) -> str | None:
-    """Reason against passes over vectors of hands on a public tree."""
+    """Returns the reason why the game cannot be solved by vectors of private hands on a
+    public tree; None if it can."""
     if not _has_hands(request.tree):
         return f"{brief(request.tree.source)} is not a game of hands of cards."
     return _why_not_without_nodes(request)
 
 
 def why_not_worlds(request: ArenaRequest) -> str | None:
-    """Reason against passes over worlds."""
+    """Returns the reason why the game cannot be solved by worlds (shared facts, see
+    arenas/worlds/); None if it can."""
     tree = request.tree
     if _has_hands(tree):
         return "The game is solved by hands of cards instead of worlds."
@@ -164,7 +179,8 @@ def why_not_worlds(request: ArenaRequest) -> str | None:
 
 
 def why_not_histories(request: ArenaRequest) -> str | None:
-    """Reason against passes that follow all histories by compiled rules."""
+    """Returns the reason why passes cannot follow all histories by compiled rules; None
+    if they can."""
     if not request.needs.all_infosets:
         return f"{request.needs.algorithm} walks over the rules instead."
     if not request.needs.can_do_without_nodes:
@@ -173,7 +189,8 @@ def why_not_histories(request: ArenaRequest) -> str | None:
 
 
 def why_not_rules(request: ArenaRequest) -> str | None:
-    """Reason against walks over compiled rules that keep infosets only."""
+    """Returns the reason why walks cannot use compiled rules without stored nodes; None
+    if they can."""
     if request.needs.all_infosets:
         return _no_tree_is_kept(request)
     use: Use = "walking" if request.asks_for("auto") else "any"
@@ -181,7 +198,8 @@ def why_not_rules(request: ArenaRequest) -> str | None:
 
 
 def why_no_rules(request: ArenaRequest, use: Use) -> str | None:
-    """Reason if neither the game nor its twin has compiled rules for this use."""
+    """Returns the reason why there are no compiled rules for a purpose, neither of the
+    game nor a twin; None if there are."""
     tree = request.tree
     if tree.rules_for(use) is not None:
         return None
@@ -229,5 +247,5 @@ def _has_hands(tree: GameTree) -> bool:
 
 
 def never_too_large(request: ArenaRequest) -> TreeFullError | None:
-    """No forecast: the size is known only after building."""
+    """Returns None for arenas whose size is known only after building."""
     return None

@@ -1,10 +1,14 @@
 """Arenas of worlds and of histories, which store infosets but no nodes.
 
-    WorldArena         worlds listed in arrays
-    RemadeWorldArena   worlds recomputed in each pass, if the lists do not fit
-    HistoryArena       no worlds; each pass follows all histories by compiled rules
+A *world* is a fact that both players share, for example all stones on the board of a
+phantom game. Given the world, the private information of the players is independent, so
+passes over worlds need fewer steps than passes over histories, see arenas/worlds/.
 
-WorldPass and SlicedPass are their passes.
+    WorldArena         worlds listed in arrays; passes are WorldPass
+    RemadeWorldArena   worlds recomputed in each pass, if the lists do not fit;
+                       passes are SlicedPass
+    HistoryArena       no worlds; each pass follows all histories by compiled rules;
+                       passes are SlicedPass
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -36,11 +40,11 @@ from mccfr_spiel.kernels.frame import Layout
 
 
 class ArenaWithoutNodes(ArenaTable):
-    """An arena that knows all infosets, has no nodes and offers gradients.
+    """An arena that knows all infosets and computes gradients, without stored nodes.
 
     Attributes:
         worlds: the arrays that passes read.
-        utilities: `[U, P]` distinct vectors of returns.
+        utilities: `[U, P]` the U distinct vectors of returns of the P players.
     """
 
     has_gradients = True
@@ -49,7 +53,7 @@ class ArenaWithoutNodes(ArenaTable):
 
     @property
     def knows_all_infosets(self) -> bool:
-        """True."""
+        """True, because the search for worlds, hands or histories finds them all."""
         return True
 
     def _kept_in_words(self) -> str:
@@ -58,12 +62,13 @@ class ArenaWithoutNodes(ArenaTable):
     def saved(
         self, *, is_made_whole: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See Arena."""
+        """See Arena. The header contains a hash of the infosets, and there are no
+        arrays, because the search finds the infosets again."""
         return {"rules": self.digest(), "store": self.store}, {}
 
 
 class WorldArena(ArenaWithoutNodes):
-    """The worlds of a game in lists."""
+    """The worlds of a game, listed in arrays."""
 
     name, store = "worlds", "worlds"
     finder = staticmethod(finding.find_worlds)
@@ -78,7 +83,14 @@ class WorldArena(ArenaWithoutNodes):
         max_nodes: int,
         twin: bool | None = None,
     ) -> None:
-        """Adopts the result of `known_worlds`; see ArenaTable."""
+        """Adopts the result of a search for worlds or histories.
+
+        Args:
+            source: the game as the user passed it.
+            rules: compiled rules of the game or of its twin.
+            found: result of `finding.cached_worlds`.
+            budget, max_nodes, twin: see ArenaTable.
+        """
         super().__init__(source, budget, max_nodes=max_nodes, twin=twin)
         self.rules = rules
         self.infosets, self.actions, self.worlds = (
@@ -99,19 +111,21 @@ class WorldArena(ArenaWithoutNodes):
             yield replayed(self.game, moves[:length])
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes over the worlds; each player's gradient can run in its own thread."""
+        """See Arena. Each thread computes the gradients of some players, so at most one
+        thread per updated player is used."""
         max_threads = updated or self.num_players
         threads = cutting.checked_threads(threads) or num_cores()
         return WorldPass(self, min(threads, max_threads))
 
 
 class RemadeWorldArena(WorldArena):
-    """Worlds whose lists do not fit. Each pass computes the worlds again."""
+    """An arena of worlds that are recomputed in each pass, because lists of them do not
+    fit into memory."""
 
     name = "worlds, made again by each pass"
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
-        """Passes in slices, in one thread."""
+        """See Arena. Passes use one thread and may pause between slices of work."""
         cutting.checked_threads(threads)
         return SlicedPass(self, self._start)
 
@@ -121,7 +135,8 @@ class RemadeWorldArena(WorldArena):
 
 
 class HistoryArena(RemadeWorldArena):
-    """The infosets of a game. Each pass follows all histories by compiled rules."""
+    """An arena that stores infosets only. Each pass follows all histories of the game
+    by compiled rules."""
 
     name, store = "histories", "none"
     finder = staticmethod(finding.find_histories)
@@ -165,7 +180,11 @@ def find_arena(
 
 
 class WorldPass(FullPass):
-    """Passes over listed worlds. Threads compute gradients of players, or of blocks."""
+    """Passes over listed worlds or hands of cards.
+
+    Threads work in parallel on the gradients of different players, and if gradients are
+    cut into blocks, on different blocks.
+    """
 
     table: ArenaWithoutNodes
 
@@ -176,15 +195,15 @@ class WorldPass(FullPass):
 
         Args:
             table: the arena.
-            num_threads: number of threads that share a pass.
-            num_blocks: number of pieces into which each player's gradient is cut.
+            num_threads: number of threads that divide the work of a pass.
+            num_blocks: number of blocks into which each player's gradient is cut.
         """
         super().__init__(table, num_threads)
         self._num_blocks = num_blocks
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """The lists of worlds."""
+        """See FullPass: the lists of worlds or hands."""
         return self.table.worlds
 
     @property
@@ -215,7 +234,8 @@ class WorldPass(FullPass):
 
 
 class SlicedPass(FullPass):
-    """Passes that pause after each slice."""
+    """Passes whose gradients are computed in slices of work, with pauses for signal
+    handlers and other threads."""
 
     table: WorldArena
 
@@ -226,14 +246,14 @@ class SlicedPass(FullPass):
 
         Args:
             table: the arena.
-            start: starts the gradient of (plan, players).
+            start: function (plan, players) that begins the computation of gradients.
         """
         super().__init__(table)
         self._start = start
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """The stored data of the worlds."""
+        """See FullPass: the arrays of the search result."""
         return self.table.worlds
 
     def engine(self, rule: str) -> Engine:

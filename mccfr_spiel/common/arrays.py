@@ -1,12 +1,13 @@
-"""The records of nodes and infosets, and the numbering of rows.
+"""The record types of nodes and infosets, and functions for arrays that grow.
 
-Three rules hold for every tree, and all compiled loops rely on them:
+All trees number nodes, infosets and sequences by three rules, on which compiled loops
+rely:
 
 - The children of a node are contiguous and have larger numbers than the node.
 - Information sets ("infosets") are numbered by first visit, so ancestors precede
 descendants.
-- A *sequence* is an (infoset, action) pair or a player's empty sequence. Sequence p is
-the empty one of player p; the sequences of an infoset are contiguous.
+- A *sequence* is an (infoset, action) pair or a player's empty sequence. Number p is
+the empty sequence of player p. The sequences of an infoset are contiguous.
 """
 
 import numpy as np
@@ -21,14 +22,15 @@ NODE = np.dtype(
         "formats": ["<i4", "<i4", "<i4", "<u2", "<i2"],
     }
 )
-"""A node, 16 bytes.
+"""The type of a node, 16 bytes.
 
-first_child: the first child. Children are numbered `first_child` to `first_child +
-num_children - 1`, in the order of `legal_actions()` or `chance_outcomes()`.
-start: at a decision the first sequence of the infoset, at chance the first entry in
-`chance_probs`, at a terminal node the row of `utilities`.
-infoset: the infoset at a decision.
-num_children: the number of children.
+first_child: number of the first child. Children are numbered `first_child` to
+`first_child + num_children - 1`, in the order of `legal_actions()` or
+`chance_outcomes()`.
+start: at a decision, the first sequence of the infoset; at a chance node, the index of
+its first probability in `chance_probs`; at a terminal node, its row in `utilities`.
+infoset: number of the infoset at a decision.
+num_children: number of children.
 player: the acting player, or CHANCE_NODE, TERMINAL or UNEXPANDED.
 
 A growing tree may have chance nodes with more than MAX_CHILDREN children. For these,
@@ -41,12 +43,13 @@ INFOSET = np.dtype(
         "formats": ["<u8", "<i4", "<i4", "<i4", "<i4"],
     }
 )
-"""An infoset, 24 bytes.
+"""The type of an infoset, 24 bytes.
 
-place: a hash that seeds the draws at the infoset, see kernels/randomness.py.
-first_sequence: the first sequence of the infoset.
-parent: the acting player's last sequence before the infoset.
-num_actions: the number of legal actions, and of sequences.
+place: key of the random draws at the infoset: a hash of player and information-state
+string, see kernels/randomness.py.
+first_sequence: number of the infoset's first sequence.
+parent: number of the acting player's last sequence before the infoset.
+num_actions: number of legal actions, which is also the number of sequences.
 player: the acting player.
 """
 
@@ -62,8 +65,9 @@ def reserve(array: np.ndarray, size: int, used: int | None = None) -> np.ndarray
     Args:
         array: `[rows, ...]` the array.
         size: the required number of rows.
-        used: number of leading rows to copy; all by default. Copying untouched rows
-            would allocate memory for them.
+        used: number of leading rows to copy; all by default. The operating system
+            allocates memory for a new array when it is written, so rows that are not
+            copied cost nothing yet.
     """
     if size <= len(array):
         return array
@@ -74,21 +78,34 @@ def reserve(array: np.ndarray, size: int, used: int | None = None) -> np.ndarray
 
 
 def spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Concatenates the ranges `first` to `first + count - 1` of each pair."""
+    """Concatenates the ranges `first` to `first + count - 1`.
+
+    Args:
+        firsts: `[K]` the first number of each range.
+        counts: `[K]` the length of each range.
+    """
     before = np.cumsum(counts, dtype=np.int64) - counts
     return np.repeat(firsts - before, counts) + np.arange(counts.sum(dtype=np.int64))
 
 
 def sequences_at(infosets: np.ndarray) -> np.ndarray:
-    """Concatenates the sequences of some infosets (records of dtype INFOSET)."""
+    """Returns the numbers of all sequences of some infosets, in order.
+
+    Args:
+        infosets: records of dtype INFOSET.
+    """
     return spans(infosets["first_sequence"], infosets["num_actions"])
 
 
 def grown_size(length: int, size: int) -> int:
-    """The new number of rows for an array of `length` rows that needs `size`.
+    """Returns the new number of rows for an array that must grow.
 
-    Small arrays grow by half. Large ones grow by an eighth, because the old and the new
-    array exist at the same time during the copy.
+    Small arrays grow by half. Large arrays grow by an eighth, because the old and the
+    new array exist at the same time during the copy.
+
+    Args:
+        length: the present number of rows.
+        size: the required number of rows.
     """
     extra = length // 2 if length < _LARGE_STORE else length // 8
     return max(size, length + extra)

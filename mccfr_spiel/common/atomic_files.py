@@ -1,8 +1,9 @@
-"""Files that are written whole or not at all.
+"""Files that are written completely or not at all.
 
-The content goes into a new file with a random name in the same folder, which is renamed
-at the end. Readers see the old file or the new one. Neither a crash nor a full disk
-leaves a partial file under the final name. Of several writers, the last one wins.
+The content is written to a new file with a random name in the same folder. When it is
+complete, the file is renamed to its final name. Readers see either the old file or the
+new file. Neither a crash nor a full disk leaves a partial file under the final name. If
+several processes write a file, the last rename wins.
 """
 
 import contextlib
@@ -16,8 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 PARTS = ".part-" + "[0-9a-f]" * 16
-"""A `glob` pattern for the end of an unfinished file's name. Only killed writers leave
-such files; the next run in a folder of results removes them."""
+"""A `glob` pattern for the end of the name of an unfinished file. Only a killed process
+leaves such files. The next run in the same folder of results removes them."""
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -40,13 +41,15 @@ def write_file(
             `os.replace` by default.
 
     Raises:
-        OSError: the file cannot be written. After this and any other exception, also
-            KeyboardInterrupt, the old file is unchanged and the new one is removed.
+        OSError: the file cannot be written. If this or any other exception, such as
+            KeyboardInterrupt, occurs before the rename, the old file is unchanged and
+            the unfinished file is removed.
     """
     path = pathlib.Path(path)
     part = path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
     with naming(path), contextlib.ExitStack() as at_the_end:
-        # Mode "x" does not follow links or open files of other writers.
+        # Mode "x" fails if the path exists, so it neither follows a link nor opens the
+        # file of another process.
         with open(part, "x+b") as file:
             at_the_end.callback(part.unlink, missing_ok=True)
             if callable(content):
@@ -67,7 +70,8 @@ def write_file(
 
 @contextlib.contextmanager
 def naming(path: pathlib.Path) -> Iterator[None]:
-    """Context manager that adds the target path, and advice, to an OSError."""
+    """Context manager that adds the final path to an OSError, and advice if the disk
+    is full."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,9 @@
-"""A memory budget in bytes, which a tree shares with its solvers and evaluations.
+"""A memory budget in bytes for a tree, the solvers on it and its evaluations.
 
-Each `GameTree` has a `Budget`. Arrays and strings are counted before they are made,
-because their sizes are known. Memory that cannot be counted, such as the C++ states of
-a game, is measured by the growth of the process.
+Each `GameTree` has a `Budget`. The bytes of arrays and strings are taken from the
+budget before they are allocated, because their sizes are known. The size of other
+objects, such as the C++ states of a game, is unknown; it is measured by the growth of
+the process.
 """
 
 import collections
@@ -25,21 +26,22 @@ class Budget:
     Attributes:
         limit: the total number of bytes.
         left: the bytes that are still free. A measurement may make it negative.
-        held: name -> bytes of the entries set by `hold` and `record`.
-        per_infoset: bytes per infoset, in the tree and in the tables of all its
-            solvers, with room for snapshots and for arrays that grow.
-        per_sequence: the same per sequence.
+        held: name -> bytes, for amounts that change over time and are set by `hold` or
+            `record`, such as the bytes of all nodes.
+        per_infoset: bytes that each infoset needs in the tree and in the tables of all
+            its solvers, including copies of policies and free rows of growing arrays.
+        per_sequence: bytes that each sequence needs, in the same way.
         is_default: whether the limit is the default, half of the free memory.
     """
 
     def __init__(
         self, max_memory: int | float | str | None = None, *, note: str = ""
     ) -> None:
-        """Makes a budget with all bytes left.
+        """Makes a budget of which nothing has been taken.
 
         Args:
             max_memory: the limit, see `parse_bytes`; None for half of `free_memory()`.
-            note: the origin of the limit, for error messages.
+            note: the origin of the limit, appended to it in error messages.
 
         Raises:
             ValueError: `max_memory` is not a size.
@@ -55,7 +57,7 @@ class Budget:
         self.held: collections.Counter[str] = collections.Counter()
 
     def renewed(self) -> "Budget":
-        """A new budget with the same limit and all bytes left."""
+        """A new budget with the same limit, of which nothing has been taken."""
         budget = Budget(self.limit, note=self._note)
         budget.is_default = self.is_default
         return budget
@@ -66,15 +68,16 @@ class Budget:
         return self.limit - self.left
 
     def bytes_of_rows(self, num_infosets: int, num_sequences: int) -> int:
-        """Bytes of rows for infosets and sequences at the present rates."""
+        """Bytes that a number of infosets and sequences need, see `per_infoset`."""
         return self.per_infoset * num_infosets + self.per_sequence * num_sequences
 
     def require(self, size: int, what: str) -> None:
-        """Checks that `size` bytes are left; takes none.
+        """Checks that `size` bytes are left, without taking them.
 
         Args:
             size: the number of bytes.
-            what: the beginning of the error message, a subject with its verb.
+            what: the beginning of the error message: a subject and a verb, such as "A
+                solver's tables take".
 
         Raises:
             MemoryBudgetError: fewer bytes are left.
@@ -100,7 +103,11 @@ class Budget:
         self.left -= size
 
     def hold(self, name: str, size: int) -> None:
-        """Sets the bytes of an entry, in place of its previous bytes.
+        """Sets the bytes of a named amount, which replace its previous bytes.
+
+        Args:
+            name: the key in `held`.
+            size: the new number of bytes.
 
         Raises:
             MemoryBudgetError: the additional bytes are not left; nothing has changed.
@@ -110,7 +117,10 @@ class Budget:
         self.record(name, size)
 
     def record(self, name: str, size: int) -> None:
-        """Sets the bytes of an entry that already exists; `left` may turn negative."""
+        """Sets the bytes of a named amount that is already allocated.
+
+        It is not refused, so `left` may become negative.
+        """
         self.left -= size - self.held[name]
         self.held[name] = size
 
@@ -121,8 +131,8 @@ class Budget:
 
 
 MaxMemory = int | float | str | Budget | None
-"""Types of `max_memory`: bytes, a string such as "4GiB", an unshared Budget, or None
-for half of the free memory."""
+"""The types of the argument `max_memory`: bytes, a string such as "4GiB", a Budget that
+no tree uses yet, or None for half of the free memory."""
 
 
 def make_budget(max_memory: MaxMemory) -> Budget:
@@ -141,7 +151,12 @@ def too_many_nodes(game: object, max_nodes: int) -> TreeFullError:
 
 
 def budget_full(what: str, budget: Budget) -> MemoryBudgetError:
-    """The error for a tree whose parts, named by `what`, fill its budget."""
+    """The error for a tree that fills its budget.
+
+    Args:
+        what: the beginning of the message: the parts that fill the budget.
+        budget: the budget.
+    """
     return MemoryBudgetError(
         f"{what} fill {budget.in_words()}. Use outcome sampling or external sampling, "
         "which store only visited nodes (on the command line with --evaluate=sampled), "

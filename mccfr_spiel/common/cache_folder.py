@@ -1,6 +1,6 @@
 """The user's cache folder, protected against other users.
 
-Cached code is executed, so the folder must be writable for this user only.
+Code in the cache is executed, so no other user may be able to write to the folder.
 """
 
 import contextlib
@@ -15,19 +15,19 @@ _ROOT = 0
 
 
 class UnsafeFolderError(OSError):
-    """Other users can change the contents of a folder."""
+    """Other users could change the contents of a folder."""
 
 
 class CompileCacheWarning(UserWarning):
-    """The cache for compiled code is unavailable, so new processes compile again."""
+    """The cache for compiled code cannot be used, so each process compiles again."""
 
 
 def user_cache_folder() -> pathlib.Path:
-    """The absolute path of the user's cache folder for this package; not created.
+    """The absolute path of this package's cache folder for the user.
 
-    The environment variable MCCFR_SPIEL_CACHE overrides the path. If there is no home
-    folder, the cache is in the system's temporary folder, in a folder named after the
-    user's number.
+    The folder may not exist yet. The environment variable MCCFR_SPIEL_CACHE overrides
+    the path. If there is no home folder, the path is in the system's temporary folder
+    and contains the user's ID.
     """
     if os.environ.get("MCCFR_SPIEL_CACHE"):
         return pathlib.Path(os.environ["MCCFR_SPIEL_CACHE"]).absolute()
@@ -45,19 +45,20 @@ def user_cache_folder() -> pathlib.Path:
 def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
     """Creates a folder, and missing parents, that other users cannot write to.
 
-    The folder and all parents, with symbolic links resolved, must belong to this user
-    or to root. The folder itself must be writable for its owner only. Parents may be
-    writable for the group, because many systems give each user a group. Parents with
-    the sticky bit, such as /tmp, may be writable for everybody, because other users
-    cannot rename or remove folders there. Parents are checked from the top, so that
-    other users cannot replace a folder after the check. Windows does not report
-    permissions; there the default cache folder is in the user's private profile.
+    Symbolic links in the path are resolved first. The folder and all its parents must
+    belong to this user or to root. Only the owner may be able to write to the folder.
+    Parents may be writable for a group, because many systems give each user a private
+    group. Parents with the sticky bit, such as /tmp, may be writable for everybody,
+    because other users cannot rename or remove folders there. Parents are checked from
+    the root down, so that other users cannot replace a folder after its check. On
+    Windows nothing is checked, because permissions are not reported; the default cache
+    folder there is in the user's private profile.
 
     Returns:
         The path with symbolic links resolved. Open the folder by this path.
 
     Raises:
-        UnsafeFolderError: other users can change the contents.
+        UnsafeFolderError: other users could change the contents.
         OSError: the folder cannot be created.
     """
     real = pathlib.Path(os.path.realpath(folder))

@@ -1,7 +1,8 @@
-"""The folder of games in a clone of the repository.
+"""Finds the folder `games` in a clone of the repository.
 
-The package imports this module before all others, because the program handles Ctrl-C
-from its first import on. It may therefore import the standard library only.
+The package imports this module before all others. The command-line program must handle
+Ctrl-C before it imports other packages, so this module imports the standard library
+only.
 """
 
 import pathlib
@@ -10,10 +11,13 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def games_of_checkout() -> pathlib.Path | None:
-    """Returns the folder that provides `mccfr_spiel.games` in a clone, or None.
+    """Returns the folder with the source of `mccfr_spiel.games` in a clone.
 
-    In a clone, and with an editable installation, the folder `games` lies beside the
-    package. A wheel contains it inside the package; the result is then None.
+    In a clone, and with an editable installation, the folder `games` is next to the
+    package. An installed wheel contains it inside the package.
+
+    Returns:
+        The folder; None if `games` is inside the package or does not exist.
     """
     root = _PACKAGE.parent
     if (_PACKAGE / "games").is_dir() or not (root / "pyproject.toml").is_file():

@@ -1,8 +1,9 @@
 """The file format of solvers, policies and bots, on disk and in pickles.
 
-A file is a magic word and a .npz archive with a JSON header and arrays. The archive has
-a checksum per array, which detects damage. Reading never runs code from a file.
-Functions of the user are not saved; a hash of their source detects a changed function.
+A file begins with a magic word that identifies its kind. A .npz archive follows, with a
+JSON header and arrays. The archive contains a checksum of each array, which detects
+damage. Reading never runs code from a file. Functions of the user are not saved; a hash
+of their source detects a changed function.
 """
 
 import contextlib
@@ -24,10 +25,10 @@ CHECKPOINT = "solver.checkpoint"
 """The file in which a run saves its solver."""
 
 PREVIOUS = ".previous"
-"""Ends the name of the checkpoint before the newest one."""
+"""Suffix of the name of the checkpoint that the newest checkpoint has replaced."""
 
 DAMAGED = ".damaged"
-"""Ends the name of a damaged file that `load_newest` has set aside."""
+"""Suffix of the name of a damaged file that `load_newest` has renamed."""
 
 
 class CheckpointError(ValueError):
@@ -35,21 +36,21 @@ class CheckpointError(ValueError):
 
 
 class DamagedError(CheckpointError):
-    """A file is damaged, cut short, or not a checkpoint."""
+    """A file is damaged, incomplete, or not of the expected kind."""
 
 
 MAGIC = b"mccfr_spiel solver\n"
 
 
 class Kind(NamedTuple):
-    """A kind of file.
+    """A kind of file: solver, bot or policy.
 
     Attributes:
         magic: the first bytes of the file, of equal length for all kinds.
         words: the description in messages.
-        loader: the function that reads the file.
-        keeps_previous: whether `save` preserves the replaced file.
-        version: the version of the content; other versions are refused.
+        loader: the name of the public function that reads the file, for messages.
+        keeps_previous: whether `save` keeps the replaced file under another name.
+        version: the version of the content; files of other versions are refused.
     """
 
     magic: bytes
@@ -101,8 +102,8 @@ class Contents(NamedTuple):
 def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
     """Writes contents into an empty binary file.
 
-    Integers are stored in the smallest sufficient type. Saving a large solver mostly
-    waits for the disk, and actions and keys are small numbers.
+    Integers are stored in the smallest sufficient type, because most of them are small
+    (such as actions) and the time for large files depends on their size.
     """
     types = {name: array.dtype.str for name, array in contents.arrays.items()}
     text = json.dumps(contents.header | {"types": types})
@@ -127,15 +128,19 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 def _widen(
     arrays: dict[str, np.ndarray], types: dict[str, str]
 ) -> dict[str, np.ndarray]:
-    """Restores the original types of arrays.
+    """Restores the original integer types of arrays, see `_narrow`.
 
     Args:
-        arrays: name -> array as stored.
+        arrays: name -> array as stored; modified in place.
         types: name -> original type, from the header.
 
+    Returns:
+        The argument `arrays`.
+
     Raises:
-        ValueError: arrays are missing, for example because the archive's list of
-            members is damaged, or a type is not a wider one.
+        ValueError: an array is missing or unexpected, for example because the archive's
+            list of members is damaged, or an original type is not an integer type.
+        TypeError: an original type cannot hold all values of the stored type.
     """
     if arrays.keys() != types.keys():
         raise ValueError(f"the arrays are {[*arrays]}, not {[*types]}")
@@ -148,7 +153,7 @@ def _widen(
 
 
 def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
-    """Reads contents.
+    """Reads the contents of a file.
 
     Args:
         file: a binary file that `write` wrote.
@@ -183,9 +188,9 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
 
 
 def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) -> None:
-    """Writes a file; a crash leaves either the old or the new file.
+    """Writes a checkpoint file. A crash leaves a complete old or new file.
 
-    If the kind says so, the replaced file is kept with the suffix PREVIOUS.
+    If `kind.keeps_previous`, the replaced file is kept with the suffix PREVIOUS.
 
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
@@ -201,9 +206,10 @@ def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) 
 def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
     """Renames a new file to `path`, and the replaced file to `path` + PREVIOUS.
 
-    Between the two renames only the previous file exists, which `load_newest` then
-    reads. Two processes that do this at the same time leave complete files at both
-    paths. A folder at `path` is refused, because a rename would move it away.
+    Between the two renames there is no file at `path`; `load_newest` then reads the
+    previous file. If two processes do this at the same time, the files at both paths
+    are complete. If `path` is a folder, an error is raised, because the folder would
+    otherwise be renamed.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -232,11 +238,12 @@ def load_newest(path: str | os.PathLike[str]) -> Contents:
     """Reads a checkpoint, or the previous one if the checkpoint is damaged or missing.
 
     A damaged file is renamed with the suffix DAMAGED. Otherwise the next `save` would
-    preserve the damaged file as the previous one and lose the good one.
+    replace the intact previous file by the damaged file.
 
     Raises:
         FileNotFoundError: both files are missing.
-        CheckpointError: both files are damaged, or see `read`.
+        CheckpointError: both files are damaged, one is damaged and the other missing,
+            or the version is not the expected one.
         OSError: a file cannot be read.
     """
     path = pathlib.Path(path)
@@ -270,8 +277,10 @@ def from_bytes(data: bytes, kind: Kind = SOLVER) -> Contents:
 
 @contextlib.contextmanager
 def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
-    """Context manager that turns errors caused by malformed contents into
-    DamagedError."""
+    """Context manager that raises DamagedError in place of errors such as KeyError.
+
+    Code that reads the contents of an untrusted file runs in it.
+    """
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
@@ -281,12 +290,15 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
 
 
 def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
-    """Reads the arrays of the archive that begins at the current position.
+    """Reads the arrays of the archive that begins at the file's current position.
 
-    `write` does not compress, so an array needs as much memory as its bytes in the
-    file. A malicious file of a few bytes could fill the memory by compression, by
-    members that share bytes, or by a wrong shape. Such files are refused before any
-    array is read.
+    Files that `write` has written are not compressed, so an array needs as much memory
+    as bytes in the file. A malicious file of a few bytes could fill the memory by
+    compression, by members that share bytes, or by a wrong shape. Each of these raises
+    an error before memory is allocated for the array.
+
+    Returns:
+        Name -> array.
     """
     begin = file.tell()
     size = file.seek(0, os.SEEK_END)

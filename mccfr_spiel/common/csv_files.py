@@ -1,4 +1,4 @@
-"""Tables of rows in CSV files."""
+"""Reads and writes CSV files."""
 
 import csv
 import io
@@ -15,7 +15,14 @@ from mccfr_spiel.common.checkpoint import DamagedError
 def csv_text(
     columns: Iterable[str], rows: Iterable[dict[str, Any]], *, header: bool = False
 ) -> str:
-    """Formats rows as lines of CSV; None becomes an empty field."""
+    """Formats rows as lines of CSV.
+
+    Args:
+        columns: the names of the columns to write, in order.
+        rows: dictionaries column -> value. None becomes an empty field, and other keys
+            are ignored.
+        header: whether to begin with a line of the column names.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, [*columns], extrasaction="ignore")
     if header:
@@ -25,7 +32,12 @@ def csv_text(
 
 
 def write_rows(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows with equal keys into a CSV file, whole or not at all."""
+    """Writes a CSV file, completely or not at all.
+
+    Args:
+        path: the file.
+        rows: dictionaries column -> value. The first row determines the columns.
+    """
     write_file(path, csv_text(rows[0] if rows else (), rows, header=True).encode())
 
 
@@ -33,8 +45,8 @@ class CsvTable(NamedTuple):
     """The content of a CSV file.
 
     Attributes:
-        rows: one dictionary column -> field per line.
-        columns: the names in the first line.
+        rows: a dictionary column -> field for each line after the first.
+        columns: the names of the columns, from the first line.
     """
 
     rows: list[dict[str, str]]
@@ -56,10 +68,10 @@ class CsvTable(NamedTuple):
 
 
 def read_table(path: pathlib.Path) -> CsvTable:
-    """Reads a CSV file as written by `csv_text`, without line ends inside fields.
+    """Reads a CSV file in the format of `csv_text`, without line ends inside fields.
 
-    A missing file has no rows. A last line without a line end was cut short by a kill
-    or a full disk and is dropped.
+    If the file is missing, the table is empty. If the last line has no line end, it is
+    incomplete, because the writer was killed or the disk was full. It is ignored.
 
     Raises:
         DamagedError: a line has more or fewer fields than there are columns.

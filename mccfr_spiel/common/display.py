@@ -1,7 +1,8 @@
-"""Reprs of one line, and tables as text or HTML.
+"""Helpers for reprs of one line, and for tables as text or HTML.
 
 A repr must be cheap and must not raise. Debuggers and notebooks call it at any time,
-also for incomplete objects and for objects in use by other threads.
+also for objects whose constructor has not finished and for objects that other threads
+are using.
 """
 
 import contextlib
@@ -28,13 +29,19 @@ _ROUNDING = 1e-6
 
 
 def line(value: object, *facts: str) -> str:
-    """Formats a repr `<Kind: fact, fact>`; empty facts are dropped."""
+    """Formats a repr such as `<Solver: Leduc Poker, 100 iterations>`.
+
+    Args:
+        value: the object; its class name comes first.
+        facts: the parts of the description. Empty parts are left out.
+    """
     shown = ", ".join(fact for fact in facts if fact)
     return f"<{type(value).__name__}: {shown}>"
 
 
 def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
-    """Wraps a `__repr__` or `_repr_html_` so that errors lead to a minimal repr."""
+    """Decorates a `__repr__` or `_repr_html_`: after an error it returns a minimal repr
+    with the class name and the address."""
 
     @functools.wraps(method)
     def shown(self: _Self) -> str:
@@ -50,8 +57,8 @@ def hides_bar(shown: bool | None = None) -> bool:
     """Whether tqdm must hide its bar.
 
     Args:
-        shown: the user's choice; None shows bars on terminals only. A closed standard
-            error always hides them.
+        shown: whether the user wants a bar; None for bars on terminals only. Bars are
+            always hidden if standard error is closed.
     """
     if getattr(sys.stderr, "closed", sys.stderr is None):
         return True
@@ -81,10 +88,12 @@ def short(number: float) -> str:
 
 
 def plus_minus(middle: float, half_width: float) -> str:
-    """Formats an interval: `-0.0560 +- 0.0012`.
+    """Formats an interval such as `-0.0560 +- 0.0012`.
 
-    The half width gets two digits, rounded up so that the shown interval contains the
-    exact one. The middle gets the same number of decimals.
+    The half width has two significant digits, and the middle has the same number of
+    decimals. The half width is rounded up, so that the shown interval contains the
+    exact interval. If the half width is 0, negligible or infinite, only the middle is
+    shown.
     """
     if not 0 < half_width < math.inf or half_width < _LEAST_WIDTH * abs(middle):
         return f"{middle:.12g}"
@@ -113,9 +122,10 @@ def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> 
 
 
 def title(game: pyspiel.Game) -> str:
-    """`Leduc Poker`, or `Leduc Poker (players=3)` with non-default parameters.
+    """The name of a game for people, such as `Leduc Poker`.
 
-    Games of files define `shown_title`, which is used instead.
+    If the load string has parameters, they are added: `Leduc Poker (players=3)`. Games
+    of files define `shown_title`, which is used instead.
     """
     if hasattr(game, "shown_title"):
         return str(game.shown_title)
@@ -147,12 +157,12 @@ def one_line(text: str, most: int | None = None) -> str:
 
 
 def one_lines(texts: Sequence[str], most: int) -> list[str]:
-    """Shortens texts to one line each; different texts remain different.
+    """Shortens each text to one line; different texts remain different.
 
     Args:
         texts: the texts.
-        most: the desired length; texts may be longer if shortening would make them
-            equal.
+        most: the desired length of the lines. Lines are longer if different texts would
+            otherwise be shortened to the same line.
     """
     distinct = len(set(texts))
     for room in (most, 2 * most, 4 * most):
@@ -169,12 +179,12 @@ Cells = Sequence[str]
 
 
 def text_table(header: Cells, rows: Sequence[Cells], right: Collection[int]) -> str:
-    """Formats left- or right-aligned columns, two spaces apart.
+    """Formats a table with aligned columns, two spaces apart.
 
     Args:
         header: the column names.
-        rows: one cell per column and row, without line ends.
-        right: the indices of right-aligned columns.
+        rows: for each row, one cell per column. Cells contain no line ends.
+        right: the indices of the columns that are aligned to the right.
     """
     lines = [header, *rows]
     widths = [max(len(cells[i]) for cells in lines) for i in range(len(header))]
@@ -197,9 +207,10 @@ def html_table(
     caption: str = "",
     note: str = "",
 ) -> str:
-    """Formats the same table as HTML, with a caption above and a note below.
+    """Formats a table as HTML, with a caption above and a note below.
 
-    It sets no colors, so that the table is readable in dark notebooks.
+    The first three arguments are those of `text_table`. The HTML sets no colors, so
+    that the table is readable in dark notebooks.
     """
 
     def row(tag: str, cells: Cells) -> str:

@@ -1,4 +1,4 @@
-"""A lock that lets one process at a time into a folder. It ends with the process."""
+"""A lock, so that only one process at a time uses a folder."""
 
 import contextlib
 import pathlib
@@ -8,29 +8,31 @@ from collections.abc import Iterator
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-"""The name of the lock file. The file may remain after a kill, without any effect."""
+"""The name of the lock file. If a process is killed, the file remains, but the lock is
+released."""
 
 
 @contextlib.contextmanager
 def locked_folder(
     folder: pathlib.Path, name: str = LOCK, *, seconds: float = 0.0
 ) -> Iterator[None]:
-    """Context manager that locks a file of a folder against other processes.
+    """Context manager that locks a folder, by a lock on a file in it.
 
-    The lock ends with the block or with the process. On file systems that do not
-    support locks, there is no protection.
+    The lock is released at the end of the block or of the process. It only excludes
+    processes that call this function, too. On file systems that do not support locks,
+    nobody is excluded.
 
     Args:
         folder: the folder.
-        name: the lock file, created if it is missing.
-        seconds: the longest time to wait for the lock; -1 waits forever.
+        name: the name of the lock file, which is created if it is missing.
+        seconds: the longest time to wait for the lock; -1 to wait forever.
 
     Raises:
-        ValueError: a different process, or a different block of this process, holds the
-            lock.
+        ValueError: another process, or another block in this process, holds the lock.
         OSError: the folder is not writable.
     """
-    # Not thread-local, because a different thread can end the block.
+    # A thread-local lock could only be released by the thread that acquired it, but
+    # another thread can end the block.
     lock = FileLock(folder / name, thread_local=False)
     try:
         lock.acquire(timeout=seconds)

@@ -1,10 +1,11 @@
 """Estimates of a tree's size before its expansion (Knuth 1975).
 
-A random history with uniform moves gives an unbiased estimate of the number of nodes:
-each node on it represents as many nodes as the product of the branching factors above
-it. A single estimate is unreliable, usually far too low and rarely far too high.
-`exceeds` therefore combines several estimates; the probability of refusing a tree that
-fits is at most 10^-7.
+A random history with uniformly sampled moves gives an unbiased estimate of the number
+of nodes. Each node of the history represents other nodes at its depth, in the number of
+the product of the branching factors above the node. The sum of these products is the
+estimate. It is unreliable: usually far too low, and rarely far too high. `exceeds`
+therefore combines several estimates, so that a tree that fits is refused with a
+probability of at most 10^-7.
 """
 
 import math
@@ -19,30 +20,30 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import in_words
 
 SECONDS = 0.5
-"""Time limit of a forecast in seconds, exceeded only by a single long history."""
+"""Time limit of a forecast in seconds. The first history may exceed it slightly."""
 
 _FEW = 25
 _FAR_BELOW = 100
-"""After `_FEW` histories a tree is assumed to fit if the mean estimate is `_FAR_BELOW`
-times below the limit. The expansion itself checks the limit again."""
+"""The forecast ends after `_FEW` histories if `_FAR_BELOW` times the mean estimate is
+below the limit. The tree then probably fits; its expansion checks the limit again."""
 
 _DOUBT = 1e-7
 _STAKES = (1 / 2, 1 / 8, 1 / 64, 1 / 1024)
 NODE_BYTES = 20
 _LARGE = 250.0
-"""The exponent of the largest estimate, a power of ten. Doubles overflow not far
-above."""
+"""Estimates above 10 ** _LARGE are set to infinity, because doubles overflow soon."""
 
 
 class Forecast(NamedTuple):
     """Estimates of a tree's size from random histories.
 
     Attributes:
-        nodes: per history, an estimate of the number of nodes; infinite above 10^250.
-        likely_bytes: per history, an estimate of the bytes of the tree in the worst
-            case, in which all decision nodes have different strings.
-        endless: the state of a history that exceeded the allowed number of moves; None
-            if there was none.
+        nodes: for each history, an estimate of the number of nodes; infinite above
+            10^250.
+        likely_bytes: for each history, an estimate of the bytes of the tree in the
+            worst case, in which all decision nodes have different strings.
+        endless: the state of a history that reached the allowed number of moves; None
+            if there was no such history.
     """
 
     nodes: list[float]
@@ -69,20 +70,21 @@ def forecast(
     """Follows random histories from the root, for about half a second at most.
 
     Args:
-        new_state: returns the initial state.
-        string_of: returns the information-state string of a state and a player.
-        tell_history: adds the history of a state to an error raised there.
-        longest: the largest number of moves of a history.
-        per_infoset: bytes per infoset, string excluded.
-        most_nodes: the limit on nodes. The forecast stops once the decision is clear.
+        new_state: a function that returns the initial state.
+        string_of: a function (state, player) that returns the information-state string.
+        tell_history: a function (error, state) that adds the history of the state to an
+            error that the game raised there.
+        longest: the allowed number of moves of a history.
+        per_infoset: bytes per infoset, without the string.
+        most_nodes: the limit on nodes. The forecast stops early if the tree clearly
+            exceeds this limit or is far below it.
     """
     generator = random.Random(0)
     result = Forecast([], [])
     end = time.monotonic() + SECONDS
     look_at = 1
-    # Each pass follows a history. `exceeds` reads all estimates, so it is called for 1,
-    # 2, 4, ... histories only. The loop ends with a clear decision or when the time
-    # limit is reached.
+    # Each iteration of this loop follows a history. `exceeds` reads all estimates, so
+    # it is called after 1, 2, 4, ... histories only.
     while time.monotonic() < end or not result.nodes:
         state = new_state()
         try:
@@ -113,10 +115,14 @@ def _probe(
     per_infoset: int,
     end: float,
 ) -> tuple[float, float]:
-    """Follows one history; returns estimates of the nodes and of the bytes of strings.
+    """Follows one random history.
 
-    Both estimates grow along the history. A history that stops early underestimates the
-    tree.
+    Both estimates grow along the history. If the history is stopped at the time `end`
+    or at `longest` moves, they are too low.
+
+    Returns:
+        An estimate of the number of nodes of the tree, and an estimate of the bytes of
+        its infosets and their strings.
     """
     # Each node of the history represents `weight` nodes at the same depth.
     nodes, strings, weight, length = 1.0, 0.0, 1.0, 0
@@ -144,15 +150,16 @@ def _probe(
 
 
 def exceeds(estimates: Sequence[float], most: float) -> bool:
-    """Tests whether unbiased, independent estimates prove a mean above `most`.
+    """Tests whether the mean of unbiased, independent estimates is certainly above
+    `most`.
 
     This is a test by betting. Each estimate multiplies a gambler's capital by 1 - stake
-    + stake * estimate / most. For a mean of at most `most`, the capital is a
+    + stake * estimate / most. If the true mean is at most `most`, the capital is a
     nonnegative supermartingale. By Ville's inequality, the probability that it ever
-    reaches 10^7 times the initial capital is at most 10^-7, for any number of
-    estimates. The capital is divided among four gamblers with different stakes: small
-    stakes suit estimates dominated by a rare large value, large stakes suit estimates
-    that agree.
+    reaches 10^7 times the initial capital is then at most 10^-7, for any number of
+    estimates. There are four gamblers with different stakes, each with a quarter of the
+    capital. Small stakes win if a rare large value dominates the estimates, large
+    stakes win if the estimates are similar.
     """
     goal = math.log(len(_STAKES) / _DOUBT)
     logarithms = [0.0] * len(_STAKES)

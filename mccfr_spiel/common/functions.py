@@ -1,4 +1,8 @@
-"""Identity of the user's functions, which files describe but do not contain."""
+"""Names and hashes of the user's functions.
+
+Files do not contain functions. They contain the name and a hash of a function, from
+which a changed function is detected when the file is loaded.
+"""
 
 import hashlib
 import inspect
@@ -11,7 +15,7 @@ import pyspiel
 from mccfr_spiel.common.checkpoint import CheckpointError
 
 OWN_STRINGS = "information_state_string"
-"""Header entry for an abstraction that returns the game's own strings."""
+"""Value of `saved_abstraction` if the abstraction returns the game's own strings."""
 
 
 def name_of(function: types.FunctionType) -> str:
@@ -20,8 +24,8 @@ def name_of(function: types.FunctionType) -> str:
 
 
 def digest_of(function: types.FunctionType) -> str:
-    """Returns a hash of a function's source, or of the bytecode if there is no
-    source."""
+    """Returns a hash of a function's source (16 hex digits); a hash of the bytecode if
+    the source is not available."""
     try:
         source = inspect.getsource(function).encode()
     except (OSError, TypeError):
@@ -31,9 +35,9 @@ def digest_of(function: types.FunctionType) -> str:
 
 
 def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
-    """Returns the header entry for an abstraction.
+    """Returns the value that describes an abstraction in the header of a file.
 
-    argument                                    entry
+    abstraction                                 returned value
     None                                        False
     pyspiel.State.information_state_string      OWN_STRINGS
     a Python function                           the name and a hash of the source
@@ -49,14 +53,15 @@ def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
 def loaded_abstraction(
     saved: Any, abstraction: Callable[..., str] | None
 ) -> Callable[..., str] | None:
-    """Returns the abstraction for loaded contents.
+    """Returns the abstraction to use for a loaded solver or policy; None for none.
 
     Args:
-        saved: the header entry, see `saved_abstraction`.
-        abstraction: the user's argument; None if not given.
+        saved: the value in the file, see `saved_abstraction`.
+        abstraction: the function that the user has passed again; None if there is none.
 
     Raises:
-        CheckpointError: the abstraction is missing, unnecessary, or changed.
+        CheckpointError: the abstraction is missing, unnecessary, or not the saved
+            function.
     """
     if saved == OWN_STRINGS and abstraction is None:
         return pyspiel.State.information_state_string

@@ -1,4 +1,4 @@
-"""Arrays of strings and infosets in files, and checks of untrusted ones."""
+"""Arrays of strings and infosets in files, and checks of such arrays."""
 
 import itertools
 from array import array
@@ -10,9 +10,15 @@ from mccfr_spiel.common.checkpoint import DamagedError
 
 
 def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
-    """Packs strings into the arrays `text` (uint8) and `ends` (int64)."""
+    """Packs strings into two arrays.
+
+    Returns:
+        "text" -> the concatenated strings in UTF-8 (uint8), and "ends" -> `[K]` the end
+        of each string in it (int64).
+    """
     text, lengths = bytearray(), array("q")
-    # A list of millions of strings needs several times the memory of the text.
+    # The strings are not collected in a list, because millions of Python strings need
+    # several times the memory of the text.
     for string in strings:
         encoded = string.encode("utf-8", "surrogateescape")
         text += encoded
@@ -33,7 +39,7 @@ def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
 
 
 def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raises DamagedError unless the arrays are consistent, see `pack_strings`."""
+    """Raises DamagedError unless `pack_strings` could return these arrays."""
     fits = text.ndim == ends.ndim == 1
     fits = fits and (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
     if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
@@ -43,9 +49,10 @@ def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
 def check_infosets(
     num_names: int, infosets: np.ndarray, actions: np.ndarray, num_players: int
 ) -> None:
-    """Raises DamagedError unless a tree can have these infosets.
+    """Raises DamagedError unless the infosets are numbered as those of a tree.
 
-    Compiled loops rely on these arrays; a wrong index would read foreign memory.
+    common/arrays.py describes the numbering. Compiled loops do not check indices, so a
+    wrong index would access memory outside of the arrays.
 
     Args:
         num_names: the number of information-state strings.

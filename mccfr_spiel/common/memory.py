@@ -1,4 +1,4 @@
-"""Sizes in bytes, free memory, and the cores of this process."""
+"""Sizes in bytes, the free memory, and the number of cores of this process."""
 
 import contextlib
 import math
@@ -48,7 +48,7 @@ def in_words(size: float) -> str:
     if size >= 9.995e14:
         return f"10^{math.log10(size) - 9:.0f} GB"
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if size >= 0.9995 * unit:  # avoids 1e+03 of the smaller unit
+        if size >= 0.9995 * unit:  # else the text would be 1e+03 of the smaller unit
             return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
 
@@ -81,12 +81,12 @@ def free_memory() -> int:
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
-    """The free bytes of each limited control group (version 2) of this process.
+    """The free bytes of this process's control groups (version 2) that have a limit.
 
-    The limit of a group also binds the groups inside it, so all groups up to the root
-    are read. Inside a container the path reported by the kernel often does not exist;
-    the mounted root is then the container's group. File caches count as free, because
-    the kernel drops them when needed.
+    The limit of a group also applies to the groups inside it, so all groups up to the
+    root are read. Inside a container, the path in `membership` often does not exist;
+    `mount` is then the folder of the container's group. Inactive file caches count as
+    free, because the kernel drops them when memory is needed.
 
     Args:
         membership: the file /proc/self/cgroup.
@@ -104,7 +104,7 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
 
 
 def _group_leaves(folder: pathlib.Path) -> int | None:
-    """The free bytes of a group; None if there is no readable limit."""
+    """The free bytes of a control group; None if it has no readable limit."""
     try:
         limit = int((folder / "memory.max").read_text())  # ValueError for "max"
         used = int((folder / "memory.current").read_text())
@@ -118,9 +118,10 @@ def _group_leaves(folder: pathlib.Path) -> int | None:
 
 
 def resident() -> int:
-    """The resident bytes of this process."""
-    # psutil reads the same file through a Python file object, and a Ctrl-C
-    # leads to a ResourceWarning. Walks call this function often.
+    """The number of bytes of this process that are in physical memory."""
+    # psutil reads the same file through a Python file object. If Ctrl-C interrupts it,
+    # the object is not closed, and Python shows a ResourceWarning. This is likely,
+    # because walks call this function often.
     try:
         descriptor = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, AttributeError):

@@ -1,8 +1,8 @@
-"""Checks of arguments that many public functions share.
+"""Checks of arguments, shared by public functions.
 
-Each check raises a ValueError that shows the argument, its value and the expected
-values. Without the checks, a wrong type would surface as a bare TypeError from deep
-inside.
+Each check raises a ValueError with the argument's name, its value and the expected
+values. Without the checks, a wrong type would lead to a TypeError in an internal
+function, which does not name the argument.
 """
 
 import difflib
@@ -21,7 +21,7 @@ RECALL_WAY_OUT = (
     "open_spiel.python.algorithms.exploitability.nash_conv(policy.turn_based_game, "
     "policy)."
 )
-"""Advice for games with imperfect recall."""
+"""The end of error messages about imperfect recall: what the user can do."""
 
 
 def integer(value: Any, name: str, least: int | None = None) -> int:
@@ -74,7 +74,7 @@ def flag(value: Any, name: str, more: str = "") -> bool:
     Args:
         value: the value to check.
         name: the name of the argument.
-        more: names further allowed values in the message.
+        more: text for the message about further allowed values, such as " or None".
 
     Raises:
         ValueError: the value is neither True nor False.
@@ -92,7 +92,14 @@ def choice(value: Any, name: str, choices: Collection[str]) -> None:
 
 
 def function(value: Any, name: str, kind: str) -> None:
-    """Raises ValueError unless the value is callable; `kind` describes the function."""
+    """Raises ValueError unless the value is callable.
+
+    Args:
+        value: the value to check.
+        name: the name of the argument.
+        kind: the description of the expected function in the message, such as "(state,
+            player) -> str".
+    """
     if not callable(value):
         raise ValueError(f"{name}={value!r} must be a function {kind}.")
 
@@ -123,7 +130,7 @@ def numbers(value: Any, name: str) -> np.ndarray:
 
 
 def player(value: Any, num_players: int, name: str = "player") -> int:
-    """Returns the value as the index of a player.
+    """Returns the value as an int from 0 to `num_players - 1`.
 
     Raises:
         ValueError: there is no such player.
@@ -152,6 +159,7 @@ def count(value: Any, name: str) -> int:
 def near(name: str, known: Iterable[str]) -> str:
     """Returns ` Did you mean cfr_plus?` if a known name is close, else an empty
     string."""
-    # Sorted, so that the shorter of two equally close names wins: "cfr", not "lcfr".
+    # Sorted by length, so that of two equally close names the shorter is returned:
+    # "cfr", not "lcfr".
     matches = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
     return f" Did you mean {matches[0]}?" if matches else ""

@@ -1,8 +1,8 @@
-"""`duplicate_returns`: two policies against each other, with less variance by duplicate
-play.
+"""`duplicate_returns`: the expected return of one policy against another.
 
-Each deal is played twice, with the seats swapped. The second play cancels the luck of
-the cards, so the difference of two players shows in far fewer plays.
+The estimate has a small variance, because each deal is played twice, with the players'
+seats swapped. The luck of the cards cancels in the mean of the two plays, so far fewer
+plays are needed.
 """
 
 import functools
@@ -51,30 +51,31 @@ def duplicate_returns(
 
         ms.evaluation.duplicate_returns(game, policy, "call", deals=5_000)
 
-    Each deal is played twice with swapped seats and with the same random numbers for
-    the first, second, ... chance move. The interval belongs to the mean over deals of
-    the mean of both plays.
+    Each deal is played twice, with swapped seats. The first chance move of both plays
+    uses the same random number, and so on for later chance moves. The value of a deal
+    is the mean return of `first` in the two plays. The estimate is the mean of these
+    values over all deals, with a confidence interval.
 
     Args:
-        game: a two-player game that lists chance outcomes. Simultaneous moves become
-            turns.
+        game: a two-player game with explicit chance outcomes. Simultaneous moves are
+            converted to turns.
         first, second: a policy (see `sampled_returns`); the path of a policy that
             `load_policy` reads; a list of two OpenSpiel bots, one per seat; "uniform";
-            or, in poker, "call" or "raise", which choose that move whenever it is
-            legal.
+            or, in poker, "call" for a player who always checks or calls, or "raise" for
+            a player who bets or raises whenever this is legal.
         deals: number of deals, at least 2.
         seed: seed of all draws except those of bots, at least 0.
         confidence: as in `sampled_returns`.
 
     Returns:
-        The estimate; `plays` counts deals.
+        The estimate. Its field `plays` is the number of deals.
 
     Raises:
         ValueError: an argument is out of range, the game does not have two players, or
             a policy is invalid or for another game.
     """
     source = loading.load_game(game)
-    deals = refusals.integer(deals, "deals", 2)  # an interval needs two
+    deals = refusals.integer(deals, "deals", 2)  # an interval needs two values
     check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
     loaded = loading.turn_based(source)
@@ -94,7 +95,7 @@ def duplicate_returns(
 
 
 def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
-    """Applies the move of the acting bot and informs the other one."""
+    """Applies the move of the acting bot, and informs the other bot of the move."""
     player = state.current_player()
     action = bots[player].step(state)
     bots[1 - player].inform_action(state, player, action)
@@ -102,7 +103,17 @@ def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:
 
 
 def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
-    """A bot for each seat, from an argument of `duplicate_returns`."""
+    """Makes a bot for each seat from an argument of `duplicate_returns`.
+
+    Args:
+        given: the argument `first` or `second`. A single bot is returned unchanged for
+            both seats.
+        game: the game.
+        seed: seed of the bots that are made from a policy.
+
+    Raises:
+        ValueError: `given` is invalid, or the game does not have two players.
+    """
     if game.num_players() != 2:
         raise ValueError(
             f"{brief(game)} has {game.num_players()} players: duplicate play needs "

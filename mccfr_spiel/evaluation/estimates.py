@@ -1,7 +1,7 @@
-"""Means of independent plays with confidence intervals.
+"""Means over independent plays, with confidence intervals.
 
-The intervals rest on the central limit theorem. They are reliable after many plays,
-unless rare payoffs dominate the mean.
+The intervals are computed from the central limit theorem. They are reliable for many
+plays, unless the mean depends mostly on rare, large payoffs.
 """
 
 import math
@@ -14,14 +14,14 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises, plus_minus
 
 CONFIDENCE = 0.95
-"""Default probability that an interval contains the true value."""
+"""Default probability that a confidence interval contains the true value."""
 
 
 class Estimate(NamedTuple):
-    """The mean of many plays with a confidence interval.
+    """The mean of a quantity over many plays, with a confidence interval.
 
     Attributes:
-        mean: mean of the plays.
+        mean: mean over the plays.
         half_width: half the width of the confidence interval around the mean.
         plays: number of plays.
     """
@@ -56,7 +56,12 @@ def check_confidence(confidence: Any) -> None:
 
 
 def estimate_of(values: np.ndarray, confidence: float) -> Estimate:
-    """The estimate from `[plays]` independent values, at least two."""
+    """Computes the estimate of a mean.
+
+    Args:
+        values: `[plays]` independent values, at least two.
+        confidence: probability that the interval contains the true mean.
+    """
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     deviation = values.std(ddof=1) / math.sqrt(len(values))
     return Estimate(float(values.mean()), float(quantile * deviation), len(values))

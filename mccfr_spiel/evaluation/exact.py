@@ -1,4 +1,7 @@
-"""Exact values of policies, equal to OpenSpiel's routines to 1e-12."""
+"""Exact expected returns, NashConv and best responses.
+
+The results equal those of OpenSpiel's functions up to differences of 1e-12.
+"""
 
 from typing import Any, Literal, NamedTuple, overload
 
@@ -21,11 +24,11 @@ def _read(
     twin: bool | None,
     store: str,
 ) -> tuple[Any, np.ndarray]:
-    """Reads a policy by `read_policy`.
+    """Returns the tree and the policy vector `[S]` for the arguments of a function.
 
     Raises:
         ValueError: the policy is missing, for example because the user passed a solver
-            in place of the game and the policy.
+            in place of the game and the policy; or see `read_policy`.
     """
     if policy is None:
         raise ValueError(
@@ -44,33 +47,34 @@ def expected_returns(
     twin: bool | None = None,
     store: str = "auto",
 ) -> np.ndarray:
-    """`[P]` the players' expected returns when all follow the policy.
+    """`[P]` the players' expected returns when all players follow the policy.
 
     Args:
-        game: a game, its load string, or its tree. A tree saves expanding the game in
-            each call. A tree that a solver has grown is not changed; the expanded copy
-            is cached beside it.
+        game: a game, its load string, or its tree. With a tree, the game need not be
+            expanded in each call. A tree that a solver has grown stays unchanged; an
+            expanded copy is cached together with it.
         policy: one policy for all players, or a list `[P]` with one policy per player;
-            see `policy_vector` for the accepted types. A policy for another game with
-            the same load string is read by information-state strings, as in OpenSpiel.
+            see `policy_vector` for the accepted types. A policy for another game object
+            with the same load string is looked up by information-state strings, as in
+            OpenSpiel.
         max_memory: memory limit of the call, including the trees that it expands, in
-            bytes or as text such as "4GiB". A tree that is passed in keeps the limit
-            with which it was made.
-        threads: number of threads; None for one per core. Results do not depend on it,
-            and small trees use fewer threads.
-        twin: whether to expand the game with compiled rules of its twin, see
-            `GameTree`.
-        store: how to traverse the game. "tree" stores all nodes. "worlds" proceeds
-            world by world, for games that declare worlds (see `rules.Description`),
-            such as phantom_ttt and python_dark_hex; worlds are cached for the life of
-            the process. "none" replays all histories by the compiled rules of the game
-            or its twin and stores infosets only; it is slow and meant for games without
-            worlds of up to some billion histories. "auto" means "tree", or "worlds" if
-            the tree does not fit.
+            bytes or as text such as "4GiB". If `game` is a tree, the limit with which
+            this tree was made applies instead.
+        threads: largest number of threads; None for one per core. Results do not depend
+            on it. Small trees use fewer threads.
+        twin: whether to expand the game with its twin, which is this package's compiled
+            version of an OpenSpiel game, see `GameTree`.
+        store: how to traverse the game. "tree" stores all nodes. "worlds" passes over
+            the worlds that a game declares, which are far fewer than its histories (see
+            `rules.Description`); phantom_ttt and python_dark_hex are such games. Worlds
+            are cached until the process ends. "none" replays all histories with the
+            compiled rules of the game or its twin, and stores infosets only. It is slow
+            and meant for games without worlds and with at most some billion histories.
+            "auto" means "tree", or "worlds" if the tree does not fit into memory.
 
     Raises:
-        TreeFullError, MemoryBudgetError: the tree is too large. Both are ValueErrors.
-            Use `sampled_returns` or `learned_response` instead, which need no tree.
+        TreeFullError, MemoryBudgetError: (both ValueError) the tree is too large. Use
+            `sampled_returns` or `learned_response` instead, which need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
     tree, vector = _read(game, policy, max_memory, twin, store)
@@ -78,7 +82,7 @@ def expected_returns(
 
 
 class NashConvReturn(NamedTuple):
-    """The fields of the named tuple that OpenSpiel's `nash_conv` returns.
+    """NashConv and its parts, with the field names of OpenSpiel's `nash_conv`.
 
     Attributes:
         nash_conv: sum of the players' gains.
@@ -124,10 +128,13 @@ def nash_conv(
     twin: bool | None = None,
     store: str = "auto",
 ) -> float | NashConvReturn:
-    """NashConv: the sum over players of each one's gain from a best response.
+    """NashConv: the sum over all players of the gain from a best response.
 
-    In a two-player zero-sum game this is the saddle-point gap and twice
-    `exploitability`. The other arguments, and the errors, are those of
+    The gain of a player is the return of a best response to the policies of the other
+    players, minus the player's return with the own policy. In a two-player zero-sum
+    game, NashConv equals the saddle-point gap, and is twice `exploitability`.
+
+    The arguments that are not listed here, and the errors, are those of
     `expected_returns`.
 
         gains = ms.nash_conv(game, policy, return_only_nash_conv=False)
@@ -135,11 +142,11 @@ def nash_conv(
 
     Args:
         game: a game, its load string, or its tree.
-        policy: one policy for all players, or a list `[P]` with one for each.
-        return_only_nash_conv: False returns a `NashConvReturn`, which also has the gain
-            of each player.
-        use_cpp_br: accepted because OpenSpiel's function has it, and ignored: best
-            responses are always compiled.
+        policy: one policy for all players, or a list `[P]` with one policy per player.
+        return_only_nash_conv: False returns a `NashConvReturn`, which also contains the
+            gain of each player.
+        use_cpp_br: ignored, because best responses are always computed by compiled
+            code. OpenSpiel's function has this argument.
     """
     only_sum = refusals.flag(return_only_nash_conv, "return_only_nash_conv")
     refusals.flag(use_cpp_br, "use_cpp_br")
@@ -159,10 +166,11 @@ def exploitability(
 ) -> float:
     """NashConv / 2, for two-player constant-sum games.
 
-    Arguments and errors are those of `expected_returns`, and:
+    Arguments are those of `expected_returns`.
 
     Raises:
-        ValueError: the game is not a two-player constant-sum game.
+        ValueError: the game is not a two-player constant-sum game; or see
+            `expected_returns`.
     """
     tree, vector = _read(game, policy, max_memory, twin, store)
     if not is_two_player_constant_sum(tree.game):
@@ -174,7 +182,7 @@ def exploitability(
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
-    """Whether the game declares two players and a constant sum."""
+    """Whether the game has two players and a type that declares a constant sum."""
     utility = game.get_type().utility
     return game.num_players() == 2 and utility in (
         pyspiel.GameType.Utility.ZERO_SUM,
@@ -192,12 +200,17 @@ def best_response_policy(
     twin: bool | None = None,
     store: str = "auto",
 ) -> SequencePolicy:
-    """The policy with one player's part replaced by a best response to the others.
+    """Returns `policy`, in which one player plays a best response to the other players.
 
-    Arguments and errors are those of `expected_returns`, and:
+    Arguments except `player` are those of `expected_returns`.
+
+    Args:
+        game: a game, its load string, or its tree.
+        policy: one policy for all players, or a list `[P]` with one policy per player.
+        player: the player who plays the best response.
 
     Raises:
-        ValueError: `player` is out of range.
+        ValueError: `player` is out of range; or see `expected_returns`.
     """
     tree, vector = _read(game, policy, max_memory, twin, store)
     player = refusals.player(player, tree.num_players)

@@ -1,4 +1,4 @@
-"""Learning a response of one player to fixed policies of the others."""
+"""Learns a response of one player to fixed policies of the other players."""
 
 import contextlib
 import time
@@ -26,9 +26,10 @@ from mccfr_spiel.solving.solver import Solver
 
 
 class _FixedState:
-    """A state in which the moves of all players but one are chance moves.
+    """Wraps a state; moves of all players except one appear as chance moves.
 
-    Other attributes, such as `returns`, are those of the wrapped state.
+    The probabilities of these chance moves are those of the players' fixed policies.
+    Attributes that are not defined here, such as `returns`, are those of the state.
     """
 
     __slots__ = ("_asked", "_player", "_state")
@@ -69,13 +70,13 @@ class _FixedState:
 
 
 class Opponents(NamedTuple):
-    """A game in which all players but one follow fixed policies.
+    """A game in which all players except one follow fixed policies.
 
     Attributes:
-        game: the game as the user passed it.
-        each: `[P]` policies; the player's own is ignored.
-        player: the player who responds.
-        max_nodes, max_memory: limits of the arena.
+        game: the game.
+        each: `[P]` the policies of the players. The policy of `player` is ignored.
+        player: the player who learns a response to the fixed policies.
+        max_nodes, max_memory: limits of the tree, see `Solver`.
     """
 
     game: pyspiel.Game
@@ -85,12 +86,17 @@ class Opponents(NamedTuple):
     max_memory: MaxMemory
 
     def new_state(self) -> Any:
-        """The initial state; moves of the others are chance moves."""
+        """The initial state, in which moves of other players appear as chance moves."""
         state = turn_based(self.game).new_initial_state()
         return _FixedState(state, self.each, self.player)
 
     def arena(self, rules: BoundRules | None) -> GameTree | RuleArena:
-        """A new arena for walks over `rules`, or through pyspiel if `rules` is None."""
+        """A new arena (representation of the game in which a solver runs).
+
+        Args:
+            rules: the compiled rules, with the fixed policies, that walks follow; None
+                for a tree that grows during walks through pyspiel.
+        """
         limits = {"max_nodes": self.max_nodes, "twin": False}
         if rules is None:
             return GameTree(
@@ -115,17 +121,22 @@ def learn(
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
-    """Learns by external sampling, or by outcome sampling if walks are too large.
+    """Learns a response by external sampling, or by outcome sampling if walks are too
+    large.
 
     Args:
         faced: the game and the fixed policies.
-        rules: the rules for walks over compiled rules; None for walks through pyspiel.
-        until: number of iterations, or None and a number of seconds.
+        rules: see `Opponents.arena`.
+        until: (number of iterations, ignored), or (None, number of seconds).
         seed: seed of the walks.
+
+    Returns:
+        The solver, whose average policy is the response.
     """
     with contextlib.suppress(WalkTooLargeError):
         return _run(EXTERNAL, faced.arena(rules), until, seed)
-    # Not in an `except` clause, where the error would keep the old tree alive.
+    # This line is not in an `except` clause, because the error would keep the first
+    # tree in memory.
     return _run(OUTCOME, faced.arena(rules), until, seed)
 
 
@@ -135,7 +146,10 @@ def _run(
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:
-    """Runs a solver for a number of iterations or seconds, or until memory is full."""
+    """Runs a new solver for a number of iterations or seconds; returns the solver.
+
+    It ends earlier if the infosets fill the memory limit.
+    """
     iterations, seconds = until
     algorithm = CFR_PLUS._replace(sampling=sampling)
     solver = Solver(arena, algorithm, seed=seed, store=arena.store)

@@ -1,9 +1,11 @@
 """`local_best_response`: a local best response in poker (Lisy, Bowling 2017).
 
-It needs no tree. It knows the opponent's policy and therefore, by Bayes' rule, the
-probability of each opponent's hand. It looks one move ahead: after a check or call, it
-assumes that both players check and call to the end; after a bet, that the opponent
-folds as the policy says and otherwise calls. This is a strategy, so its expected return
+A local best response is a strategy against a known policy of the opponent, computed
+without the game's tree. At each decision it computes the probability of each hand of
+the opponent by Bayes' rule, and plays the move with the highest value. The value of a
+check or call is the return if both players check and call until the end of the hand.
+For the value of a bet, the opponent folds with the probability of the policy, and
+otherwise calls; then both players check and call. The expected return of the strategy
 is at most that of a best response.
 """
 
@@ -24,11 +26,12 @@ from mccfr_spiel.policies.bots import (
 )
 
 _RUNOUTS = 1_000
-"""Chance outcomes followed to the end per decision, for all hands together."""
+"""Approximate number of chance outcomes that are followed to the end of the game for
+each move, for all hands of the opponent together."""
 
 _MOST_DEALS = 100_000
-"""The largest number of hands times outcomes of a deal; more would take a second per
-deal."""
+"""The largest product of the opponent's hands and the outcomes of a chance move. Larger
+products would need more than a second per deal."""
 
 
 def local_best_response(
@@ -43,19 +46,23 @@ def local_best_response(
 
         ms.evaluation.local_best_response(game, policy, deals=500)
 
-    In a zero-sum game the true mean is a lower bound on `exploitability`, and no tree
-    is needed. It may be negative, although 0 is always a lower bound. Each deal
-    evaluates the policy for all hands at every decision of the opponent and after every
-    bet that the response considers.
+    In a zero-sum game the expected return is a lower bound on `exploitability`. It may
+    be negative; the bound is then useless, because exploitability is at least 0. The
+    computation needs no tree. In each deal the policy is looked up for all hands of the
+    opponent, at every decision of the opponent and for every bet that the response
+    considers.
 
     Args:
-        game: two-player poker: hands are dealt first, both players see all moves, and
-            moves are named check and call, or Pass and Bet as in kuhn_poker.
-        policy: as in `duplicate_returns`. Bots must provide their policies.
+        game: two-player poker: hands are dealt first, both players observe all moves,
+            and the names of moves contain check and call, or are Pass and Bet as in
+            kuhn_poker.
+        policy: the opponent's policy, as in `duplicate_returns`. Bots must provide
+            their policies.
         deals, seed, confidence: as in `duplicate_returns`.
 
     Returns:
-        The estimate of the mean over both seats; `plays` counts deals.
+        The estimate of the mean over both seats. Its field `plays` is the number of
+        deals.
 
     Raises:
         ValueError: see `duplicate_returns`; a bot provides no policy; the game is not
@@ -78,10 +85,11 @@ def local_best_response(
 
 
 class _LocalBestResponse(SeatBot):
-    """The local best response in one seat.
+    """A bot that plays the local best response for one player.
 
-    It keeps one state for each possible hand of the opponent, equal to the played state
-    in everything that the seat can see, and the probability of each hand.
+    For each possible hand of the opponent, the bot stores a state and the probability
+    of the hand. The state equals the played state in everything that the bot's player
+    observes.
     """
 
     def __init__(
@@ -100,7 +108,7 @@ class _LocalBestResponse(SeatBot):
         self._weights = np.ones(1)
 
     def step(self, state: pyspiel.State) -> int:
-        """The move with the highest estimated value."""
+        """Returns the move with the highest estimated value."""
         for move in state.full_history()[len(self._played.history()) :]:
             if self._played.is_chance_node():
                 self._see(move.action)
@@ -110,7 +118,8 @@ class _LocalBestResponse(SeatBot):
         seed, stays = self._draws.getrandbits(48), passive_move(state)
 
         def worth(action: int) -> float:
-            # All actions are evaluated with the same future cards.
+            # The seeds do not depend on the action, so all actions are evaluated with
+            # the same future cards.
             values = [
                 self._value(s.child(action), action == stays, random.Random(seed + k))
                 for k, s in enumerate(self._states)
@@ -120,8 +129,13 @@ class _LocalBestResponse(SeatBot):
         return max(state.legal_actions(), key=worth)
 
     def _see(self, action: int) -> None:
-        """Updates the possible hands after a chance move, using only what the seat sees
-        of it."""
+        """Updates the possible hands of the opponent after a chance move.
+
+        Only observations of the bot's player are used.
+
+        Args:
+            action: the chance move in the played state.
+        """
         seat, outcomes = self.player, self._played.legal_actions()
         if len(outcomes) * len(self._states) > _MOST_DEALS:
             raise ValueError(
@@ -132,8 +146,9 @@ class _LocalBestResponse(SeatBot):
         seen = [child.information_state_string(seat) for child in children]
         wanted = seen[outcomes.index(action)]
         is_plain = seen.count(wanted) == 1
-        # Hands that the opponent cannot tell apart are merged. If the seat sees the
-        # card, a state has at most one matching child.
+        # States in which the opponent has the same information state are merged, and
+        # their probabilities added. If the bot's player observes the chance move
+        # completely (`is_plain`), only the same move is possible in each state.
         merged: dict[str, tuple[pyspiel.State, float]] = {}
         for state, weight in zip(self._states, self._weights.tolist(), strict=True):
             for outcome, prob in state.chance_outcomes():
@@ -147,8 +162,10 @@ class _LocalBestResponse(SeatBot):
         self._keep([*merged.values()])
 
     def _follow(self, action: int) -> None:
-        """Updates the hands after a player's move; a move of the opponent changes
-        probabilities."""
+        """Updates the possible hands of the opponent after a player's move.
+
+        A move of the opponent changes the probabilities of the hands by Bayes' rule.
+        """
         pairs = []
         for state, weight in zip(self._states, self._weights.tolist(), strict=True):
             if state.current_player() != self.player:
@@ -163,12 +180,13 @@ class _LocalBestResponse(SeatBot):
         self._weights = weights / weights.sum()
 
     def _value(self, state: pyspiel.State, stays: bool, draws: random.Random) -> float:
-        """The seat's return after a move, for one hand of the opponent.
+        """The estimated return of the bot's player after a move, for one hand of the
+        opponent.
 
         Args:
             state: the state after the move; it is modified.
             stays: whether the move was a check or call.
-            draws: randomness of the future cards.
+            draws: generator for the future cards.
         """
         tries = max(1, _RUNOUTS // len(self._states))
         if stays or state.is_terminal() or state.current_player() != 1 - self.player:
@@ -189,14 +207,14 @@ class _LocalBestResponse(SeatBot):
 def _checked_down(
     state: pyspiel.State, player: int, tries: int, draws: random.Random
 ) -> float:
-    """A player's return if both players only check and call from a state on.
+    """A player's expected return if both players only check and call from a state on.
 
     Args:
         state: the state; it is modified.
         player: the player.
-        tries: approximate number of chance outcomes to follow; all are followed if
-            there are no more than that.
-        draws: randomness of the sampled outcomes.
+        tries: approximate number of outcomes of chance moves to follow. If there are
+            more outcomes, they are sampled.
+        draws: generator for the sampled outcomes.
     """
     while not (state.is_terminal() or state.is_chance_node()):
         state.apply_action(passive_move(state))

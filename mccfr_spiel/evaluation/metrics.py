@@ -1,7 +1,7 @@
 """Metrics: functions that measure a solver while `ms.compare` or `Solver.run` runs it.
 
-A metric takes a solver and returns a number. Named metrics and your own functions can
-be combined:
+A metric is a function of a solver that returns a number. The metrics of this module and
+your own functions can be combined:
 
     def values_of_player_0(solver):
         return ms.expected_returns(solver.tree, solver.average_vector())[0]
@@ -36,10 +36,11 @@ def nash_conv(solver: Any) -> float:
 
 
 def last_iterate(solver: Any) -> float:
-    """NashConv of the current policy, the last iterate.
+    """NashConv of the current policy (the last iterate).
 
     Raises:
-        ValueError: the solver has an average policy only, as offline methods do.
+        ValueError: the solver has no current policy, for example because it solves a
+            linear program.
     """
     if not hasattr(solver, "current_vector"):
         raise ValueError(
@@ -51,16 +52,17 @@ def last_iterate(solver: Any) -> float:
 
 
 def _threads(solver: Any) -> int | None:
-    """The number of threads of a solver; offline methods have one."""
+    """The number of threads of a solver; 1 for offline methods."""
     return getattr(solver, "threads", 1)
 
 
 def head_to_head(opponent: Any = "uniform") -> Metric:
-    """A metric: the average policy's expected return against an opponent.
+    """Returns a metric: the average policy's expected return against an opponent.
 
-    The average policy takes each seat in turn while the opponent takes all other seats.
-    The metric is the mean over seats. In a zero-sum game it is 0 against the same
-    policy.
+    For each player, one game is evaluated in which this player follows the average
+    policy, and all other players follow the opponent's policy. The metric is the mean
+    of the player's return over these games. In a zero-sum game it is 0 if the opponent
+    has the same policy.
 
     Args:
         opponent: "uniform", a policy (see `nash_conv`), or the path of a file that
@@ -84,7 +86,7 @@ class HeadToHead:
         self.opponent = opponent
 
     def __call__(self, solver: Any) -> float:
-        """The mean over seats of the average policy's expected return."""
+        """The value of the metric for a solver, see `head_to_head`."""
         tree = complete_table(solver.tree, None, store="auto")
         own = policy_vector(tree, solver.average_policy())
         if isinstance(self.opponent, str):
@@ -105,14 +107,18 @@ METRICS: dict[str, Metric] = {
     "last_iterate": last_iterate,
     "head_to_head": head_to_head(),
 }
-"""The named metrics; `head_to_head` is against the uniform policy."""
+"""Name -> metric. The opponent of `head_to_head` is the uniform policy."""
 
 Metrics = Given | None
-"""The type of an argument `metrics`, see `solving.running.Given`."""
+"""The type of an argument `metrics`, see `solving.history.Given`."""
 
 
 def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
-    """Label -> metric for an argument `metrics`; None stands for the default names.
+    """Converts an argument `metrics` to label -> metric.
+
+    Args:
+        metrics: the argument; None for `default`.
+        default: names of metrics.
 
     Raises:
         ValueError: see `solving.history.labelled`.
@@ -121,19 +127,21 @@ def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Me
 
 
 _TOLERANCE = 1e-9
-"""Largest difference of payoff sums, relative to the largest payoff."""
+"""The sum of the players' payoffs counts as constant if it varies by at most this
+factor times the largest payoff."""
 
 
 class GameValue(NamedTuple):
     """Bounds on the value of a two-player constant-sum game to player 0.
 
-    The value is player 0's expected return in every equilibrium. The bounds are exact
-    up to rounding, and high - low is NashConv of the policy from which they were
-    computed.
+    The value is player 0's expected return in every equilibrium. It is between `low`
+    and `high` up to rounding. The difference `high - low` is the NashConv of the policy
+    from which the bounds were computed.
 
     Attributes:
-        low: return of player 0's policy against a best response, which it guarantees.
-        high: return of a best response against player 1's policy.
+        low: return that player 0's policy guarantees, that is, its return against a
+            best response of player 1.
+        high: player 0's return from a best response against player 1's policy.
     """
 
     low: float
@@ -146,7 +154,10 @@ class GameValue(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """The largest distance of the value from the middle: half of NashConv."""
+        """The largest possible distance of the value from the middle of the bounds.
+
+        This is half of the policy's NashConv.
+        """
         return max(self.high - self.low, 0.0) / 2
 
     def __str__(self) -> str:
@@ -167,12 +178,12 @@ def game_value(
 ) -> GameValue:
     """Bounds on the value of a two-player zero-sum game, from a policy of both players.
 
-    The bounds are closer for better policies and equal for an equilibrium. Arguments
-    and errors are those of `expected_returns`, and:
+    The bounds are closer for better policies, and equal for an equilibrium. Arguments
+    are those of `expected_returns`.
 
     Raises:
         ValueError: the payoffs do not have a constant sum, or there are not two
-            players.
+            players; or see `expected_returns`.
     """
     value = known_value(game, policy, max_memory, threads, twin)
     if value is None:
@@ -191,9 +202,10 @@ def known_value(
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> GameValue | None:
-    """As `game_value`, but None for a game that is not a two-player constant-sum game.
+    """Returns `game_value`, or None if the game is not a two-player constant-sum game.
 
-    The payoffs of all leaves decide, not the type that the game declares.
+    Whether the sum is constant is computed from the payoffs of all leaves. The type
+    that the game declares is ignored.
     """
     tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Sampled estimates of a policy as a report, for games whose tree does not fit in
+"""A report on a policy with estimates from plays, for games whose tree does not fit in
 memory."""
 
 from typing import Any
@@ -24,22 +24,22 @@ def evaluated_by_play(
     twin: bool | None = None,
     forgets: bool = False,
 ) -> dict[str, Any]:
-    """Plays a policy and returns the estimates as JSON values, for a run's
-    evaluation.json.
+    """Evaluates a policy by playing; returns the content of a run's evaluation.json.
 
-    For each player the report contains the policy's value against itself, the value
-    against uniform players, and the value of a learned response to the policy. The gain
-    of the response is a lower bound on the gain of a best response.
-    `iterations_of_learning` counts the iterations behind the response. Games of
-    imperfect recall have no learned responses.
+    The report contains three estimates for each player: the player's expected return if
+    all players follow the policy, if the other players play uniformly, and if the
+    player plays a learned response to the policy. The gain of the response is a lower
+    bound on the gain of a best response. `iterations_of_learning` is the number of
+    iterations in which the response was learned. There are no learned responses in
+    games of imperfect recall.
 
     Args:
         policy: the policy.
         plays: number of plays per estimate.
-        seconds: time of learning per response.
+        seconds: learning time per response.
         seed: any integer; each response gets a different seed.
         max_memory: memory limit of learning, see `learned_response`.
-        twin: whether walks and plays use the game's compiled twin, see
+        twin: whether learning and plays use the game's compiled twin, see
             `learned_response`.
         forgets: whether the game has imperfect recall.
     """

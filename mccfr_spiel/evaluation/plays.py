@@ -1,8 +1,8 @@
 """`sampled_returns`: expected returns in large games, estimated by playing.
 
-Plays use the game's compiled rules if possible, and pyspiel otherwise. Both draw one
-number per move of chance or a player, in the same order, so the returns are equal to
-the bit.
+Plays use the game's compiled rules if possible, and pyspiel otherwise. In both cases,
+each move of chance or of a player uses one random number, in the same order. Returns
+are therefore equal to the bit.
 """
 
 import functools
@@ -47,18 +47,19 @@ def sampled_returns(
     """`[P]` the players' expected returns, estimated by playing.
 
     Args:
-        game: any game that lists chance outcomes; simultaneous moves are allowed.
+        game: any game with explicit chance outcomes; simultaneous moves are allowed.
         policies: one policy for all players, or a list `[P]` with one policy per
-            player. Each is an OpenSpiel policy of Python or pyspiel, such as a
-            SequencePolicy, or a dictionary information-state string -> action ->
-            probability.
+            player. A policy is a SequencePolicy, another policy of OpenSpiel (Python or
+            C++), or a dictionary information-state string -> action -> probability.
         plays: number of plays, at least 2.
         seed: seed of the plays.
-        confidence: probability that an interval, taken alone, contains the true value.
-        twin: whether to play by the game's compiled twin if all policies are
-            SequencePolicies of the game. None: in games whose tree has more than about
-            half a million nodes. True: also in smaller games. False: never. The choice
-            changes the time only.
+        confidence: probability that the confidence interval of a player contains the
+            true value.
+        twin: whether to use the game's twin, which is this package's compiled version
+            of an OpenSpiel game, if all policies are SequencePolicies of the game.
+            None: in games whose tree has more than about half a million nodes. True:
+            also in smaller games. False: never. The choice affects only the running
+            time.
 
     Raises:
         ValueError: an argument is out of range, a policy returns no distribution, or
@@ -67,7 +68,7 @@ def sampled_returns(
     """
     loaded = loading.load_game(game)
     asked = of_each_player(policies, loaded)
-    plays = refusals.integer(plays, "plays", 2)  # an interval needs two
+    plays = refusals.integer(plays, "plays", 2)  # an interval needs two values
     check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
     declared, each = declared_by(loaded), [seat.policy for seat in asked]
@@ -75,7 +76,7 @@ def sampled_returns(
     try:
         for row in [] if returns is None else np.unique(returns, axis=0).tolist():
             check_returns(declared, row)
-    except GameError:  # plays through pyspiel add the history
+    except GameError:  # plays through pyspiel raise it again, with the history
         returns = None
     if returns is None:
         if any(seat.needs_turns() for seat in asked):
@@ -90,8 +91,9 @@ def sampled_returns(
 class ChanceMoves:
     """Draws chance moves in plays of one game.
 
-    If the first node has more than 1,000 outcomes, they are cached, because listing
-    them can take OpenSpiel a second: a deal of two hold'em hands has 1,624,350.
+    If the initial state is a chance node with more than 1,000 outcomes, these outcomes
+    are cached, because listing them can take OpenSpiel a second. For example, a deal of
+    two hold'em hands has 1,624,350 outcomes.
     """
 
     _FEW = 1_000
@@ -100,7 +102,12 @@ class ChanceMoves:
         self._first: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, state: pyspiel.State, draw: float) -> int:
-        """The chance move at a state that a number in [0, 1) selects."""
+        """Returns the chance move at a state that a random number selects.
+
+        Args:
+            state: a chance node.
+            draw: the random number, in [0, 1).
+        """
         begins = not state.history()
         if not begins or self._first is None:
             actions, probs = zip(*state.chance_outcomes(), strict=True)
@@ -122,14 +129,17 @@ def play_once(
     generator: np.random.Generator,
     act: Callable[[pyspiel.State], None],
 ) -> tuple[float, ...]:
-    """Plays the game once and returns the players' returns, which it validates.
+    """Plays the game once, and returns the returns of all players.
 
     Args:
         game: the game.
         declared: the range and sum of returns that the game declares.
         chance: draws chance moves.
-        generator: supplies one number per chance move.
-        act: applies the moves of all players who act at a state.
+        generator: the generator of one random number per chance move.
+        act: a function that applies the moves of all players who act at a state.
+
+    Raises:
+        GameError: the returns contradict the declared range or sum.
     """
     state = game.new_initial_state()
     simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
@@ -171,7 +181,7 @@ def _drawn(
 ) -> int:
     legal = set(state.legal_actions(player))
     if not legal:
-        return 0  # OpenSpiel's action for players who have no choice
+        return 0  # OpenSpiel expects action 0 of players without legal actions
     probs = asked[player].action_probabilities(state, player)
     actions, odds = list(probs), list(probs.values())
     is_legal = all(prob == 0 or action in legal for action, prob in probs.items())

@@ -1,4 +1,4 @@
-"""Moves of poker, recognized by name, and policies that always choose them."""
+"""Moves of poker, recognized by name, and a policy that repeats the same move."""
 
 import pyspiel
 
@@ -7,7 +7,7 @@ PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")
 
 
 class SameMove:
-    """A poker policy that always calls, or always raises where that is legal."""
+    """A poker policy that always checks or calls, or bets or raises whenever it can."""
 
     def __init__(self, word: str) -> None:
         self._raises = word == "raise"
@@ -15,7 +15,7 @@ class SameMove:
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The chosen move with probability 1."""
+        """A dictionary with the policy's move, which has probability 1."""
         if self._raises:
             for action, name in _names(state).items():
                 if any(word in name for word in ACTIVE):
@@ -31,12 +31,12 @@ def _names(state: pyspiel.State) -> dict[int, str]:
 
 
 def passive_move(state: pyspiel.State) -> int:
-    """The move that checks or calls, recognized by name.
+    """The legal move that checks or calls, recognized by its name.
 
-    In Kuhn poker that is Pass, or Bet after a Bet.
+    In Kuhn poker, whose moves are Pass and Bet, it is Bet after a Bet, else Pass.
 
     Raises:
-        ValueError: no move has a name of poker.
+        ValueError: no legal move has such a name.
     """
     names = _names(state)
     for action, name in names.items():

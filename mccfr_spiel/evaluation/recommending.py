@@ -1,6 +1,7 @@
-"""`recommend`: the algorithm that was fastest in the most similar game of the league.
+"""`recommend`: recommends the algorithm that was fastest in a similar game.
 
-The league (docs/measured.md) ran every algorithm on twelve games.
+The measurements are those of the league, in which every algorithm ran on twelve games
+(docs/measured.md). They are in league.csv.
 """
 
 import functools
@@ -26,10 +27,12 @@ from mccfr_spiel.common.display import title
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 
 HORIZON = 1000
-"""Length of the schedules in the league; parameters stay constant afterwards."""
+"""Horizon of the algorithms with a schedule in the league, in iterations. Their
+parameters are constant after the horizon."""
 
 MOST_NODES = 2_000_000
-"""Larger games are not expanded: they are too large for passes over the tree."""
+"""The largest number of nodes of a tree to expand. Algorithms that pass over the whole
+tree are not recommended for larger games."""
 
 ENTRANTS: dict[str, algorithms.Algorithm] = {
     **{name: value for name, value in algorithms.ALGORITHMS.items() if name != "omd"},
@@ -56,21 +59,28 @@ ENTRANTS: dict[str, algorithms.Algorithm] = {
         algorithms.FULL, algorithms.mmd(0.5, 1.0, temperature_power=0.5)
     ),
 }
-"""The online algorithms of the league, by their names in the tables. OMD is missing
-because it equals FTRL with a constant step."""
+"""Name in league.csv -> algorithm, without offline methods. OMD is missing, because
+with a constant step size it is the same as FTRL."""
 
 
 class LeagueRow(NamedTuple):
-    """A row of league.csv, which `python -m benchmarks.league --write` produces.
+    """A row of league.csv, which `python -m benchmarks.league --write` writes.
+
+    A target is a NashConv that algorithms try to reach. For each game and target, the
+    file has a row for each of the two fastest algorithms. If no algorithm reached some
+    target of a game, there is one more row for the game, for the algorithm that came to
+    the lowest NashConv.
 
     Attributes:
-        game: title of the game in the tables.
+        game: title of the game.
         nodes: number of nodes of the game's tree.
         zero_sum: whether the game is a two-player zero-sum game.
-        nash_conv: the target; in a row "lowest", the lowest NashConv of all algorithms.
-        place: "1" or "2" for the first two algorithms at the target, or "lowest".
+        nash_conv: the target; if `place` is "lowest", the lowest NashConv that any
+            algorithm reached.
+        place: "1" or "2" for the first and second algorithm to reach the target, or
+            "lowest".
         algorithm: name of the algorithm.
-        nodes_touched, seconds: cost until the target; 0 for "lowest".
+        nodes_touched, seconds: cost until the target was reached; 0 for "lowest".
     """
 
     game: str
@@ -84,7 +94,7 @@ class LeagueRow(NamedTuple):
 
 
 _READ: dict[Any, Any] = {bool: "True".__eq__}
-"""Converters of fields whose type cannot convert text."""
+"""Type of a field -> function that converts text to it, if the type itself cannot."""
 
 
 @functools.cache
@@ -102,10 +112,10 @@ class Recommendation(NamedTuple):
     """A recommended algorithm.
 
     Attributes:
-        name: name in the league.
-        algorithm: argument for `Solver`; None for an offline method, such as
+        name: name of the algorithm in the league.
+        algorithm: the algorithm, for `Solver`; None for an offline method, such as
             `solve_lp`.
-        reason: the reason, in sentences.
+        reason: the reason for the recommendation, as text.
     """
 
     name: str
@@ -114,11 +124,13 @@ class Recommendation(NamedTuple):
 
 
 def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendation:
-    """The algorithm that first reached a NashConv in the league's most similar game.
+    """Recommends the algorithm that was the first to reach a NashConv in a similar
+    game.
 
-    The most similar game is of the same kind (two-player zero-sum or not) and closest
-    in its number of nodes. Each algorithm ran for three seconds, sampling algorithms
-    with three seeds, so the winner is often ahead by little.
+    The similar game is the game of the league with the most similar number of nodes,
+    among the games of the same kind (two-player zero-sum, or not). Each algorithm ran
+    for only three seconds, sampling algorithms with three seeds, so other algorithms
+    may be almost as fast.
 
     Args:
         game: the game. It is expanded up to MOST_NODES nodes to count them.
@@ -170,8 +182,17 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
 
 
 def _first(game: str, target: float) -> tuple[str, str]:
-    """The algorithm that first reached a target in a game of the league, with the
-    reason."""
+    """The algorithm that was the first to reach a target in a game of the league.
+
+    Args:
+        game: title of the game.
+        target: the desired NashConv. The closest target of the league that is at most
+            this number is used, or the smallest target if there is none.
+
+    Returns:
+        The name of the algorithm, and the reason as text. If no algorithm reached the
+        target, the algorithm that came to the lowest NashConv is returned.
+    """
     targets = {row.nash_conv for row in league() if row.place == "1"}
     within = [value for value in targets if value <= target * (1 + 1e-9)]
     league_target = max(within, default=min(targets))

@@ -1,8 +1,8 @@
 """`learned_response`: a response to a fixed policy, learned by sampling.
 
-No response has a higher expected return than a best response, so the return of a
-learned response is a *lower bound* on the value of a best response. It is not NashConv
-and may be far below it.
+No response has a higher expected return than a best response. The return of a learned
+response is therefore a *lower bound* on the value of a best response. The sum of the
+players' gains is not NashConv, and may be far below NashConv.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving.solver import Solver
 
 _MOST_SECONDS = 1e9
-"""The largest time limit."""
+"""The largest time limit for learning, in seconds."""
 
 _MAX_NODES = 1_000_000
-"""Default size limit of external walks. One over this many nodes takes about ten
-seconds, and the clock is read between walks only."""
+"""Default limit on the nodes of a walk in external sampling. A walk of this size takes
+about ten seconds, and the time limit is checked between walks only."""
 
 
 class LearnedResponse(NamedTuple):
@@ -42,11 +42,12 @@ class LearnedResponse(NamedTuple):
 
     Attributes:
         player: the player who responds.
-        value: return of the response; a lower bound on the value of a best response.
-        own: return of the policy itself in the player's seat.
-        gain: value - own; a lower bound on the gain of a best response. A badly learned
-            response has a negative gain, although 0 is always a lower bound.
-        response: the response, a policy of that player.
+        value: the player's return with the response; a lower bound on the value of a
+            best response.
+        own: the player's return with the given policy.
+        gain: value - own; a lower bound on the gain of a best response. If learning was
+            too short, the gain may be negative; the bound is then useless.
+        response: the response, a policy of this player.
         iterations: number of iterations of learning.
     """
 
@@ -82,33 +83,33 @@ def learned_response(
     max_memory: MaxMemory = None,
     twin: bool | None = None,
 ) -> LearnedResponse:
-    """Learns a response to a policy by sampling, then plays it with fresh draws.
+    """Learns a response to a policy by sampling, then estimates its return by playing.
 
     MCCFR learns the response while the other players follow the policy. It uses
-    external sampling, or outcome sampling if one external walk exceeds `max_nodes`
-    nodes or `max_memory` bytes. The response takes the most probable action of the
-    learned average policy at each infoset that learning visited, and follows the given
-    policy elsewhere.
+    external sampling, or outcome sampling if a walk of external sampling exceeds
+    `max_nodes` nodes or `max_memory` bytes. At each infoset that was visited during
+    learning, the response plays the most probable action of the learned average policy.
+    Elsewhere it follows the given policy. The plays that estimate returns use other
+    random numbers than learning.
 
-    Walks over compiled rules, or over a twin, need SequencePolicies of the game for the
-    other players. They store no nodes and otherwise give the same bits as walks through
-    pyspiel, with one exception: outcome sampling in a game with compiled rules, where
-    draws depend on the infosets' keys.
+    If the other players' policies are SequencePolicies of the game, walks use the
+    compiled rules of the game or of its twin, and store no nodes. Otherwise walks use
+    pyspiel. Results are equal to the bit, with one exception: outcome sampling in a
+    game with compiled rules, where draws depend on the keys of the infosets.
 
     Args:
-        game: any game that `Solver` accepts. Simultaneous moves become turns.
+        game: any game that `Solver` accepts. Simultaneous moves are converted to turns.
         policy: one policy for all players, or a list, see `sampled_returns`.
         player: the player who responds.
-        iterations: number of iterations of learning. None: as many as fit in `seconds`,
-            which varies from run to run.
-        seconds: see `iterations`.
+        iterations: number of iterations of learning. None for as many as fit in
+            `seconds`; this number differs from run to run.
+        seconds: learning time if `iterations` is None.
         plays, seed, confidence: see `sampled_returns`.
-        max_nodes: as in `Solver`. None: a million, or twice the number of deals if that
-            is more.
-        max_memory: as in `Solver`; learning ends when this memory is full.
-        twin: whether walks and plays use the game's compiled twin. None: in games whose
-            tree has more than about half a million nodes. True: also in smaller games.
-            False: never.
+        max_nodes: as in `Solver`. None for a million, or twice the number of moves at
+            the initial state (deals, in poker) if this is more.
+        max_memory: as in `Solver`. Learning ends when this memory is full.
+        twin: whether walks and plays use the game's compiled twin, see
+            `sampled_returns`.
 
     Raises:
         ValueError: `player` is out of range, `Solver` refuses the game, or `twin` is
@@ -122,7 +123,7 @@ def learned_response(
     seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
     until = (iterations, seconds)
     each = of_each_player(policy, loaded)
-    # Runs before the learning, because it validates the arguments.
+    # The plays of the given policy come first, because they validate the arguments.
     own = sampled_returns(
         loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
     )
@@ -152,8 +153,10 @@ def learned_response(
 
 
 class Response(openspiel_policy.Policy):
-    """A solver's most probable action at the solver's infosets; another policy
-    elsewhere."""
+    """A policy that plays the most probable action of a solver's average policy.
+
+    At infosets that the solver has not visited, it follows another policy.
+    """
 
     def __init__(self, policy: Any, solver: Solver, player: int) -> None:
         tree, average = solver.tree, solver.average_vector()
@@ -168,15 +171,17 @@ class Response(openspiel_policy.Policy):
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The response's action with probability 1, or the other policy's
-        probabilities."""
+        """Action -> probability at a state."""
         player = state.current_player() if player_id is None else player_id
         met = self._best.tree.find(state.information_state_string(player), player) >= 0
         says = self._best if met else self._otherwise
         return says.action_probabilities(state, player)
 
     def layers(self, game: pyspiel.Game) -> list[Layer] | None:
-        """The response as probability tables, see `layers_of`."""
+        """The response as probability tables in order of precedence, see `layers_of`.
+
+        None if such tables do not determine the response.
+        """
         own = layers_of(self._best, game)
         below = layers_of(self._otherwise.policy, game)
         return None if own is None or below is None else own + below

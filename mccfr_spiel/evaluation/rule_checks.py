@@ -1,4 +1,4 @@
-"""`check_rule`: tests a rule that a user has written, without a game."""
+"""`check_rule`: tests a local rule that a user has written, without a game."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ Textbook = Callable[
     [list[float], list[float], list[float], tuple[float, ...], int],
     tuple[Sequence[float], Sequence[float], float],
 ]
-"""A rule on lists: (policy, memory, gradient, parameters, t) -> (next policy, next
-memory, value)."""
+"""The type of a rule in plain Python, which uses lists: a function (policy, memory,
+gradient, parameters, t) that returns (next policy, next memory, value)."""
 
 _TOLERANCE = 1e-9
-"""Largest difference between two versions of a rule."""
+"""Largest allowed difference between the results of two implementations of a rule."""
 
 
 class RuleReport(NamedTuple):
@@ -27,10 +27,10 @@ class RuleReport(NamedTuple):
 
     Attributes:
         num_updates: number of updates for each number of actions.
-        average_regrets: for 2, 3, ... actions, the largest regret against one action
-            divided by the number of updates. Gradients are in [-1, 1], and the first
-            action's is better than the others' by 0.1 on average. A rule that minimizes
-            regret has lower values with more updates.
+        average_regrets: for 2, 3, ... actions, the largest regret for not having played
+            a fixed action, divided by the number of updates. Gradients are random
+            numbers in [-1, 1], and 0.1 larger for the first action. If a rule minimizes
+            regret, these numbers fall as the number of updates rises.
     """
 
     num_updates: int
@@ -48,21 +48,23 @@ def check_rule(
     """Runs a rule of `algorithms.own_rule` on random gradients and validates its
     updates.
 
-    After each update, the policy must be a distribution, the value finite, and the
-    gradient and the parameters unchanged. The compiled rule, the same function in plain
-    Python, and the textbook, if there is one, must agree to 1e-9. Behaviour in games is
-    not tested, because the loop over a tree is the same for all rules.
+    After each update, the policy must be a distribution, the value and the memory must
+    be finite, and the gradient and the parameters must be unchanged. The results of the
+    compiled function, of the same function in plain Python, and of `textbook` must
+    agree to 1e-9. The rule is not tested in games, because the loop over a tree is the
+    same for all rules.
 
     Args:
         rule: the rule.
-        textbook: an independent version of the rule on lists.
+        textbook: an independent implementation of the rule, see `Textbook`; None to
+            skip this comparison.
         num_updates: number of successive updates.
         most_actions: the largest number of actions to test.
         seed: seed of the gradients.
 
     Raises:
-        ValueError: the rule violates a condition, and the message names the update; or
-            an argument is out of range or not a value of `own_rule`.
+        ValueError: the rule violates a condition (the message names the update), an
+            argument is out of range, or `rule` is not a result of `own_rule`.
     """
     if not isinstance(rule, OwnRule):
         raise ValueError(f"rule={rule!r}: expected a value of own_rule(function).")
@@ -106,7 +108,18 @@ def _update(
     gradient: np.ndarray,
     t: int,
 ) -> float:
-    """Applies one update to a policy and a memory and validates the result."""
+    """Applies one update to a policy and a memory in place, and validates the result.
+
+    Args:
+        rule: the rule, for messages and parameters.
+        function: the function of the rule, compiled or not.
+        tables: (policy, memory), both updated.
+        gradient: the gradient.
+        t: the number of the update, from 1 on.
+
+    Returns:
+        The value that the function returned.
+    """
     policy, memory = tables
     given, numbers = gradient.copy(), np.array(rule.numbers, np.float64)
     value = function(policy, memory, given, numbers, t)

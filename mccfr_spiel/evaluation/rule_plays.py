@@ -1,8 +1,9 @@
-"""Plays over compiled rules, without OpenSpiel's states.
+"""Plays of games with compiled rules, without OpenSpiel's states.
 
-A play looks up policies by 64-bit hashes: of player and information key or, for a twin,
-of player and information-state string. A policy can therefore come from OpenSpiel's
-game or from the twin.
+A play looks up the policy of an infoset by a 64-bit hash. In a game with compiled
+rules, this is the hash of the player and the binary key of the infoset. A twin (this
+package's compiled version of an OpenSpiel game) uses the hash of the player and the
+information-state string. A policy can then come from OpenSpiel's game or from the twin.
 """
 
 import copy
@@ -30,18 +31,21 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import MOST_OFF
 
 _DRAWS = 1 << 16
-"""Random numbers drawn at a time."""
+"""Number of random numbers that are drawn at a time."""
 
 _NO_LIMIT = 2**60
-"""Memory limit in bytes; plays store only what fits into fixed arrays."""
+"""Memory limit in bytes, never reached, because plays use arrays of a fixed size."""
 
 
 class Layer(NamedTuple):
-    """A probability table for some infosets.
+    """A table of action probabilities at some infosets.
+
+    A policy may consist of several layers. At each infoset, the first layer that
+    contains the infoset is used.
 
     Attributes:
         infosets: `[I]` of dtype INFOSET.
-        hashes: `[I]` uint64 keys, see `hashes_of`.
+        hashes: `[I]` uint64 hash of each infoset, see `hashes_of`.
         actions: `[S]` action of each sequence.
         probs: `[S]` probability of each sequence's action.
     """
@@ -53,10 +57,15 @@ class Layer(NamedTuple):
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
-    """A policy as probability tables, in order of precedence.
+    """Converts a policy to layers, in order of precedence.
+
+    Args:
+        policy: a SequencePolicy, or an object with a method `layers`.
+        game: the game.
 
     Returns:
-        None if tables of this game do not determine the policy.
+        The layers; None if the policy is of another kind, is for another game, has an
+        abstraction, was loaded from a file, or is not a distribution at every infoset.
     """
     if not isinstance(policy, SequencePolicy):
         layers = getattr(policy, "layers", None)
@@ -77,11 +86,10 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
 
 
 def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
-    """`[count]` the hashes of a tree's first infosets, by which plays find them.
+    """Returns the hashes `[count]` by which plays find the first infosets of a tree.
 
-    Returns:
-        None if the game has neither rules nor a twin, or if the tree does not use the
-        game's rules.
+    They are uint64 hashes, see the module. None if the game has neither compiled rules
+    nor a twin, or if the game has compiled rules but the tree does not use them.
     """
     if rules_of(tree.game) is not None:
         uses_rules = getattr(tree, "rules", None) is not None
@@ -97,7 +105,13 @@ def hashes_of(tree: InfosetTable, count: int) -> np.ndarray | None:
 
 @jit
 def _hash_strings(text, ends, players, hashes):
-    """Hashes each player number followed by the player's string."""
+    """Writes a 64-bit hash of player and information-state string for each infoset.
+
+    Args:
+        text, ends: the strings, see `pack_strings`.
+        players: `[I]` uint8 player of each infoset.
+        hashes: `[I]` uint64, receives the hashes.
+    """
     start = 0
     for infoset in range(len(ends)):
         row = np.empty(1 + ends[infoset] - start, np.uint8)
@@ -114,7 +128,7 @@ def returns_by_rules(
     seed: int,
     twin: bool | None = None,
 ) -> np.ndarray | None:
-    """`[plays, P]` the returns of plays.
+    """Plays a game with compiled rules and returns the returns of all plays.
 
     Args:
         game: the game.
@@ -124,8 +138,9 @@ def returns_by_rules(
         twin: see `compiled_rules`.
 
     Returns:
-        None if `rules_faced` returns None, or if a play failed. Plays through pyspiel
-        then report the failure.
+        `[plays, P]` the returns. None if the game or the policies do not allow such
+        plays (see `rules_faced`), or if a play failed. In the latter case the caller
+        plays through pyspiel, which raises an error that describes the failure.
     """
     rules = rules_faced(game, policies, -1, twin)
     if rules is None:
@@ -136,8 +151,9 @@ def returns_by_rules(
     frame = PLAY_LAYOUT.frame_of(tree, store.game, store.known, path)
     generator = np.random.Generator(np.random.PCG64(seed))
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW
-    # A pass appends new draws to the unused draws and plays until fewer are left than
-    # the longest history needs. The loop ends when all plays are done or a play fails.
+    # Each iteration of this loop appends new random numbers to the unused ones. `play`
+    # then plays until fewer numbers are left than the longest history needs (GROW),
+    # until all plays are done, or until a play fails.
     while status == GROW:
         more = generator.random(max(_DRAWS, len(path.history)))
         draws = np.concatenate([draws[cursor[1] :], more])
@@ -149,17 +165,20 @@ def returns_by_rules(
 def rules_faced(
     game: pyspiel.Game, policies: Sequence[Any], player: int, twin: bool | None
 ) -> BoundRules | None:
-    """Rules of the game that one player faces while the others follow policies.
+    """Returns compiled rules of a game in which all players except one follow policies.
+
+    The moves of players with a policy are treated as chance moves.
 
     Args:
-        game: the game of the policies.
+        game: the game.
         policies: `[P]` policy of each player.
-        player: the player who follows no policy; -1 if all do.
+        player: the player who follows no policy; -1 if all players follow policies.
         twin: see `compiled_rules`.
 
     Returns:
-        None if the game has no compiled rules, is too small for a twin to save time, or
-        a policy is not given by tables of this game.
+        The rules. None if the game has neither compiled rules nor a twin, if it is too
+        small for a twin to save time, if no player follows a policy, or if a policy
+        cannot be converted to layers, see `layers_of`.
     """
     parts: list[tuple[np.ndarray, ...]] = []
     first_of_layer = 0
@@ -176,10 +195,11 @@ def rules_faced(
             parts.append((hashes[is_own], starts, counts, actions, probs))
             first_of_layer += len(probs)
     rules = compiled_rules(game, "walking", twin=twin) if parts else None
-    if rules is None:  # also in one-player games
+    if rules is None:  # for example if no player follows a policy
         return None
     hashes, starts, counts, *tables = map(np.concatenate, zip(*parts, strict=True))
-    # `np.unique` returns first indices, so earlier layers take precedence.
+    # `np.unique` returns the index of the first occurrence of each hash, so the first
+    # layer with an infoset is used.
     hashes, first = np.unique(hashes, return_index=True)
     rows = hashes, starts[first], counts[first], *tables
     faced = copy.copy(rules)

@@ -1,9 +1,12 @@
 """Quantities and bounds of the convergence theorems.
 
-Lanctot, Waugh, Zinkevich, Bowling 2009 bound the average regret of MCCFR by a player's
-*M-value* and the least sampling probability. Farina, Kroer, Sandholm 2020 bound the gap
-by the range of the gradient estimates. Bounds are functions of the number of iterations
-T, which may be an array, so that a bound can be drawn beside a measured curve.
+Lanctot, Waugh, Zinkevich, Bowling 2009 bound the average regret of MCCFR. The bound
+depends on a number of each player, the *M-value*, and on the smallest sampling
+probability. Theorems are numbered as in this paper. Farina, Kroer, Sandholm 2020 bound
+the saddle-point gap by the range of the gradient estimates (Proposition 2).
+
+The bounds are functions of the number of iterations T. T may be an array, to plot a
+bound together with a measured curve.
 """
 
 from collections.abc import Callable
@@ -26,16 +29,17 @@ Numbers = npt.ArrayLike
 
 
 class PlayerTheory(NamedTuple):
-    """The quantities of a player in the theorems.
+    """The numbers of a player i in the theorems.
 
     Attributes:
-        num_infosets: |I_i|.
-        num_sequences: |Sigma_i|, including the empty sequence.
+        num_infosets: |I_i|, the number of the player's infosets.
+        num_sequences: |Sigma_i|, the number of the player's sequences, including the
+            empty sequence.
         max_actions: |A_i|, the largest number of actions at an infoset.
-        m_value: M_i, between sqrt|I_i| and |I_i|.
-        utility_range: largest minus least return.
+        m_value: M_i, between sqrt|I_i| and |I_i|, see `m_values`.
+        utility_range: the player's largest return minus the smallest.
         least_probability: delta of outcome sampling, see `least_sampling_probability`.
-        balanced_probability: lower bound on delta for balanced outcome sampling,
+        balanced_probability: a lower bound on delta for balanced outcome sampling,
             1 / (|Sigma_i| - 1).
     """
 
@@ -51,11 +55,11 @@ class PlayerTheory(NamedTuple):
 def player_theory(
     game: pyspiel.Game | str | GameTree, *, epsilon: float = 0.6
 ) -> tuple[PlayerTheory, ...]:
-    """The quantities of every player.
+    """Computes the numbers of every player in the theorems.
 
     Args:
         game: a game, its load string, or its tree, which is expanded completely.
-        epsilon: the exploration of outcome sampling.
+        epsilon: the weight of the uniform policy in the draws of outcome sampling.
 
     Raises:
         ValueError: the tree cannot be expanded (see GameTree), or `epsilon` is not in
@@ -84,19 +88,19 @@ def player_theory(
 
 
 def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
-    """M_i of each player: the sum of sqrt(number of infosets) over own action
-    sequences.
+    """Computes the M-value M_i of each player (Lanctot et al. 2009, section 3).
 
-    An *own action sequence* is a sequence of the player's actions, whatever the
-    infosets at which they were taken. An infoset belongs to the sequence of the actions
-    that lead to it (Lanctot et al. 2009, section 3).
+    The infosets of a player are grouped: two infosets are in the same group if the
+    player has taken the same actions before them, regardless of the infosets at which
+    the actions were taken. M_i is the sum over groups of the square root of the number
+    of infosets in the group.
     """
     tree = complete_table(game)
     infosets = tree.infosets
     owner = np.repeat(np.arange(tree.num_infosets), infosets["num_actions"])
     owner = np.concatenate((np.full(tree.num_players, -1), owner)).tolist()
     actions = tree.actions.tolist()
-    # An own action sequence is identified by the prefix's number and the last action.
+    # A group is identified by the group of the previous infoset and the action there.
     numbers: dict[tuple[int, int], int] = {}
     group = [0] * tree.num_infosets
     for infoset, parent in enumerate(infosets["parent"].tolist()):
@@ -112,20 +116,25 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
 
 
 def longest_history(game: pyspiel.Game | str | GameTree) -> int:
-    """The largest number of moves, including chance moves, of a history."""
+    """The number of moves, including chance moves, of the longest history."""
     return depth_of(complete_table(game).nodes)
 
 
 def least_sampling_probability(
     game: pyspiel.Game | str | GameTree, player: int, epsilon: float
 ) -> float:
-    """The delta of Theorem 5 for all policies.
+    """Computes the number delta of Theorem 5, such that it holds for all policies.
 
-    Outcome sampling draws each action of the updating player with probability at least
-    epsilon / |A(I)|. The probabilities of chance and opponents appear both in the
-    sampling and in the weight of a history and cancel. The payoff is divided by the
-    product of the player's own sampling probabilities; delta is the minimum of this
-    product.
+    An estimate of outcome sampling is a payoff divided by the product of the
+    probabilities with which the updated player's actions were drawn. Probabilities of
+    chance and of other players cancel. An action at an infoset with n actions is drawn
+    with a probability of at least epsilon / n. Delta is the smallest product of these
+    numbers over all sequences of the player.
+
+    Args:
+        game: a game, its load string, or its tree, which is expanded completely.
+        player: the updated player.
+        epsilon: the weight of the uniform policy in the draws.
     """
     epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
     tree = complete_table(game)
@@ -151,10 +160,10 @@ def _failure(p: float) -> float:
 
 
 def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
-    """Theorem 3 of Lanctot et al. 2009, a bound on the average regret of CFR after T
-    iterations.
+    """Bound on the average regret of CFR after T iterations (Theorem 3).
 
-    It is `range M sqrt|A| / sqrt T`.
+    It is `range M sqrt(A) / sqrt(T)`, with the player's utility range, M-value M and
+    largest number of actions A.
     """
     counts = _counts(iterations)
     scale = player.utility_range * player.m_value * np.sqrt(player.max_actions)
@@ -164,9 +173,9 @@ def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
 def external_sampling_regret_bound(
     player: PlayerTheory, iterations: Numbers, p: float
 ) -> np.ndarray:
-    """Theorem 4: a bound on the average regret that holds with probability 1 - p.
+    """Bound on the average regret of external sampling (Theorem 4).
 
-    It is `1 + sqrt(2 / p)` times the bound of CFR.
+    It is `1 + sqrt(2 / p)` times the bound of CFR, and holds with probability 1 - p.
     """
     return (1 + np.sqrt(2 / _failure(p))) * cfr_regret_bound(player, iterations)
 
@@ -174,10 +183,10 @@ def external_sampling_regret_bound(
 def outcome_sampling_regret_bound(
     player: PlayerTheory, iterations: Numbers, p: float, delta: float | None = None
 ) -> np.ndarray:
-    """Theorem 5: a bound on the average regret that holds with probability 1 - p.
+    """Bound on the average regret of outcome sampling (Theorem 5).
 
-    It is 1 / delta times the bound of external sampling. `delta` defaults to the
-    player's `least_probability`.
+    It is 1 / delta times the bound of external sampling, and holds with probability
+    1 - p. `delta` is the player's `least_probability` by default.
     """
     delta = player.least_probability if delta is None else delta
     delta = refusals.number(delta, "delta", 0, 1, open_low=True)
@@ -185,7 +194,9 @@ def outcome_sampling_regret_bound(
 
 
 def estimate_range(player: PlayerTheory, sampling: str) -> float:
-    """Mt_i of Proposition 2, the largest error of an estimated payoff.
+    """The largest absolute error of an estimated payoff of the player.
+
+    This is the number Mt_i in Proposition 2 (an M with a tilde in the paper).
 
     | sampling | value |
     |---|---|
@@ -211,18 +222,20 @@ def gap_bound(
     regrets: tuple[Numbers, Numbers],
     sampling: str,
 ) -> np.ndarray:
-    """Proposition 2 of Farina et al. 2020: a bound on the gap of the average policies.
+    """Bound on the saddle-point gap of the average policies (Farina, Kroer, Sandholm
+    2020, Proposition 2).
 
-    With probability 1 - 2p the saddle-point gap is at most
+    With probability 1 - 2p the gap is at most
     `(R1 + R2) / T + (2 range + Mt1 + Mt2) sqrt(2 / T log(1 / p))`.
 
     Args:
-        players: quantities of both players.
+        players: the numbers of both players, which contain the utility range.
         iterations: T.
         p: a probability in (0, 1].
-        regrets: total regret of each player *on the estimates* after T iterations, or a
-            bound on it.
-        sampling: see `estimate_range`.
+        regrets: R1 and R2: each player's total regret after T iterations, computed from
+            the *estimated* gradients, or upper bounds on these regrets.
+        sampling: name of the sampling, which determines Mt1 and Mt2, see
+            `estimate_range`.
     """
     counts, p = _counts(iterations), _failure(p)
     if not isinstance(players, tuple):
@@ -238,7 +251,7 @@ def gap_bound(
 
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
-    """Raises ValueError unless a theorem of `nash_conv_bound` covers the game and the
+    """Raises ValueError if no theorem of `nash_conv_bound` applies to the game and the
     algorithm."""
     sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
@@ -269,6 +282,11 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "Theorems 4 and 5 are about estimates without baselines, because baselines "
             "change the range of an estimate. Omit the baseline or the bound."
         )
+    if sampling.correlates_chance:
+        raise ValueError(
+            "Theorems 4 and 5 assume independent draws of chance, not "
+            f"chance_draws={sampling.chance_draws!r}. Omit chance_draws or the bound."
+        )
     if algorithm.batch != 1:
         raise ValueError(
             f"Theorems 4 and 5 are about one walk per player, not {algorithm.batch}. "
@@ -287,17 +305,18 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
 def nash_conv_bound(
     game: pyspiel.Game | str | GameTree, algorithm: Algorithm | str, p: float = 0.05
 ) -> Callable[[Numbers], np.ndarray]:
-    """A bound on NashConv of the average policy, as a function of T.
+    """Returns a function of T that bounds NashConv of the average policy.
 
-    NashConv is at most the sum of the players' average regrets. The bound adds the
-    players' bounds by Theorem 3 without sampling, and by Theorem 4 or 5 with sampling,
-    each of which then fails with probability p / 2. The theorems assume simultaneous
-    updates; the bound is the same for alternating updates.
+    NashConv is at most the sum of the players' average regrets after T iterations. The
+    bound is the sum of two bounds on these regrets: by Theorem 3 if nothing is sampled,
+    by Theorem 4 for external sampling, and by Theorem 5 for outcome sampling. With
+    sampling, each of the two bounds fails with probability p / 2. The theorems assume
+    simultaneous updates; for alternating updates the function is the same.
 
     Args:
         game: a two-player zero-sum game, its load string, or its tree.
         algorithm: an algorithm or its name.
-        p: probability with which a bound for sampling may fail.
+        p: largest probability with which the bound may fail, with sampling.
 
     Raises:
         ValueError: no theorem covers the algorithm or the game, or `p` is not in (0,

@@ -36,6 +36,7 @@ AVERAGINGS = {
 """Averages by name."""
 
 _BASELINES, _ENTROPIES = ("learned", "predictive"), ("constant", "kroer")
+_CHANCE_DRAWS = ("independent", "sobol")
 
 
 PARTS = table_of(
@@ -101,6 +102,15 @@ PARTS = table_of(
             None,
             "Learning rate of the baselines, in (0, 1] (default 0.5).",
             path="sampling.baseline_rate",
+        ),
+        Setting(
+            "chance_draws",
+            str,
+            None,
+            "How chance is drawn: independently in every walk, or from a scrambled "
+            "Sobol sequence over the walks (default independent).",
+            choices=_CHANCE_DRAWS,
+            path="sampling.chance_draws",
         ),
         Setting(
             "minimizer",

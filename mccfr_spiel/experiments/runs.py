@@ -4,7 +4,7 @@
 |---|---|
 | `run_solvers` | the solver of a run |
 | `runs` | its rows |
-| `recording` | the files of rows, checkpoints and policies, and reading the rows back |
+| `run_recording` | files of rows, checkpoints and policies; reading rows |
 | `run_folders` | the folder of a run, and whether its run can be resumed |
 
 Runs of the command line and of sweeps use the same code.
@@ -120,7 +120,7 @@ def rows(
         settings: the run.
         on_progress: called a few times per second with the value of the progress
             column, after all rows due so far. If it returns a true value, the run ends.
-        kept: existing rows of the run, see `recording.read_rows`.
+        kept: existing rows of the run, see `run_recording.read_rows`.
         metrics: additional columns: label -> function of the solver.
     """
     measures = {**_measures(solver, settings), **metrics}

@@ -34,7 +34,7 @@ class PlayedGame:
             game: a turn-based game.
             seat: the user's player.
             ask: function that returns the other players' action probabilities at a
-            state.
+                state.
             generator: source of randomness for chance and the other players.
 
         Raises:

@@ -1,13 +1,17 @@
-"""The update after the walks of an iteration, the only writer of learned state.
+"""The update after the walks of an iteration.
 
-Walks leave a gradient, and a list of the infosets that they met, ancestors first. An
-update processes this list bottom-up. At each infoset it adds the debt to the average
-(lazy_average.py), moves the policy by the local rule, clears the gradient, and adds the
-value of the infoset to the gradient of the parent sequence.
+Walks leave a gradient, and a list of the infosets that they visited, ancestors first.
+An update processes this list bottom-up. At each infoset it pays the debt to the average
+(lazy_average.py), changes the policy by the local rule, clears the gradient, and adds
+the value of the infoset to the gradient at the parent sequence.
 
-All debts of an update must be paid with the old policies. A walk that runs alone has
-stored the average at each parent sequence in `Walk.settled`, so each infoset can pay
-right before its policy moves. Otherwise all infosets of the list pay first.
+The debt of an infoset is what the average still owes it: the policy times the growth of
+the average at the parent sequence since the last update there. It must be added
+("paid") with the old policy and after the debts of all ancestors, whereas policies
+change bottom-up. Therefore a walk that one thread runs alone stores the final average
+at each parent sequence in `Walk.settled`, and the update pays each debt right before
+the policy changes. Otherwise the update first pays the debts of the whole list,
+ancestors first.
 
 visits.py has the update for players with imperfect recall.
 """
@@ -26,12 +30,15 @@ from mccfr_spiel.kernels.regret_rules import match_kept
 from mccfr_spiel.kernels.selection import FLOOR
 
 UNCHANGED = (1.0, 1.0, 1.0)
-"""Rates of rules without discounts."""
+"""The argument `rates` of rules without discounts: all factors are 1."""
 
 
 @pasted
 def is_at_end(task: layout.Task, walk: layout.Walk) -> bool:
-    """Whether the next update would begin an iteration beyond the limits of the job."""
+    """Returns whether the next iteration would exceed the limits of the job.
+
+    It returns False if an iteration has begun but not all players are updated.
+    """
     job, cursor = task.job, walk.cursor
     is_last = cursor[layout.ITERATION] == np.int64(job[layout.LAST_ITERATION])
     is_enough = cursor[layout.NODES_TOUCHED] >= np.int64(job[layout.NODE_LIMIT])
@@ -40,10 +47,10 @@ def is_at_end(task: layout.Task, walk: layout.Walk) -> bool:
 
 @pasted
 def weight_of(task: layout.Task, weight: float, iteration: int) -> float:
-    """Returns the increment of the average at each updated player's empty sequence.
+    """Returns the increase of the average at the empty sequence of an updated player.
 
-    It is the weight of the iteration. With growing batches it is also multiplied by the
-    number of walks, because the gradient has one term per walk.
+    The increase is the weight of the iteration. With growing batches it is multiplied
+    by the number of walks, because the gradient has one term per walk.
     """
     batch_size = np.int64(task.job[layout.BATCH])
     return (
@@ -53,9 +60,10 @@ def weight_of(task: layout.Task, weight: float, iteration: int) -> float:
 
 @pasted
 def is_due(task: layout.Task, walk: layout.Walk, num_players: int) -> bool:
-    """Whether the update is due when all walks for a player are complete.
+    """Returns whether the update is due, after the walks for a player are complete.
 
-    With simultaneous updates the walks for the next player come first.
+    With simultaneous updates, it selects the next player and returns False until the
+    walks for all players are complete.
     """
     marks = walk.marks
     marks[layout.WALK] = 0
@@ -69,11 +77,11 @@ def is_due(task: layout.Task, walk: layout.Walk, num_players: int) -> bool:
 def after_stretch(
     task: layout.Task, walk: layout.Walk, num_walks: int, num_players: int
 ) -> Any:
-    """Counts walks of a batch that threads make in several stretches.
+    """Counts the walks of a stretch, a part of a batch whose walks threads share.
 
     Returns:
-        DONE if the update is due, PAUSED if Python should handle signals before the
-        next walks, else GROW.
+        A status. DONE: the update is due. GROW: more walks must follow first. PAUSED:
+        the same, but Python should handle signals before the next walks.
     """
     marks, batch = walk.marks, present_batch(task, walk)
     marks[layout.WALK] = min(marks[layout.WALK] + num_walks, batch)
@@ -92,14 +100,19 @@ def begin_update(
     rates: Any,
     discounts: bool,
 ) -> None:
-    """Begins an iteration if this is its first update, and adds it to the average.
+    """Prepares the update of one player, or of all players at once.
+
+    The first update of an iteration increments the iteration number, computes the
+    iteration's weight in the average, and advances the discounts. Every update then
+    adds the weight at the empty sequences of the updated players. The other sequences
+    receive their shares later (lazy_average.py).
 
     Args:
         task: the job and the settings.
         tables: the tables; `average` changes at the updated players' empty sequences.
         walk: the walk; `cursor` and `clock` change.
         rates: the function `rates` of the rule.
-        discounts: whether the rule discounts memories.
+        discounts: whether the rule discounts `Tables.memory`.
     """
     cursor, clock = walk.cursor, walk.clock
     if cursor[layout.PLAYER] == 0:
@@ -109,7 +122,8 @@ def begin_update(
         if discounts:
             advance(clock, rates(task.parameters, iteration))
     weight = weight_of(task, clock[layout.AVERAGE_WEIGHT], cursor[layout.ITERATION])
-    # WALKER is the last player with walks: PLAYER itself if players alternate.
+    # PLAYER is the first updated player and WALKER the last. They are equal if players
+    # are updated in turns.
     for p in range(cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1):
         tables.average[p] += weight
 
@@ -118,9 +132,13 @@ def begin_update(
 def end_update(
     task: layout.Task, tables: layout.Tables, walk: layout.Walk, num_players: int
 ) -> None:
-    """Counts the touched nodes, selects the next player and resets the marks."""
+    """Ends the update of one player, or of all players at once.
+
+    It adds the touched nodes to the total, selects the player who is updated next, and
+    resets the counters in `Walk.marks`.
+    """
     cursor, marks = walk.cursor, walk.marks
-    for p in range(num_players):  # values of the roots, at the empty sequences
+    for p in range(num_players):  # the updates left values at the empty sequences
         tables.gradient[p] = 0.0
     cursor[layout.NODES_TOUCHED] += marks[layout.TOUCHED]
     if task.job[layout.ALTERNATING] != 0:
@@ -141,21 +159,24 @@ def make_apply(
 ) -> Any:
     """Makes `apply(task, tree, tables, walk, met, first, stop, home)`.
 
-    It updates the infosets `met[first:stop]` as described above. Where threads share a
-    batch (shared_walks.py), the root of a block leaves its value in its own first
-    sequence, and the top adds it to the parent later. The debts of the top must be paid
-    before.
+    `apply` updates the infosets `met[first:stop]` as described at the top of this file.
+
+    If threads share a batch (shared_walks.py), they first update the blocks of infosets
+    in parallel. Then one thread updates the top, the infosets above all blocks. The
+    parent sequence of a block's root belongs to the top. Therefore the block stores the
+    root's value in the gradient at the root's first sequence, and the update of the top
+    moves the value to the parent sequence. The debts of the top must be paid before.
 
     Args:
         rule: the local rule.
-        met_once: whether walks meet each infoset at most once, so that `is_met` is
-            unused.
-        carried: whether `Walk.settled` has the average at each parent sequence. Reading
-            the parent's entry of the average instead would wait for the parent's
-            payment at each level of the tree.
+        met_once: whether walks visit each infoset of the updated player at most once,
+            so that `is_met` is unused.
+        carried: whether `Walk.settled` holds the average at each parent sequence. If
+            the update read `Tables.average` instead, the processor would wait at each
+            level of the tree until the parent's average is written.
         skips: whether walks skip actions of very negative regret.
-        part: part of the walk. For TOP_PART and BLOCK_PART, `home` is `Cut.home`,
-            otherwise None.
+        part: ALONE, or TOP_PART or BLOCK_PART to update the top or a block. In these
+            cases `home` must be `Cut.home`, otherwise None.
     """
     update, discounts = rule.update, rule.discounts
     in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
@@ -177,7 +198,7 @@ def make_apply(
         if pays:
             pay_met(infosets, tables, met, first, stop)
         # Bottom-up, so that `gradient[start:end]` contains the values of all infosets
-        # below. It is zero after the pass.
+        # below. The rule sets these entries to zero.
         for visit in range(stop - 1, first - 1, -1):
             infoset = np.int64(met[visit])
             start = np.int64(infosets[infoset]["first_sequence"])
@@ -187,15 +208,15 @@ def make_apply(
                 pay_debt(tables, infoset, walk.settled[visit], start, end)
             if not met_once:
                 tables.is_met[infoset] = 0
-            # A nonnegative entry marks the root of a block. The block has updated the
-            # root, and the value is in the first sequence of the root.
+            # If `home` is not negative, the infoset is the root of a block. The block
+            # has updated the root and stored the value at the root's first sequence.
             if in_top and home[start] >= 0:
                 gradient[parent] += gradient[start]
                 gradient[start] = 0.0
                 continue
             value = move(task, tables, walk.clock, infoset, parent, start, end)
-            # Odd entries mark roots. The parent belongs to the top, where threads of
-            # other blocks would interfere, so the value stays in the block.
+            # An odd `home` marks a root. Its parent belongs to the top, where threads
+            # of other blocks could write too, so the value stays in the block.
             if in_block and home[start] & 1 != 0:
                 parent = start
             gradient[parent] += value

@@ -1,8 +1,9 @@
 """Atomic operations on integers that threads share.
 
-Compiled code that runs in several threads has released Python's lock and must not wait
-for it. So the threads communicate through an array of integers, by operations that no
-other thread can interrupt. With the JIT off, the same operations use a lock.
+Compiled code that runs in several threads has released Python's global lock (GIL) and
+must not wait for it. So the threads communicate through an array of int64, the *desk*
+(tickets.py), by operations that no other thread can interrupt. If compilation is
+disabled (NUMBA_DISABLE_JIT=1), the Python versions below use a lock.
 """
 
 import os
@@ -30,14 +31,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def load(desk: np.ndarray, entry: int) -> int:
-    """Reads an integer atomically."""
+    """Returns `desk[entry]`, read atomically."""
     return int(desk[entry])
 
 
 def replace(desk: np.ndarray, entry: int, old: int, new: int) -> bool:
-    """Replaces an integer by `new` if it still is `old`; returns whether it was.
+    """Sets `desk[entry]` to `new` if its value is `old`; returns whether it was.
 
-    A thread that reads the new value also sees everything written before.
+    A thread that reads the new value also sees all earlier writes of this thread.
     """
     with _LOCK:
         if desk[entry] != old:
@@ -52,7 +53,10 @@ def give_way() -> None:
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emits the address of an entry of a desk, the first two arguments."""
+    """Emits code for the address of `desk[entry]`; returns the pointer.
+
+    `desk` and `entry` are the first two of the `arguments`.
+    """
     desk, entry = signature.args[:2]
     data = context.make_array(desk)(context, builder, arguments[0]).data
     at = context.cast(builder, arguments[1], entry, types.intp)

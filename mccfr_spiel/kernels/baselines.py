@@ -7,9 +7,12 @@ close to the true values (Schmid, Burch, Lanctot, Moravcik, Kadlec, Bowling 2019
 `Tables.baseline` stores c for each sequence and each updated player. Chance outcomes
 have no baselines, because they have no row in the tables.
 
-Walks only read baselines. They append a heading and one note per decision to
-`Walk.note`. The next update processes the notes of each walk bottom-up, computes
-sampled values, and moves each c towards them. Fields of a heading:
+Walks only read baselines. Each walk appends records of type NOTE to `Walk.note`: first
+a *heading* for the whole walk, then one *note* per decision. The next update reads the
+notes of each walk in reverse order, hence bottom-up, computes the sampled value of each
+drawn action, and moves its c towards this value.
+
+Fields of a heading:
 
 - `count`: number of notes that follow;
 - `start`: the updated player;
@@ -23,16 +26,14 @@ notes:
 - `chosen`: index of the drawn action;
 - `number`: probability of the draw if the updated player acts, else 0.
 
-External sampling follows all actions of the updated player. Its notes differ as
-follows:
+External sampling follows all actions of the updated player. Its walks also append a
+note for each leaf, and some fields differ:
 
 | node | `count` | `chosen` | `number` |
 |---|---|---|---|
 | leaf | 0 | 0 | payoff |
 | updated player | number of actions | ALL | 0 |
-| opponent | number of actions | drawn action | term added to the gradient |
-
-In reverse order, each note comes after all notes below it.
+| opponent | number of actions | drawn action | control variate (see `control`) |
 """
 
 import numpy as np
@@ -65,7 +66,7 @@ def note_payoff(walk: Walk, payoff: float) -> None:
 
 @inlined
 def note_heading(walk: Walk, player: int, num_notes: int) -> None:
-    """Completes the heading of a finished walk."""
+    """Writes player and number of notes into the heading of a finished walk."""
     heading = walk.marks[NOTED_BEFORE]
     walk.note[heading]["start"] = player
     walk.note[heading]["count"] = num_notes - heading - 1
@@ -86,6 +87,11 @@ def control(
 ) -> int:
     """Adds the control variate of a decision to the gradient and appends a note.
 
+    If the updated player acts, the gradient changes as described above. It does not
+    change if the walk follows all actions. If an opponent with policy b acts, the
+    gradient at the updated player's last sequence receives weight * (sum over actions
+    of b(a) c(a), minus c of the drawn action).
+
     Args:
         tables: the tables with the policies and the baselines.
         gradient: the gradient, which changes at the moves' slots or at `spot.sequence`.
@@ -96,13 +102,13 @@ def control(
         choice: the action drawn.
         player: the updated player.
         branches: True if the walk follows all actions of the updated player.
-        adds: False if the gradient contains the contribution already.
+        adds: False if a repeated walk has already added this control variate.
 
     Returns:
         The new number of notes.
     """
-    # The baseline-corrected values of Schmid et al. 2019, in terms of gradients.
-    # `likelihood` > 0 marks a node of the updated player.
+    # These are the baseline-corrected values of Schmid et al. (2019), expressed by
+    # gradients. `likelihood` is positive exactly at nodes of the updated player.
     baseline, start, likelihood = tables.baseline, moves.start, choice.likelihood
     drawn = start + choice.child
     surplus = 0.0
@@ -118,8 +124,8 @@ def control(
             surplus += tables.policy[s] * baseline[s, player]
         if adds:
             gradient[spot.sequence] += spot.weight * surplus
-    # Notes of external sampling store the term itself, because `learn_branches` needs
-    # it after the baselines have changed.
+    # External sampling stores the control variate `surplus` itself, because
+    # `learn_branches` needs it after the baselines have changed.
     if not branches:
         return note(walk, num_notes, start, moves.count, choice.child, likelihood)
     if likelihood > 0.0:
@@ -131,7 +137,7 @@ def control(
 def learn(
     tables: Tables, walk: Walk, num_notes: int, settings: np.ndarray, branches: bool
 ) -> None:
-    """Moves the baselines towards the sampled values of the walks of an update.
+    """Moves the baselines towards the values that the walks have sampled.
 
     Args:
         tables: the tables, of which `baseline` changes.
@@ -140,7 +146,7 @@ def learn(
         settings: see `tables.NUM_SETTINGS`; BASELINE_RATE is the step size.
         branches: True if walks followed all actions of the updated player.
     """
-    # A pass reads the heading and the notes of a walk.
+    # Each pass of the loop processes one walk: its heading and notes.
     rate, heading = settings[BASELINE_RATE], 0
     while heading < num_notes:
         stop = heading + 1 + np.int64(walk.note[heading]["count"])
@@ -155,15 +161,15 @@ def learn(
 def learn_history(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of an outcome-sampling walk.
+    """Updates baselines by the notes `heading + 1 .. stop - 1` of outcome sampling.
 
     The value of a node is the expectation of the baselines under the policy, plus a
     correction by the sampled value below the drawn action.
     """
     policy, baseline = tables.policy, tables.baseline
     player, value = walk.note[heading]["start"], walk.note[heading]["number"]
-    # Notes are read bottom-up. At the start of a pass, `value` is the sampled value of
-    # the child, at the end that of the node.
+    # Notes are read bottom-up. `value` is the sampled value of the drawn child when a
+    # pass of the loop starts, and the sampled value of the node when it ends.
     for k in range(stop - 1, heading, -1):
         start, likelihood = walk.note[k]["start"], walk.note[k]["number"]
         drawn = start + np.int64(walk.note[k]["chosen"])
@@ -181,11 +187,12 @@ def learn_history(
 def learn_branches(
     tables: Tables, walk: Walk, heading: int, stop: int, rate: float
 ) -> None:
-    """Learns from the notes `heading + 1 .. stop - 1` of an external-sampling walk.
+    """Updates baselines by the notes `heading + 1 .. stop - 1` of external sampling.
 
-    Each pass reads one note, starting with the last. The stack stores values of nodes
-    whose parents come later in this order, first children on top. It never exceeds the
-    height that the stack of the walk had.
+    Notes are read in reverse order, so children come before their parents. A stack, in
+    the memory of the walk's stack, holds the values of nodes whose parents have not
+    been read yet; the first child is on top of its siblings. It never grows higher than
+    the stack of the walk was.
     """
     policy, baseline, value_of = tables.policy, tables.baseline, walk.weight
     player, top = walk.note[heading]["start"], 0

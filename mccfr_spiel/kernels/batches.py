@@ -1,9 +1,9 @@
 """Batch sizes: the number of walks per player in each iteration.
 
-All walks of a batch sample against the same policies, and their gradients are added up
-for one update. Each walk has its own stream of draws. A batch is fixed, or it grows
-with the iterations. Over rules, a large batch is cut into groups of walks, which
-threads share.
+All walks of a batch use the same policies, and the sum of their gradients enters one
+update. Each walk has its own stream of random draws. The batch size is fixed, or it
+grows with the iterations. If compiled rules of a game supply the nodes, a large batch
+is divided into groups of walks, which threads share (arenas/rules/grouped.py).
 """
 
 from typing import Any
@@ -17,28 +17,33 @@ GROWING = 0
 """Value of `job[BATCH]` for batches that grow with the iterations."""
 
 ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
-"""Iterations per walk of a growing batch, and the largest such batch.
+"""Iterations per walk of a growing batch, and the maximum of its size.
 
-The batch is the largest power of two that is at most 1/64 of the iterations so far. The
-walks of a batch do not see each other's updates. That affects the last 1.6 % of a run,
-which costs almost no accuracy (docs/scaling.md).
+The size at iteration t is the largest power of two that is at most t / 64 (and at least
+1). The walks of a batch do not see each other's updates. So at most the last 64th of
+all walks is missing from the policies that a walk uses, which costs almost no accuracy
+(docs/scaling.md).
 """
 
 
 def plain_walks_at(batch_size: int, iteration: int) -> tuple[int, int]:
-    """Returns the number of walks per player before an iteration, and in it.
+    """Counts the walks per player before an iteration and in the iteration.
 
-    Draws depend on the index of a walk among all walks of the run, counted from 1. So
-    no two walks share a stream, and a batch of one has the index of its iteration.
+    The random draws of a walk depend on its index among all walks of the player,
+    counted from 1. With batches of one walk, this index is the number of the iteration.
 
     Args:
         batch_size: walks per player and iteration, or GROWING.
-        iteration: index of the iteration, from 1 on.
+        iteration: number of the iteration, counted from 1.
+
+    Returns:
+        The number of walks in all earlier iterations, and in this iteration.
     """
     if batch_size != GROWING:
         return (iteration - 1) * batch_size, batch_size
-    # Each pass counts the walks of the iterations `first, ...` with equal batches. The
-    # loop ends at the batch of `iteration`.
+    # Each pass of the loop adds the walks of all iterations with the batch size
+    # `batch`, which begin at iteration `first`, and doubles `batch`. The loop ends when
+    # `batch` is the size at `iteration`.
     walks, first, batch = 0, 1, 1
     while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
         walks += (2 * ITERATIONS_A_WALK * batch - first) * batch
@@ -50,29 +55,30 @@ def plain_walks_at(batch_size: int, iteration: int) -> tuple[int, int]:
 walks_at = inlined(plain_walks_at)
 
 NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
-"""Number of groups of a batch over rules; minimum and maximum nodes per group.
+"""Usual maximum number of groups per batch; minimum and maximum nodes per group.
 
-The maximum takes precedence: a batch of very long walks has more groups.
+The maximum of nodes takes precedence: a batch of long walks has more groups.
 """
 
 
 @pasted
 def present_iteration(walk: layout.Walk) -> Any:
-    """Returns the iteration to which the walks for the next update belong."""
+    """Returns the number of the iteration to which the present walks belong."""
     return walk.cursor[layout.ITERATION] + (walk.cursor[layout.PLAYER] == 0)
 
 
 @pasted
 def present_batch(task: layout.Task, walk: layout.Walk) -> Any:
-    """Returns the number of walks per player in that iteration."""
+    """Returns the number of walks per player in the present iteration."""
     return walks_at(np.int64(task.job[layout.BATCH]), present_iteration(walk))[1]
 
 
 @inlined
 def walks_of_group(task: layout.Task, walk: layout.Walk, num_players: int) -> Any:
-    """Returns the number of walks per group in the current batch; 0 without groups.
+    """Returns the number of walks per group in the present batch; 0 without groups.
 
-    It depends on the mean length of all walks so far, never on the number of threads.
+    The number depends on the mean length of all walks so far, but not on the number of
+    threads, because results must not depend on threads.
     """
     batch_size, iteration = np.int64(task.job[layout.BATCH]), present_iteration(walk)
     (before, batch), (low, high) = walks_at(batch_size, iteration), NODES_OF_GROUP
@@ -81,7 +87,8 @@ def walks_of_group(task: layout.Task, walk: layout.Walk, num_players: int) -> An
     has_walked = num_walks > 0 and touched > 0
     if task.job[layout.HAS_GROUPS] == 0 or batch == 1 or not has_walked:
         return np.int64(0)
-    # The criterion must not depend on threads, because the results must not.
+    # Fewer than two groups are not worth the overhead. Neither are walks longer than
+    # a whole group may be.
     mean = touched / num_walks
     groups = min(np.int64(mean * batch / low), NUM_GROUPS, batch)
     if groups < 2 or mean > high:

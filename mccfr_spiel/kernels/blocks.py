@@ -1,24 +1,29 @@
 """Blocks of infosets, by which threads share passes and batches of walks.
 
-**Passes.** A *block* is a range of infosets with consecutive numbers, so a thread reads
-leaves, infosets and policies in memory order. The infosets of one player in a block are
-a *piece*. Each infoset has a kind:
+**Passes over a complete tree** (passes.py). A *block* is a range of infosets with
+consecutive numbers, so a thread reads leaves, infosets and policies in memory order.
+The infosets of one player in a block form a *piece*, which one thread processes.
+Infosets with descendants in another block cannot be processed independently. They are
+taken out of their blocks and form the *top*. Each infoset has a kind:
 
 | kind | meaning | processed by |
 |---|---|---|
-| IN_TOP | some infoset below it is in another block | one thread |
-| ROOT | not in the top, and no parent or the parent is in the top | its block |
-| INNER | all others | its block |
+| IN_TOP | some infoset below it is in another block | one thread, with the whole top |
+| ROOT | not in the top, and without a parent or with a parent in the top | its piece |
+| INNER | all others | its piece |
 
-Upward, all pieces run in parallel: no infoset of a piece is above or below an infoset
-of another piece. A root must not add its value to the parent sequence, which belongs to
-the top. It leaves the value in its own first sequence, which nobody reads any more.
-Then one thread processes the top and moves each root's value at its turn. So every sum
-has the same terms in the same order as with a single block, and results are equal to
-the bit. Downward, the top comes first, then all pieces in parallel. The cut depends on
-the tree only, never on the number of threads.
+The upward pass (children before parents) processes all pieces in parallel. This is
+possible because no infoset of a piece is above or below an infoset of another piece. A
+root must not add its value to its parent sequence, because that sequence belongs to the
+top. Instead it stores the value at its own first sequence, whose gradient is not needed
+any more. Then one thread processes the top and, in the order of infosets, moves the
+value of each root to the parent sequence. So every sum has the same terms in the same
+order as with a single block, and results are equal to the bit. The downward pass
+processes the top first, then all pieces in parallel. The partition depends on the tree
+only, never on the number of threads.
 
-**Batches of walks** need blocks of whole subtrees of one player, see `find_blocks`.
+**Batches of walks** need other blocks: whole subtrees of one player's infosets, see
+`find_blocks`.
 """
 
 import numpy as np
@@ -29,7 +34,7 @@ INNER, ROOT, IN_TOP = range(3)
 """The kinds of infosets."""
 
 THE_TOP = -1
-"""Index that stands for the top in place of a piece."""
+"""Value of the argument `piece` that stands for the top."""
 
 MOST_BLOCKS = 32
 """Maximum number of blocks.
@@ -38,27 +43,29 @@ With more blocks, more infosets are in the top or are roots, which one thread pr
 """
 
 _WINDOW = 0.25
-"""Maximum distance of a cut from its ideal position, in mean block lengths."""
+"""Maximum distance of a boundary from its ideal position, in units of a block's mean
+work."""
 
 
 def find_cuts(above: np.ndarray, work: np.ndarray, max_blocks: int) -> np.ndarray:
-    """Cuts a list of items, such as infosets, into blocks.
+    """Divides a list of items, such as infosets, into blocks of consecutive items.
 
-    The first blocks have three times the work of the last ones, so that all threads
-    finish at about the same time. Within a window, each cut is placed where the fewest
-    items behind it have their parent before it.
+    The first blocks have three times the work of the last blocks, so that all threads
+    finish at about the same time. Near its ideal position, each boundary is placed
+    where it separates the fewest items from their parents.
 
     Args:
-        above: `[N]` index of each item's parent, an earlier item; -1 for none.
-        work: `[N]` cumulative work of the items.
+        above: `[N]` index of each item's parent, which is an earlier item; -1 if an
+            item has no parent.
+        work: `[N]` work of each item and all earlier items.
         max_blocks: maximum number of blocks.
 
     Returns:
-        `[B + 1]` the first item of each block, and N.
+        `[B + 1]` the first item of each block, then N.
     """
     count, total = len(above), int(work[-1]) if len(work) else 0
-    # jumps[k] becomes the number of roots that a cut at k would add: items from k on
-    # with a parent before k.
+    # jumps[k] is the number of items from k on whose parent is before k. A boundary at
+    # k would separate them from their parents.
     jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
     jumps[1:] -= above >= 0
     jumps = np.cumsum(jumps)
@@ -83,10 +90,11 @@ def mark_kinds(
     Args:
         infosets: infosets of a complete tree.
         owner: `[S]` infoset of each sequence, -1 for empty sequences.
-        ends: boundaries of the blocks, as in `Blocks`.
-        kinds: `[I]` output; zeros at first.
+        ends: boundaries of the blocks, see `Blocks.ends`.
+        kinds: `[I]` output: INNER, ROOT or IN_TOP. The caller passes zeros.
     """
-    # Bottom-up: children in the top or in another block put the parent into the top.
+    # Bottom-up: an infoset is in the top if one of its children is in the top or in
+    # another block.
     for block in range(len(ends) - 2, -1, -1):
         for infoset in range(ends[block + 1] - 1, ends[block] - 1, -1):
             above = owner[infosets[infoset]["parent"]]
@@ -112,28 +120,28 @@ def find_blocks(
 ) -> None:
     """Finds blocks of whole subtrees for batches of walks, each of one player.
 
-    A subtree with little work is put into a block as a whole, together with
-    neighbouring subtrees until the block is full. Infosets with more work are in the
-    player's top.
+    A subtree whose work is at most `max_work` belongs to one block as a whole. A block
+    has several neighbouring subtrees if their total work is at most `max_work`.
+    Infosets with more work, including the work below them, form the player's top.
 
     Results are written into arguments. A returned array would become a Python object,
     and a KeyboardInterrupt at that moment would turn into a SystemError.
 
     Args:
         infosets: infosets of a complete tree.
-        members: as in `Passes`.
-        member_ends: as in `Passes`.
+        members: see `Passes.members`.
+        member_ends: see `Passes.member_ends`.
         work: `[I]` work of an infoset and all infosets below it.
-        max_work: maximum work of a subtree that is not cut.
+        max_work: maximum work of a block.
         owner: `[S]` infoset of each sequence, -1 for empty sequences.
-        block_of: `[I]` int32 output, the block of each infoset, -1 for the top.
-        is_root: `[I]` bool output, true where the subtree of a block begins; false at
-            first.
-        player_ends: `[P + 1]` output; the blocks of player p are
+        block_of: `[I]` int32 output: the block of each infoset, -1 for the top.
+        is_root: `[I]` bool output: True for infosets of a block whose parent is not in
+            the block. The caller passes False for all.
+        player_ends: `[P + 1]` output: the blocks of player p are
             `player_ends[p] .. player_ends[p + 1] - 1`.
     """
-    # Top-down, so that the block of the parent is known. `room` is the remaining work
-    # of the last block.
+    # Ancestors come first, so the block of an infoset's parent is known. `room` is the
+    # amount of work that the last block can still receive before it reaches `max_work`.
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):

@@ -1,13 +1,13 @@
 """A disk cache of compiled functions.
 
-Numba invalidates a cached function only when the function's *own* file changes, so it
-would still run the old version of a callee that was edited in another file. In this
-cache the folder is named by a digest of all sources of the package, and each file by a
-digest of all other inputs of the compiler.
+Numba's own cache invalidates a compiled function only when the *file of that function*
+changes. After an edit of a function that it calls, in another file, numba would still
+run the old code. Therefore the folder of this cache is named by a digest of all sources
+of the package, and each file by a digest of all other inputs of the compiler.
 
-Processes that compile at the same time write the same files, each atomically. Files
-that cannot be read are ignored, and the function is compiled again. If nothing can be
-written, a `CompileCacheWarning` appears once.
+Processes may compile the same function at the same time, because each writes its file
+atomically. A file that cannot be read is ignored, and the function is compiled again.
+If nothing can be written, a `CompileCacheWarning` appears once.
 """
 
 import contextlib
@@ -54,10 +54,10 @@ _OPTIONS = (
 
 
 class CodeCache(FunctionCache):
-    """The cached versions of one function, each in a file."""
+    """The cache of one function: a file per signature (see numba's `FunctionCache`)."""
 
     def __init__(self, function: Callable[..., Any], folder: str, made_of: str) -> None:
-        """Stores the names only. Numba's constructor would create a folder.
+        """Stores the paths, but creates no folder, unlike numba's constructor.
 
         Args:
             function: the Python function.
@@ -71,7 +71,7 @@ class CodeCache(FunctionCache):
         self.enable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Loads the version for a signature; returns None if that is not possible."""
+        """Loads the code for a signature; returns None if there is no usable file."""
         target_context.refresh()
         path = self._path(sig, target_context.codegen())
         if not _is_made(self._base, path.parent):
@@ -85,13 +85,16 @@ class CodeCache(FunctionCache):
                 target_context, *pickle.loads(content)
             )
             _touch(path)
-        # The file is missing or damaged, or unpickling fails in any way.
+        # Damaged files and files of other versions may raise any exception.
         except Exception:
             return None
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Stores the version for a signature, or warns that it cannot."""
+        """Writes the code for a signature to a file; warns if it cannot be written.
+
+        Code that contains addresses of this process is not written.
+        """
         path = self._path(sig, data.codegen)
         if self._base in _given_up or not _is_made(self._base, path.parent):
             return
@@ -108,7 +111,10 @@ class CodeCache(FunctionCache):
                 _give_up(self._base, error)
 
     def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
-        """Returns the file for a signature, named by all inputs of the compiler."""
+        """Returns the path of the file for a signature.
+
+        The file name contains a digest of all inputs of the compiler.
+        """
         cells = serialize.dumps(_cells(self._py_func))
         # Versions of libraries, settings, closure, signature and processor.
         parts = (
@@ -123,7 +129,7 @@ class CodeCache(FunctionCache):
 
 
 def _name(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Returns what distinguishes a function from all others in the same sources."""
+    """Returns file, line and qualified name, which identify a function."""
     code = function.__code__
     return code.co_filename, code.co_firstlineno, function.__qualname__
 
@@ -131,10 +137,11 @@ def _name(function: Callable[..., Any]) -> tuple[Any, ...]:
 def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
     """Returns the values of a function's closure.
 
-    Functions among them are represented by their names and closures, because their
-    pickles would differ from process to process.
+    A value that is itself a function is represented by its name and its closure,
+    because its pickle would differ from process to process.
     """
-    # Closures select between versions of a kernel, such as the rule it is compiled for.
+    # Versions of a kernel, for example for different rules, have the same source code
+    # and differ only in their closures.
     cells = (cell.cell_contents for cell in function.__closure__ or ())
     values = (getattr(cell, "py_func", cell) for cell in cells)
     return tuple(
@@ -150,14 +157,14 @@ def _digest(content: bytes) -> bytes:
 
 
 _given_up: set[pathlib.Path] = set()
-"""Base folders in which writing has failed."""
+"""Base folders that could not be written to. No further attempts are made there."""
 
 
 @functools.cache
 def _is_made(base: pathlib.Path, folder: pathlib.Path) -> bool:
-    """Creates a folder that only this user can write to; returns whether it exists.
+    """Creates a folder that only this user can write to; returns False on failure.
 
-    The files in it will be executed.
+    Other users must not be able to write to it because its files will be executed.
     """
     try:
         if not folder.is_dir():
@@ -170,7 +177,7 @@ def _is_made(base: pathlib.Path, folder: pathlib.Path) -> bool:
 
 
 def _give_up(base: pathlib.Path, error: Exception) -> None:
-    """Stops using a base folder, and warns the first time."""
+    """Stops writing to a base folder, and warns the first time."""
     if base in _given_up:
         return
     _given_up.add(base)
@@ -187,7 +194,7 @@ def _give_up(base: pathlib.Path, error: Exception) -> None:
 
 
 def _remove_old(base: pathlib.Path) -> None:
-    """Removes code that was not used for a month, such as that of earlier versions."""
+    """Removes files that were not used for a month, such as those of old versions."""
     for path in base.glob("code-*/*.code*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MONTH:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 
 class _Compiling(threading.local):
-    """The compile time of a thread.
+    """The time that a thread has spent on compilation.
 
     Attributes:
-        seconds: total time.
-        began: start of the current compilation, None outside of compilations.
+        seconds: total time of completed compilations.
+        began: start of the current compilation; None if the thread is not compiling.
     """
 
     seconds: float = 0.0
@@ -24,10 +24,11 @@ _compiling = _Compiling()
 
 @contextlib.contextmanager
 def timed() -> Iterator[None]:
-    """Adds the time of a block to the thread's compile time; nested blocks count once.
+    """Adds the duration of a `with` block to the thread's compile time.
 
-    The garbage collector is off meanwhile, which saves a seventh of the time, because
-    numba creates millions of objects of which few are garbage.
+    Nested blocks count once. The garbage collector is off during the block, which saves
+    a seventh of the time, because numba creates millions of objects of which few are
+    garbage.
     """
     if _compiling.began is not None:  # nested: the outer block measures
         yield
@@ -40,7 +41,7 @@ def timed() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-            gc.collect(0)  # would otherwise happen during the next allocation
+            gc.collect(0)  # otherwise the next allocation would start a collection
         _compiling.seconds += time.perf_counter() - _compiling.began
         _compiling.began = None
 

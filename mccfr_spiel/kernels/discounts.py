@@ -1,14 +1,15 @@
-"""Discounts of regrets, which are exact in sampled walks too.
+"""Discounts of regrets.
 
-Discounted rules multiply the memory of every infoset by a factor in each iteration. A
-pass visits all infosets and does so directly. A sampled walk does not meet most
-infosets. When it meets one, it multiplies the memory by the product of all factors
-since the last meeting. The result is exact, because a factor depends only on the
-iteration and on the sign of the memory, and a discount does not change the sign.
+Discounted rules multiply all cumulative regrets, stored in `Tables.memory`, by a factor
+in each iteration. A pass over the complete tree does so directly. A sampled walk visits
+few infosets. When an infoset is updated, its regrets are therefore multiplied by the
+product of all factors since its last update. The result is the same as if every factor
+had been applied in its own iteration, because a factor depends only on the iteration
+and on the sign of the regret, and a discount does not change the sign.
 
-The product is computed as a difference of logarithms: `Walk.clock` has the sum of the
-logarithms of all factors, and `Tables.log_positive` and `Tables.log_negative` have that
-sum at the last meeting.
+The product is computed as a difference of logarithms. `Walk.clock` holds the sums of
+the logarithms of all factors so far. `Tables.log_positive` and `Tables.log_negative`
+hold the values of these sums at the last update of each infoset.
 """
 
 import math
@@ -19,36 +20,39 @@ from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.tables import LOG_NEGATIVE, LOG_POSITIVE, Tables
 
 Rates = tuple[float, float, float]
-"""Three parameters of a rule in one iteration, returned by the function `rates`."""
+"""Three numbers that a rule uses in one iteration, for example discounts.
+
+The function `Rule.rates` computes them. Their meaning depends on the rule.
+"""
 
 POSITIVE, NEGATIVE, AHEAD = range(3)
-"""The rates of discounted rules.
+"""Indices of the `Rates` of discounted rules.
 
-POSITIVE: factor of memories above 0.
-NEGATIVE: factor of other memories.
-AHEAD: factor of memories above 0 in the next iteration.
+POSITIVE: factor of regrets above 0.
+NEGATIVE: factor of other regrets.
+AHEAD: factor of regrets above 0 in the next iteration.
 """
 
 _NEAR_0 = -1e-3
-"""Above this argument the omitted term of the series, x ** 5 / 120, is below half a
-rounding error.
+"""For x between this number and 0, the first omitted term of the series of exp(x),
+x ** 5 / 120, is smaller than half a rounding error.
 """
 
 _LEAST = -708.0
-"""Above this argument exp is a normal double with all digits."""
+"""For x above this number, exp(x) is a normal double, with all digits."""
 
 
 @inlined
 def constant(parameters: np.ndarray, iteration: int) -> Rates:
-    """Returns the rates of rules without discounts."""
+    """Returns the `Rates` of rules without discounts, which are all 1."""
     return 1.0, 1.0, 1.0
 
 
 @inlined
 def kept(power: float, offset: float, iteration: int) -> float:
-    """Returns the factor k ** power / (k ** power + offset) of iteration k.
+    """Returns the factor k ** power / (k ** power + offset) for iteration k.
 
-    It is 1 if k is 0, when there is nothing to discount, or if the power is infinite.
+    The factor is 1 if k is 0, when no regrets exist yet, or if the power is infinite.
     """
     if iteration == 0 or power == math.inf:
         return 1.0
@@ -58,9 +62,15 @@ def kept(power: float, offset: float, iteration: int) -> float:
 
 @inlined
 def scheduled(first: float, change: float, horizon: float, iteration: int) -> float:
-    """Returns a parameter that moves linearly from `first` in iteration 1 by `change`.
+    """Returns the value at an iteration of a parameter that changes linearly.
 
-    It stays constant from the horizon on. A horizon of 0 means no change.
+    Args:
+        first: value in iteration 1.
+        change: total change, reached `horizon` iterations later. Then the value is
+            constant.
+        horizon: number of iterations during which the parameter changes; 0 for no
+            change.
+        iteration: the iteration, counted from 1.
     """
     if horizon == 0.0:
         return first
@@ -71,10 +81,16 @@ def scheduled(first: float, change: float, horizon: float, iteration: int) -> fl
 def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
     """Returns the rates of discounted regret matching (Brown, Sandholm 2019).
 
-    `parameters` are alpha, beta, the change of each until the horizon, and the horizon.
+    After iteration k, positive regrets are multiplied by k^alpha / (k^alpha + 1) and
+    other regrets by k^beta / (k^beta + 1).
+
+    Args:
+        parameters: alpha and beta in iteration 1, the total changes of alpha and of
+            beta, and the number of iterations during which they change (`scheduled`).
+        iteration: the iteration, counted from 1.
     """
-    # Brown and Sandholm discount after iteration k. Here that happens just before the
-    # regrets of iteration k + 1 are added.
+    # Brown and Sandholm discount at the end of iteration k. Here the discount happens
+    # just before the regrets of iteration k + 1 are added.
     horizon = parameters[4]
     alpha = scheduled(parameters[0], parameters[2], horizon, iteration)
     beta = scheduled(parameters[1], parameters[3], horizon, iteration)
@@ -85,7 +101,11 @@ def of_two_powers(parameters: np.ndarray, iteration: int) -> Rates:
 def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
     """Returns the rates of predictive regret matching+ with discounts (Xu et al. 2024).
 
-    `parameters` are the weight of the prediction, alpha and the offset.
+    After iteration k, regrets are multiplied by k^alpha / (k^alpha + offset).
+
+    Args:
+        parameters: weight of the prediction (not used here), alpha, and the offset.
+        iteration: the iteration, counted from 1.
     """
     alpha, offset = parameters[1], parameters[2]
     current = kept(alpha, offset, iteration - 1)
@@ -94,18 +114,19 @@ def of_one_power(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def advance(clock: np.ndarray, rates: Rates) -> None:
-    """Adds the discounts of one iteration to the clock of a walk."""
+    """Adds the logarithms of an iteration's factors to `Walk.clock`."""
     clock[LOG_POSITIVE] += math.log(rates[POSITIVE])
     clock[LOG_NEGATIVE] += math.log(rates[NEGATIVE])
 
 
 @inlined
 def exp_down(x: float) -> float:
-    """Returns exp(x) for x <= 0, quickly for arguments that are frequent in long runs.
+    """Returns exp(x) for x <= 0, with shortcuts for the most frequent arguments.
 
-    Late in a run positive memories hardly shrink, so x is close to 0. Other memories
-    have vanished when the infoset is met again; the C library is slow there, because it
-    reports the underflow.
+    Late in a run positive regrets hardly shrink from iteration to iteration, so x is
+    close to 0. Negative regrets often shrink to 0 before the infoset is updated again,
+    so x is very negative. There the exp of the C library is slow, because it reports
+    underflow.
     """
     if x > _NEAR_0:  # Taylor series in Horner's form
         return 1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0)))
@@ -114,12 +135,15 @@ def exp_down(x: float) -> float:
 
 @inlined
 def rates_since(tables: Tables, clock: np.ndarray, infoset: int) -> Rates:
-    """Returns the products of all discounts since an infoset was last met.
+    """Returns the products of all factors since the last update of an infoset.
 
-    It also records that the infoset is met now.
+    The present sums of logarithms are stored for the next update of the infoset.
+
+    Returns:
+        The product for positive regrets, the product for other regrets, and 1.
     """
-    # All factors are at most 1, so the sums decrease and the differences are at most 0,
-    # as `exp_down` requires.
+    # All factors are at most 1, so the sums of logarithms decrease and the differences
+    # are at most 0, as `exp_down` requires.
     positive = exp_down(clock[LOG_POSITIVE] - tables.log_positive[infoset])
     negative = exp_down(clock[LOG_NEGATIVE] - tables.log_negative[infoset])
     tables.log_positive[infoset] = clock[LOG_POSITIVE]
@@ -135,7 +159,7 @@ LEAST = float(np.finfo(np.float64).tiny)
 def faded(regret: float, rate: float) -> float:
     """Returns a regret times a discount.
 
-    A positive regret stays positive, as in exact arithmetic. Where no other regret is
-    positive, its size does not affect the policy.
+    A positive regret stays positive, as in exact arithmetic, even if the product rounds
+    to 0. Otherwise the only action with positive regret could lose its probability.
     """
     return max(regret * rate, LEAST) if regret > 0.0 else regret * rate

@@ -1,14 +1,24 @@
-"""The compiled rules with dilated entropy; see minimizers.py.
+"""The compiled local rules with dilated entropy; see minimizers.py.
 
-Each infoset has a weight w in the dilated entropy (`Tables.weight`). The step size
-divided by w is the *scale* of the infoset. An infoset passes up the optimal value of
-its local problem, a log sum exp.
+Symbols, all at one infoset:
 
-Optimistic rules choose the policy as if the last gradient occurred a second time
-(Farina, Kroer, Sandholm 2019). The value for this prediction differs from the value for
-the gradients so far, so there are two channels: `Tables.gradient` for the gradients so
-far, and `Tables.ahead` for the prediction. Passes write the last payoffs of leaves into
-both, and infosets pass up a value in each. For other rules `Tables.ahead` is empty.
+- G(a): gradient of action a in this iteration, including the values of infosets below;
+- M(a): sum of the gradients of all iterations;
+- eta: step size;
+- w: weight of the infoset in the dilated entropy (`Tables.weight`);
+- scale = eta / w;
+- LSE(x) = log of the sum over a of exp(x(a)).
+
+The dilated entropy of the whole strategy splits into one problem per infoset, whose
+optimal value is a LSE. An update adds the *increase* of this value to the gradient of
+the parent sequence.
+
+Optimistic rules choose the policy as if G occurred once more in the next iteration
+(Farina, Kroer, Sandholm 2019). The optimal value with the predicted G differs from the
+value with the past gradients only. Therefore two values are passed to the parent
+sequence: one in `Tables.gradient`, for past gradients, and one in `Tables.ahead`, for
+the prediction. Both tables receive the same payoffs of leaves. For rules without
+prediction `Tables.ahead` is empty.
 """
 
 import math
@@ -27,8 +37,9 @@ def log_sum_exp(
     """Computes log sum exp(scale * vector[s]) over start <= s < stop.
 
     Returns:
-        The largest scale * vector[s], and the rest of the result. Their sum may round
-        the rest away.
+        The largest scale * vector[s], and the remainder. The result is the sum of these
+        two numbers. They are returned separately because the remainder may be lost by
+        rounding in the sum.
     """
     # Subtracting the maximum prevents overflow.
     largest = scale * vector[start]
@@ -42,16 +53,16 @@ def log_sum_exp(
 
 @inlined
 def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
-    """FTRL (Farina et al. 2020). `memory` holds the cumulative gradients.
+    """Follow the regularized leader, FTRL (Farina et al. 2020).
 
-    The parameter is the step size.
+    `memory` holds M, `parameters[0]` is eta. The new policy is proportional to
+    exp(scale (M + G)). The optimistic rule, for which `Tables.ahead` is not empty,
+    plays in proportion to exp(scale (M + G + P)), with the prediction P in `ahead`.
 
     Returns:
-        (w / step size) log sum b exp(step size G / w), the increase of the log sum exp
-        of the memory.
+        (LSE(scale (M + G)) - LSE(scale M)) / scale, the increase of the optimal value.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    # The conjugate of the dilated entropy decomposes into local log sum exps.
     scale = parameters[0] / tables.weight[infoset]
     before, correction = log_sum_exp(memory, start, stop, scale)
     before += correction
@@ -72,17 +83,19 @@ def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
 
 @inlined
 def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
-    """Online mirror descent (Farina et al. 2020). The parameter is the step size.
+    """Online mirror descent, OMD (Farina et al. 2020).
 
-    `memory` holds the logarithm of the policy; for the optimistic rule, of the policy
-    before the predicted step.
+    `memory` holds log b, where b is the policy; `parameters[0]` is eta. The new b is
+    proportional to b exp(scale G). The optimistic rule, for which `Tables.ahead` is not
+    empty, plays in proportion to b exp(scale P), with the new b and the prediction P in
+    `ahead`. Here `memory` still holds log b, without the prediction.
 
     Returns:
-        The same as `follow_leader`.
+        LSE(log b + scale G) / scale, with the old b.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = parameters[0] / tables.weight[infoset]
-    # The log sum exp of a log policy is 0. The step increases it to `total`.
+    # The LSE of a log policy is 0, so `total` is the increase of the LSE by the step.
     for s in range(start, stop):
         memory[s] += scale * gradient[s]
         gradient[s] = 0.0
@@ -110,52 +123,61 @@ def play_ahead(
     scale: float,
     log_sum: float,
 ) -> None:
-    """Plays softmax(factor * ahead), and passes up the value of the prediction.
+    """Sets the policy of an optimistic rule and adds a predicted value at the parent.
+
+    The policy becomes proportional to exp(factor * ahead). The value is the increase of
+    the optimal value by the prediction, (LSE(factor * ahead) - log_sum) / scale. It is
+    added to `ahead` at the parent sequence.
 
     Args:
-        tables: the tables; `policy` and `ahead` change. `ahead` holds the memory after
-            the predicted step.
-        parent: sequence before the infoset.
-        start: first sequence.
-        stop: end of the sequences.
-        factor: factor of `ahead`.
-        scale: scale of the infoset.
-        log_sum: log sum exp of the memory before the predicted step.
+        tables: the tables; `policy` and `ahead` change. At the infoset, `ahead` holds
+            the memory that would result if the predicted gradient P came true: M + P
+            for FTRL and log b + scale P for OMD, with the new M and b. The function
+            sets these entries to 0.
+        parent: the player's sequence before the infoset.
+        start: first sequence of the infoset.
+        stop: end of its sequences.
+        factor: factor that converts `ahead` to logarithms of probabilities: the scale
+            for FTRL, 1 for OMD.
+        scale: scale of the infoset, eta / w.
+        log_sum: LSE of `factor` times the memory without the prediction.
     """
     policy, ahead = tables.policy, tables.ahead
     largest, rest = log_sum_exp(ahead, start, stop, factor)
     for s in range(start, stop):
         policy[s] = math.exp(factor * ahead[s] - largest - rest)
         ahead[s] = 0.0
-    # The same formula as for `gradient`: the increase of the log sum exp.
+    # The same formula as for `gradient` in `follow_leader`.
     ahead[parent] += (largest + rest - log_sum) / scale
 
 
 @inlined
 def start_sums(tables, infoset, start, stop, parameters, place, seed):
-    """Initializes FTRL: weights that are not set become 1."""
+    """Initializes an infoset for FTRL: sets its weight w to 1 if no weight is set."""
     if tables.weight[infoset] == 0.0:
         tables.weight[infoset] = 1.0
 
 
 @inlined
 def start_logarithms(tables, infoset, start, stop, parameters, place, seed):
-    """Initializes OMD: as FTRL, and `memory` with the policy's logarithms."""
+    """Initializes an infoset for OMD: the weight w, and log b in `memory`."""
     start_sums(tables, infoset, start, stop, parameters, place, seed)
     for s in range(start, stop):
         tables.memory[s] = math.log(tables.policy[s])
 
 
 STEP, TEMPERATURE = range(2)
-"""The rates of magnetic mirror descent: step size and temperature."""
+"""Indices of the `Rates` of magnetic mirror descent: step size and temperature."""
 
 
 @inlined
 def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
-    """Returns the rates of magnetic mirror descent.
+    """Returns the rates of magnetic mirror descent in iteration t.
 
-    `parameters` are the step size, the temperature, and for each the power of the
-    iteration by which it is divided.
+    Args:
+        parameters: step size eta, temperature alpha, and their exponents p and q. The
+            rates are eta / t^p and alpha / t^q.
+        iteration: t, counted from 1.
     """
     step = parameters[0] * iteration ** (-parameters[2])
     temperature = parameters[1] * iteration ** (-parameters[3])
@@ -164,13 +186,17 @@ def of_descent(parameters: np.ndarray, iteration: int) -> Rates:
 
 @inlined
 def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
-    """Magnetic mirror descent (Sokota et al. 2023); `memory` holds the log policy.
+    """Magnetic mirror descent (Sokota et al. 2023).
 
-    With step size eta, temperature alpha and the uniform policy rho as magnet,
-    b ~ (b rho^(eta alpha) exp(eta G / w))^(1 / (1 + eta alpha)).
+    `memory` holds log b, where b is the policy. `rates` are the step size eta and the
+    temperature alpha. The magnet, towards which the policy is drawn, is the uniform
+    policy rho. The new policy is proportional to
+    (b rho^(eta alpha) exp(eta G / w))^(1 / (1 + eta alpha)).
 
     Returns:
-        max over b' of <b', G> - (w / eta) KL(b', b) - alpha w KL(b', rho).
+        The maximum over policies b' of
+        <b', G> - (w / eta) KL(b', b) - alpha w KL(b', rho), where <b', G> is the sum of
+        b'(a) G(a) and KL the Kullback-Leibler divergence. The new policy attains it.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     scale = rates[STEP] / tables.weight[infoset]
@@ -190,14 +216,14 @@ def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
 
 @jit
 def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
-    """Sets each weight to 2 + 2 max over actions of the sum of the weights right below.
+    """Computes the weights w of the dilated entropy (Kroer et al. 2020).
 
-    Kroer, Waugh, Kilinc-Karzan, Sandholm 2020. Bottom-up, so that `below` is complete
-    when an infoset is reached.
+    The weight of an infoset is 2 + 2 max over its actions a of W(a), where W(a) is the
+    sum of the weights of the player's next infosets after a.
 
     Args:
         infosets: infosets of a complete tree.
-        below: `[S]` scratch, zeros at first.
+        below: `[S]` zeros; receives W.
         weight: `[I]` output.
     """
     # Bottom-up, so that `below` is complete when it is read.

@@ -1,16 +1,18 @@
 """Expected returns of a policy on a complete tree, and of best responses to it.
 
-An evaluation is a pass down and a pass up. The pass down computes the plans of all
-players (plans.py). The pass up starts at the leaves: each pays the player's return,
-times the probability of chance, times the plans of the other players, to the player's
-last sequence before it. Then, bottom-up, each infoset passes two values to its parent
-sequence: the mean over actions under the policy (`got`) and the maximum (`best`). At
-the empty sequence of a player, `got` is the expected return and `best` that of a best
-response. NashConv is the sum of best - got over the players.
+An evaluation is a pass down and a pass up. The pass down (parents before children)
+computes the realization plans of all players (plans.py). The pass up starts at the
+leaves: for each leaf and player, the return, times the probability of chance, times the
+plans of the other players, is added at the player's last sequence before the leaf.
+Then, children before parents, each infoset adds two values at its parent sequence: the
+mean over actions under the policy to `got`, and the maximum over actions to `best`. At
+the empty sequence of a player, `got` finally is the expected return, and `best` the
+expected return of a best response. NashConv is the sum of best - got over the players.
 
-Threads share both passes by blocks (blocks.py). Each block is processed for all players
-at once, so that leaves, infosets and policies are read in memory order. A single thread
-has one block and an empty top.
+Threads share both passes by blocks of infosets, and a top above all blocks (blocks.py).
+A thread processes a block for all players at once, so that leaves, infosets and
+policies are read in memory order. For a single thread there is one block, and the top
+is empty.
 """
 
 from typing import NamedTuple
@@ -33,13 +35,14 @@ class Evaluation(NamedTuple):
         passes: the leaves of the tree.
         blocks: blocks of infosets.
         policy: `[S]` policies of all players.
-        plan: `[S]` output, their plans.
-        got: `[S]` output, counterfactual value of a sequence under the policy; the
-            expected return at an empty sequence. The root of a block ends with its own
-            value at its first sequence.
-        best: `[S]` output, the same for a best response.
-        choice: `[I]` output, the first sequence of maximal value at each infoset; `[0]`
-            to leave it out.
+        plan: `[S]` output: realization plans of the policies.
+        got: `[S]` output: counterfactual value of each sequence under the policy; at an
+            empty sequence, the player's expected return. Exception: if infosets are in
+            several blocks, the first sequence of a block's root finally holds the value
+            of the root instead (blocks.py).
+        best: `[S]` output: the same values if the player plays a best response.
+        choice: `[I]` output: the action of the best response at each infoset, as a
+            sequence. Pass an empty array if it is not needed.
     """
 
     infosets: np.ndarray
@@ -54,9 +57,11 @@ class Evaluation(NamedTuple):
 
 @jit(nogil=True)
 def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
-    """Evaluates a policy for all players.
+    """Evaluates a policy for all players; always returns DONE.
 
-    `teams.run` calls it in several threads, with `passes.NUM_NOTES` notes.
+    `teams.run` calls it in several threads, with `passes.NUM_NOTES` notes on the desk
+    (shared array of integers, tickets.py). `leads` is True in the thread that runs the
+    sequential parts.
     """
     if not leads:
         take_pieces(evaluate_piece, work, desk, False)
@@ -64,7 +69,8 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
     go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
-    # Leaves right after empty sequences belong to no block.
+    # Blocks read the leaves after the sequences of their infosets. Empty sequences
+    # belong to no infoset, so their leaves are read here.
     _read_leaves(work, 0, num_players)
     go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
@@ -72,7 +78,10 @@ def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
 
 @jit(nogil=True)
 def evaluate_piece(work, desk, piece):
-    """Processes a block, or the top, in the direction of the leader's note."""
+    """Processes a block, or the top if `piece` is THE_TOP.
+
+    `desk[WAY]` is the direction: DOWNWARD computes plans, UPWARD computes values.
+    """
     blocks, is_top = work.blocks, piece == THE_TOP
     is_cut = not is_top and len(blocks.kinds) > 0
     begin, end = np.int64(0), np.int64(len(blocks.top))
@@ -84,15 +93,16 @@ def evaluate_piece(work, desk, piece):
             if infoset >= 0 and not (is_cut and blocks.kinds[infoset] == IN_TOP):
                 fill_plan_at(work.infosets, work.policy, work.plan, infoset)
         return
-    # Leaves are read forward, in memory order, including leaves right after sequences
-    # of infosets in the top.
+    # Upward. First, payoffs are read in memory order for all sequences of the block,
+    # including those of its infosets that belong to the top. The top therefore finds
+    # the payoffs of leaves in `got` and `best`.
     if not is_top and begin < end:
         last = work.infosets[end - 1]
         stop = last["first_sequence"] + last["num_actions"]
         _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
     for visit in range(end - 1, begin - 1, -1):
         infoset = np.int64(blocks.top[visit]) if is_top else visit
-        if infoset < 0:  # a root, complete
+        if infoset < 0:  # a root, which its block has processed already
             start = work.infosets[~infoset]["first_sequence"]
             parent = work.infosets[~infoset]["parent"]
             work.got[parent] += work.got[start]
@@ -105,7 +115,10 @@ def evaluate_piece(work, desk, piece):
 
 @inlined
 def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
-    """Writes the payoffs of leaves right after the sequences `start .. stop - 1`."""
+    """Sets `got` and `best` of the sequences `start .. stop - 1` to payoffs of leaves.
+
+    These are the weighted payoffs of the leaves right after each sequence.
+    """
     num_others = work.passes.others.shape[1]
     for s in range(start, stop):
         paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
@@ -114,14 +127,18 @@ def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
 
 @inlined
 def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
-    """Passes the values of an infoset under the policy and under a best response up."""
+    """Adds an infoset's mean and maximum over actions at its parent sequence.
+
+    If the infoset is the root of a block, the two values are stored at its own first
+    sequence instead.
+    """
     # Unsigned indices are faster, see `add_rows`.
     start = np.uint64(work.infosets[infoset]["first_sequence"])
     stop = start + np.uint64(work.infosets[infoset]["num_actions"])
     got, highest, chosen, s = 0.0, -np.inf, start, start
     while s < stop:
         got += work.policy[s] * work.got[s]
-        # Ties go to the first sequence, so the choice is unique.
+        # Among equal values the first sequence is chosen, so the choice is unique.
         if work.best[s] > highest:
             highest, chosen = work.best[s], s
         s += np.uint64(1)
@@ -137,7 +154,10 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
 
 @jit(nogil=True)
 def respond(work: Evaluation) -> None:
-    """Makes the pass up alone; `got` and `best` must hold the payoffs of the leaves."""
+    """Makes only the pass up, in one thread.
+
+    The caller has written the payoffs of leaves into `got` and `best`.
+    """
     for infoset in range(len(work.infosets) - 1, -1, -1):
         _respond(work, infoset, False)
 
@@ -146,14 +166,15 @@ def respond(work: Evaluation) -> None:
 def pass_up(
     infosets: np.ndarray, policy: np.ndarray, is_fixed: np.ndarray, values: np.ndarray
 ) -> None:
-    """Adds the values of infosets to their parent sequences, bottom-up.
+    """Adds the value of each infoset at its parent sequence, children before parents.
 
     Args:
         infosets: infosets of a complete tree.
         policy: `[S]` policies.
-        is_fixed: `[I]` whether the value of an infoset is the mean under the policy;
-            otherwise it is the maximum over actions.
-        values: `[S]` payoffs of leaves at first, then with the values of all infosets.
+        is_fixed: `[I]` whether the player follows the policy at an infoset, so that its
+            value is the mean over actions. Otherwise the value is the maximum.
+        values: `[S]` the caller passes the weighted payoffs of leaves right after each
+            sequence. The function adds the values of infosets.
     """
     for infoset in range(len(infosets) - 1, -1, -1):
         start = infosets[infoset]["first_sequence"]

@@ -32,7 +32,10 @@ from numba.np.numpy_support import carray, from_dtype
 from mccfr_spiel.kernels.drafts import PASTED
 
 _WIDTH = 3
-"""Integers per array in a frame: address, rows, columns."""
+"""Integers per array in a frame: address, number of rows, number of columns.
+
+These three integers are the *slot* of the array.
+"""
 
 
 class Entry(NamedTuple):
@@ -51,13 +54,13 @@ class Entry(NamedTuple):
 
     @property
     def num_dimensions(self) -> int:
-        """1 or 2."""
+        """Number of dimensions of the array, 1 or 2."""
         return 1 + self.shape.count(",")
 
 
 @functools.cache
 def entries_of(record_class: type) -> dict[str, Entry]:
-    """Returns the entries of a record class by field name, in order."""
+    """Returns the `Entry` of each field of a record class, by field name, in order."""
     hints = typing.get_type_hints(record_class, include_extras=True)
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
@@ -65,14 +68,15 @@ def entries_of(record_class: type) -> dict[str, Entry]:
 def new_record(
     record_class: type, needed: Collection[str] = (), *, spare: int = 0, **sizes: int
 ) -> Any:
-    """Allocates a record of zeros, with the shapes of its entries.
+    """Allocates a record whose arrays are zero and have the shapes in the annotations.
 
     Args:
         record_class: the record class.
-        needed: names of the optional arrays to allocate. Others are empty.
+        needed: names of the optional arrays to allocate. Other optional arrays are
+            empty.
         spare: number of additional rows of zeros in memory behind each array.
-        sizes: values of the letters in shapes. Names of constants refer to the module
-            that defines the class.
+        sizes: values of the letters in shapes. Other names in a shape are constants of
+            the module that defines the class.
     """
     values = {**vars(sys.modules[record_class.__module__]), **sizes}
 
@@ -94,10 +98,10 @@ def new_record(
 
 
 class Layout:
-    """The records of a frame, in order.
+    """Lists the records of a frame, and makes and reads such frames.
 
     Attributes:
-        kinds: the record classes.
+        kinds: the classes of the records, in order.
     """
 
     def __init__(self, *kinds: type) -> None:
@@ -109,17 +113,17 @@ class Layout:
             slot += len(entries_of(record_class))
 
     def frame_of(self, *records: Any) -> np.ndarray:
-        """Returns the frame `[3 K]`, int64, of the K arrays in the records.
+        """Returns the frame: an int64 array `[3 K]` that describes K arrays.
 
-        The caller must keep the arrays alive.
+        It contains addresses, so the caller must keep the arrays alive.
 
         Args:
-            records: one record per class, in the order of the layout. Trailing records
+            records: one record per class, in the order of the layout. The last records
                 may be omitted if compiled code does not read them.
 
         Raises:
-            TypeError: a record has another class, or an array does not match its entry,
-                or is not contiguous and aligned.
+            TypeError: the class of a record is wrong, or an array has a type or number
+                of dimensions other than annotated, or is not contiguous and aligned.
         """
         slots = []
         for record, record_class in zip(records, self.kinds, strict=False):
@@ -133,15 +137,15 @@ class Layout:
                 entries_of(record_class).items(), record, strict=True
             ):
                 _check_array(array, entry, f"{record_class.__name__}.{name}")
-                # One-dimensional arrays get the unused number of columns 1.
+                # For one-dimensional arrays the number of columns is 1 and not used.
                 slots.append((array.ctypes.data, *array.shape, 1)[:_WIDTH])
         return np.array(slots, np.int64).ravel()
 
     def viewer(self) -> Callable[[np.ndarray, Any], Any]:
-        """Makes `views(frame, kind)`, which returns the record of a class in a frame.
+        """Makes `views(frame, record_class)`, which returns a record of a frame.
 
-        Python and compiled code can call it. The arrays are views of the memory passed
-        to `frame_of`.
+        Python and compiled code can call `views`. The arrays of the record are views of
+        the memory passed to `frame_of`.
         """
         first_slots = self._first_slots
 
@@ -151,7 +155,8 @@ class Layout:
             )
             return record_class(*(_view(frame, slot, entry) for slot, entry in slots))
 
-        # Classes are constants at compile time: each gets an intrinsic.
+        # The class is a constant at compile time, so each class gets its own intrinsic
+        # (a function that generates LLVM code).
         @overload(views, jit_options=PASTED)
         def compiled_views(frame, record_class):
             make = _view_maker(
@@ -175,14 +180,19 @@ def _check_array(array: np.ndarray, entry: Entry, name: str) -> None:
 
 
 def _view(frame: np.ndarray, slot: int, entry: Entry) -> np.ndarray:
-    """Returns the array in a slot, without compiled code."""
+    """Returns the array that a slot describes; for calls from Python."""
     address, *shape = frame[_WIDTH * slot : _WIDTH * (slot + 1)].tolist()
     pointer = ctypes.c_void_p(address)
     return carray(pointer, tuple(shape[: entry.num_dimensions]), entry.dtype)
 
 
 def _view_maker(record_class: type, first_slot: int) -> Any:
-    """Makes the intrinsic that returns a record of views, from slot `first_slot` on."""
+    """Makes the numba intrinsic that returns a record of views.
+
+    Args:
+        record_class: the class of the record.
+        first_slot: the slot of its first array in the frame.
+    """
     entries = list(entries_of(record_class).values())
 
     def emit(context: Any, frame: Any) -> Any:
@@ -207,7 +217,7 @@ def _view_maker(record_class: type, first_slot: int) -> Any:
 
 
 def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) -> Any:
-    """Emits code that makes a view from the integers of a slot, which begin at `at`."""
+    """Emits code that makes a view from the slot at `numbers[at]`; returns the view."""
     address, *shape = (
         builder.load(cgutils.gep_inbounds(builder, numbers, at + k))
         for k in range(1 + array.ndim)

@@ -1,9 +1,9 @@
 """Defers Python signal handlers during code that must not be interrupted.
 
-Ctrl-C raises KeyboardInterrupt between any two steps of Python code. Numba's compiler
-does not support this: imports and generators fill its registries and cannot be repeated
-after an interruption. Every later compilation in the process would fail ("duplicate
-registration", "generator raised StopIteration").
+Ctrl-C raises KeyboardInterrupt between any two steps of Python code. If this happens in
+numba's compiler, for example while a module registers functions, the registration
+remains incomplete and cannot be repeated. Every later compilation in the process would
+fail ("duplicate registration", "generator raised StopIteration").
 """
 
 import contextlib
@@ -23,12 +23,13 @@ _handler_of: Callable[[int], object] = getattr(signal, "_signal", signal).getsig
 class _Noted:
     """A signal handler that records signals instead of handling them.
 
-    After the block it forwards signals to the original handlers. An exception in one
-    original handler may prevent the others from being reinstalled; their signals then
-    still arrive here and are forwarded.
+    When the block of `signals_deferred` has ended, it calls the original handlers
+    instead of recording. This matters if an exception in one original handler prevents
+    that the others are reinstalled: their signals still arrive here.
 
     Attributes:
-        frames: the frame in which each signal arrived first, by signal number.
+        frames: for each signal number that arrived, the Python frame in which it
+            arrived first.
         handlers: the original handlers, by signal number.
         is_over: whether the block has ended.
     """
@@ -55,7 +56,10 @@ class _Noted:
 
 
 def _deliver_in_child() -> None:
-    """Ends all deferrals in a forked child, which may never leave their blocks."""
+    """Ends all deferrals in a forked child process.
+
+    The child may never reach the ends of the blocks in which the parent was.
+    """
     for handler in map(_handler_of, _SIGNALS):
         if isinstance(handler, _Noted):
             handler.is_over = True

@@ -1,7 +1,8 @@
 """The loop over iterations of sampling algorithms: walks, then an update.
 
-Between two calls of the loop, `Walk.marks` stores the counters of the walks before the
-next update, and the stack stores the nodes that the present walk must still visit.
+If the loop stops during a walk, `Walk.marks` stores the counters of the walks since the
+last update, and the stack stores the nodes that the walk must still visit. The next
+call continues from there.
 """
 
 from typing import Any
@@ -14,8 +15,9 @@ from mccfr_spiel.kernels.baselines import learn, note_heading
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import RULES, Rule
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress
-from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.randomness import stream_key
 from mccfr_spiel.kernels.selection import poor_regret
+from mccfr_spiel.kernels.sobol import root_place
 from mccfr_spiel.kernels.source import Source
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.switches import Sampled
@@ -25,7 +27,12 @@ from mccfr_spiel.kernels.walk import make_walk
 
 @pasted
 def debt_at_root(task: layout.Task, walk: layout.Walk) -> float:
-    """Returns the weight that this iteration adds to the average of each player."""
+    """Returns the debt at the root: what the next update adds at empty sequences.
+
+    This is the increase of the average at the updated player's empty sequence, see
+    `apply.weight_of`. The update makes it after the walk, but debts of infosets that
+    the walk computes already include it.
+    """
     iteration = batches.present_iteration(walk)
     weight = walk.clock[layout.AVERAGE_WEIGHT]
     if walk.cursor[layout.ITERATION] < iteration:  # `begin_update` has not run yet
@@ -36,11 +43,13 @@ def debt_at_root(task: layout.Task, walk: layout.Walk) -> float:
 def make_begin(sampled: Sampled) -> Any:
     """Builds `begin_walk`, which pushes the root for the next walk.
 
-    `begin_walk` returns a status, True if a walk has begun, and the counters. No walk
-    begins at the end of the job (DONE), before a batch that runs in groups
-    (NEEDS_GROUPS), or if the list of notes is full (STACK_FULL).
+    `begin_walk` returns a status, whether a walk has begun, and the counters. If no
+    walk has begun, the status is the reason: DONE at the end of the job, NEEDS_GROUPS
+    before a batch that must be walked in groups, STACK_FULL if the array of notes is
+    full.
     """
     batched, learns = sampled.batched, sampled.learns
+    root = root_place(sampled.correlates)
 
     @inlined
     def begin_walk(task, walk, num_players, progress):
@@ -51,7 +60,8 @@ def make_begin(sampled: Sampled) -> Any:
                 return np.int64(layout.DONE), False, progress
             if batched and batches.walks_of_group(task, walk, num_players) > 0:
                 return np.int64(layout.NEEDS_GROUPS), False, progress
-        # Room for the heading and the first notes; `room_for_moves` checks the others.
+        # Requires room for the heading and the first notes. `room_for_moves` checks the
+        # room for other notes.
         if learns and num_notes + 4 > len(walk.note):
             return np.int64(layout.STACK_FULL), False, progress
         # The counters before the walk, for `begin_again`.
@@ -60,7 +70,7 @@ def make_begin(sampled: Sampled) -> Any:
         if learns:  # the first note is the heading
             marks[layout.NOTED_BEFORE] = num_notes
             num_notes += 1
-        height = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
+        height = push(walk, 0, 0, walker, 1.0, root)
         walk.debt[0] = debt_at_root(task, walk)
         zero = np.int64(0)
         return (
@@ -73,22 +83,23 @@ def make_begin(sampled: Sampled) -> Any:
 
 
 def make_trip(sampled: Sampled) -> Any:
-    """Builds `trip_of`, which computes the `Trip` of the present walk."""
+    """Builds `trip_of`, which returns the constants (`Trip`) of the present walk."""
     batched, skips = sampled.batched, sampled.skips
 
     @inlined
     def trip_of(task, walk, seed, iteration, num_players, is_large):
         job, marks = task.job, walk.marks
         walker, serial = marks[layout.WALKER], iteration
-        # The number of the stream is that of the iteration, or that of the walk among
-        # all walks of the player if iterations have several.
+        # The stream of draws is chosen by the number of the iteration, or by the number
+        # of the walk among all walks of the player if iterations have several walks.
         if batched:
             before, _ = batches.walks_at(np.int64(job[layout.BATCH]), iteration)
             serial = before + marks[layout.WALK] + 1
         stream = stream_key(seed, serial, walker, num_players)
         poor = poor_regret(stream, task.settings) if skips else -np.inf
         pause = np.int64(job[layout.PAUSE_LIMIT]) - walk.cursor[layout.NODES_TOUCHED]
-        return Trip(walker, stream, poor, marks[layout.PASSED], pause, is_large)
+        passed = marks[layout.PASSED]
+        return Trip(walker, serial, stream, poor, passed, pause, is_large)
 
     return trip_of
 
@@ -96,8 +107,8 @@ def make_trip(sampled: Sampled) -> Any:
 def make_update(sampled: Sampled, rule: Rule) -> Any:
     """Builds `update`, which updates average, policies and baselines after the walks.
 
-    "predictive" baselines learn after the policies were updated, other baselines
-    before (Davis, Schmid, Bowling 2020).
+    "predictive" baselines are updated after the policies, other baselines before the
+    policies (Davis, Schmid, Bowling 2020).
     """
     floored = rule is RULES["regret_matching_plus"]
     rates, discounts = rule.rates, rule.discounts
@@ -128,8 +139,8 @@ def make_update(sampled: Sampled, rule: Rule) -> Any:
 def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     """Builds `go_on(task, nodes, tables, walk, size)`, the loop over iterations.
 
-    `size` is the number of nodes of a tree, or of infosets; the loop prefetches if it
-    exceeds LARGE. `go_on` returns a status.
+    `size` is the number of nodes of a stored tree, or the number of infosets if nodes
+    are not stored. Walks prefetch memory if it exceeds LARGE. `go_on` returns a status.
     """
     begin_walk, trip_of = make_begin(sampled), make_trip(sampled)
     walk_on, update = make_walk(sampled, rule, source), make_update(sampled, rule)
@@ -139,17 +150,17 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
     def go_on(task, nodes, tables, walk, size):
         marks, num_players = walk.marks, nodes.utilities.shape[1]
         zero, status = np.int64(0), np.int64(layout.DONE)
-        # Read here, so that the compiler moves the first round of mixing, which takes
-        # several nanoseconds, out of the loop.
+        # The seed is read before the loop, so that the compiler moves the first round
+        # of hashing (`stream_key`), which takes several nanoseconds, out of the loop.
         seed = task.job[layout.SEED]
         progress = Progress(
             marks[layout.TOP], marks[layout.NUM_MET], marks[layout.TOUCHED],
             marks[layout.NOTED], zero, zero,
         )  # fmt: skip
-        # A pass runs a walk, and the update if the walk completes a batch (with
-        # simultaneous updates: the batches of all players). If the stack is not empty,
-        # a previous call stopped during a walk, and the pass resumes that walk. The
-        # loop ends when no walk may begin or when a walk stops.
+        # Each pass of the loop runs a walk, and the update if the walk completes a
+        # batch (with simultaneous updates: the batches of all players). If the stack is
+        # not empty, a previous call stopped during a walk, and the first pass resumes
+        # that walk. The loop ends when no walk may begin or when a walk stops.
         while True:
             iteration = batches.present_iteration(walk)
             if progress.height == 0:
@@ -182,13 +193,14 @@ def make_loop(sampled: Sampled, rule: Rule, source: Source) -> Any:
 def begin_again(walk: layout.Walk, *, drops_met: bool) -> None:
     """Restarts a stopped walk at the root, for example after its nodes were dropped.
 
-    The gradient keeps the contributions so far. The repeated walk takes the same steps
-    but skips these contributions.
+    The gradient keeps the payoffs added so far. The repeated walk visits the same nodes
+    but does not add these payoffs again.
 
     Args:
         walk: the walk, whose marks and stack change.
-        drops_met: True to discard the list of infosets met, because the repeated walk
-            lists them again. False if `Tables.is_met` prevents duplicates.
+        drops_met: True to remove the infosets that the walk has added to `Walk.met`,
+            because the repeated walk lists them again. False if `Tables.is_met`
+            prevents duplicates in the list.
     """
     marks = walk.marks
     if marks[layout.TOP] == 0:

@@ -3,8 +3,8 @@
 | decorator | for | callers |
 |---|---|---|
 | jit | kernels; cached on disk (code_cache.py) | Python and compiled code |
-| inlined | steps of kernels; inlined by LLVM (drafts.py) | compiled code |
-| pasted | small loops over actions; inlined by numba before LLVM | compiled code |
+| inlined | steps of kernels; LLVM, numba's backend, inlines them | compiled code |
+| pasted | small loops over actions; numba inlines them before LLVM | compiled code |
 | uncached | functions without a source file | Python and compiled code |
 
 With NUMBA_DISABLE_JIT=1 all of them return Python functions.
@@ -39,9 +39,9 @@ _Numbas: Any = CPUDispatcher  # base classes are created at run time
 
 
 class _Dispatcher(_Numbas):
-    """Numba's dispatcher, with compilations that Ctrl-C does not interrupt.
+    """Numba's dispatcher, but Ctrl-C cannot interrupt a compilation.
 
-    Calls of versions that are already compiled or loaded bypass these methods.
+    The overridden methods only run if no code for the argument types is in memory yet.
     """
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
@@ -53,16 +53,16 @@ class _Dispatcher(_Numbas):
             return super().compile(sig)
 
     def keep(self, cache: CodeCache) -> None:
-        """Sets the disk cache."""
+        """Sets the disk cache that numba uses for this function."""
         self._cache: Any = cache
 
 
 class _Helper(_Dispatcher):
     """A compiled function for compiled callers.
 
-    It is compiled without the wrappers for calls from Python and C, which take a third
-    of the compile time of a loop with its helpers. A call from Python compiles the
-    function once more.
+    It is compiled without the wrappers for calls from Python and C. The wrappers would
+    take a third of the compile time of a loop with its helpers. If Python calls the
+    function nevertheless, it is compiled once more, with wrappers.
     """
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
@@ -82,21 +82,21 @@ def jit(
     """Compiles a function with a disk cache; usable with or without arguments.
 
     NUMBA_CACHE_DIR sets the folder of the cache. If nothing can be written, a
-    `CompileCacheWarning` appears at the first compilation. Code of a function outside
-    the package is kept until its file changes. A function without a file is compiled in
-    each process. With NUMBA_DISABLE_JIT=1 the result is the Python function, in which
-    integers wrap around without a warning.
+    `CompileCacheWarning` appears at the first compilation. The cached code of a
+    function outside the package is invalidated when its source file changes. A function
+    without a source file is compiled in each process. With NUMBA_DISABLE_JIT=1 the
+    result is the Python function, in which integers wrap around without a warning.
 
     Args:
         function: the function to compile.
         nogil: whether other Python threads run during a call.
-        views_only: True if the function and its helpers only use arrays that own no
-            memory, such as views of a frame, and allocate none. Then numba generates no
-            reference counts, which saves an eighth of the compile time of a loop.
-            Helpers are shared with other callers, so no helper may return an array that
-            owns memory. False if the function allocates arrays although its callers may
-            use views only. The argument has no effect inside `made_with`, because a
-            user's function may allocate arrays.
+        views_only: True if the function and its helpers allocate no arrays and only use
+            arrays that own no memory, such as the views of frame.py. Then numba
+            generates no reference counts, which saves an eighth of the compile time of
+            a loop. Other callers may use the same helpers, so no helper may return an
+            array that owns memory. False if the function allocates arrays, even where
+            its caller is compiled with True. None for numba's default. The argument has
+            no effect inside `made_with`, because a user's function may allocate arrays.
     """
     if function is None:
         return functools.partial(jit, nogil=nogil, views_only=views_only)
@@ -111,7 +111,8 @@ def jit(
         # numba's runtime (NRT) counts references.
         options["_nrt"] = not views_only
     dispatcher = _dispatcher(function, options)
-    # Read files now: an edit before the first call must not change the digest.
+    # Files are read now, because the code in memory is the code that was imported. An
+    # edit before the first call must not change the digest.
     sources = [package_digest(), stamp_of(function), *users_stamps()]
     if None not in sources:
         folder, *digests = map(str, sources)
@@ -120,12 +121,13 @@ def jit(
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compiles a helper that LLVM inlines into every compiled caller.
+    """Compiles a helper that LLVM, numba's backend, inlines into compiled callers.
 
     So a loop can be written in short named steps at no cost: LLVM sees one function,
-    drops branches that constants rule out, and keeps values in registers. This holds if
-    the arrays own no memory, such as views of a frame. Otherwise each call counts
-    references. Helpers of this package must neither print nor raise, see drafts.py.
+    removes branches that constants exclude, and keeps values in registers. Arrays that
+    own memory are an exception: each call with such an array changes its reference
+    count. The views of frame.py own no memory. Helpers of this package must neither
+    print nor raise, see drafts.py.
     """
     if config.DISABLE_JIT:
         return function
@@ -136,17 +138,19 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def pasted(function: Callable[..., Any]) -> Any:
-    """Compiles a helper that numba inlines before LLVM optimizes it.
+    """Compiles a helper that numba copies into the code of its callers.
 
     It is for small functions that loop over the few actions of an infoset. LLVM
-    optimizes an `inlined` helper before its caller, for loops of any length, which
-    costs a tenth of the instructions of a walk. Numba compiles pasted code more slowly.
+    optimizes an `inlined` helper separately, before its caller, and prepares its loops
+    for many passes; this costs a tenth of the instructions of a walk. A pasted helper
+    has no code of its own, so LLVM optimizes it only as a part of the caller. Numba
+    needs more time to compile pasted helpers.
 
     A function that builds records, for example by `frame.Layout.viewer`, must not call
-    pasted helpers. There numba's dead code elimination removes `record.array[i] = x`,
-    because it does not see that other variables refer to the same array. It is correct
-    if the record is an argument. So such a function calls an `inlined` step, which
-    calls pasted helpers.
+    pasted helpers. In such a function, numba's dead code elimination would remove the
+    assignment `record.array[i] = x`, because it does not see that other variables refer
+    to the same array. Assignments are kept if the record is an argument. So such a
+    function calls an `inlined` step with the record, which calls the pasted helpers.
     """
     if config.DISABLE_JIT:
         return function
@@ -163,14 +167,18 @@ def _dispatcher(
     options: dict[str, Any],
     dispatcher_class: type[_Dispatcher] = _Dispatcher,
 ) -> _Dispatcher:
-    """Makes a dispatcher of one of the classes above, as `numba.njit` makes its own."""
+    """Does the same as `numba.njit`, but returns a dispatcher of the given class."""
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
     return dispatcher_class(function, {}, options, pipeline)
 
 
 def why_not(error: NumbaError, function: Callable[..., Any]) -> str:
-    """Returns the reason of a numba error, and the function, file and line if known."""
+    """Returns a one-line summary of a numba error for a message.
+
+    It consists of the reason, and in parentheses the function, the file and, if known,
+    the line.
+    """
     text = re.sub(r"\x1b\[\d+m", "", str(error))
     lines = [line.strip() for line in text.splitlines()]
     reason = next(line for line in lines if line and not line.startswith("Failed in"))

@@ -1,14 +1,16 @@
 """The average policy, stored as a lazily updated sum of realization plans.
 
-The average policy is the policy of the weighted sum of all iterations' plans. Adding
-each plan eagerly would visit every sequence in every iteration. But as long as the
-policy of an infoset does not move, its sequences receive the policy times the increase
-at the parent sequence. So it suffices to add this product when a walk meets the infoset
-again, before the policy moves. The sums stay exact.
+The average policy is the policy of the weighted sum of all iterations' realization
+plans. To add each plan in its iteration, a solver would have to visit every sequence.
+But while the policy of an infoset does not change, the sum at each of its sequences
+grows by the policy times the growth of the sum at the parent sequence. So it suffices
+to add this product at the next update of the infoset, before its policy changes. The
+result is the same sum.
 
-`Tables.average[s]` is the sum at sequence s at the last payment of its infoset.
-`Tables.paid[i]` is the sum at the parent sequence of infoset i at that time. The
-difference to the current sum at the parent is the *debt* of the infoset.
+`Tables.average[s]` is the sum at sequence s as of the last update of its infoset.
+`Tables.paid[i]` is the sum at the parent sequence of infoset i at that time. The growth
+of the sum at the parent sequence since then is the *debt* to the infoset. To *pay* the
+debt means to add it, times the policy, to the sums at the infoset's sequences.
 """
 
 import numpy as np
@@ -22,14 +24,14 @@ from mccfr_spiel.kernels.jit import inlined, jit, pasted
 def average_weight(iteration: int, settings: np.ndarray, before: float) -> float:
     """Returns the weight of an iteration's plans in the average.
 
-    The weight is iteration ** gamma. If gamma changes over time, the definition is that
-    the average is multiplied by ((t - 1) / t) ** gamma(t) before iteration t is added
-    (Zhang, McAleer, Sandholm 2024). Instead, the weights here grow by the inverse
-    factor, which results in the same average. Weights of a user's function are stored
-    behind the settings.
+    The weight of iteration t is t ** gamma. If gamma changes over time, Zhang, McAleer
+    and Sandholm (2024) multiply the average by ((t - 1) / t) ** gamma(t) before they
+    add iteration t. Here the average keeps its size, and the weight grows by the
+    inverse factor from iteration to iteration. The average policy is the same. If a
+    user's function defines the weights, they are stored behind the settings.
 
     Args:
-        iteration: index of the iteration, from 1 on.
+        iteration: number of the iteration, counted from 1.
         settings: the settings, see `tables.EPSILON`.
         before: weight of the previous iteration.
     """
@@ -43,7 +45,7 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
         return iteration**gamma
     if iteration == 1:
         return 1.0
-    # Multiplying all later weights has the same effect as discounting the average.
+    # To multiply all later weights has the same effect as to discount the average.
     gamma = scheduled(gamma, change, settings[layout.HORIZON], iteration)
     return before * (iteration / (iteration - 1)) ** gamma
 
@@ -52,16 +54,17 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
 def pay_debt(
     tables: layout.Tables, infoset: int, settled: float, start: int, stop: int
 ) -> None:
-    """Pays the debt of an infoset to the average.
+    """Pays the debt to an infoset: adds the missing terms to its part of the average.
 
     Args:
         tables: the tables; `average` and `paid` change.
         infoset: the infoset.
-        settled: sum at the parent sequence.
+        settled: present sum at the parent sequence, including the debts of ancestors.
         start: first sequence of the infoset.
         stop: end of its sequences.
     """
-    # The policy is constant between payments, so one product pays for all iterations.
+    # The policy was constant since the last payment, so one product replaces the terms
+    # of all iterations since then.
     debt = settled - tables.paid[infoset]
     for s in range(start, stop):
         tables.average[s] += tables.policy[s] * debt
@@ -72,10 +75,10 @@ def pay_debt(
 def settle_average(
     infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
 ) -> None:
-    """Pays the debts of all infosets into `average`, which may be a copy.
+    """Pays the debts to all infosets: completes the sums in `average`.
 
-    Infosets are in topological order, so the sum at a parent sequence is complete when
-    it is read. `paid` does not change.
+    `average` may be a copy of `Tables.average`; `paid` does not change. Ancestors come
+    first, so the sum at a parent sequence is complete when it is read.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]
@@ -86,9 +89,10 @@ def settle_average(
 
 @jit
 def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
-    """Turns sums of plans into a policy, uniform where the player never arrives.
+    """Turns sums of plans into a policy, in place.
 
-    Equal sums result in exactly 1 / count, as at infosets that were never met.
+    The policy is uniform where all sums are 0. Equal sums of n actions result in
+    exactly 1 / n, so that they do not differ from this case by rounding.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]
@@ -98,7 +102,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
         for s in range(start, stop):
             total += average[s]
             are_equal = are_equal and average[s] == average[start]
-        # By rounding, x / (x + x + x) can differ from 1 / 3.
+        # Because of rounding, x / (x + x + x) can differ from 1 / 3.
         for s in range(start, stop):
             average[s] = 1.0 / (stop - start) if are_equal else average[s] / total
 
@@ -107,7 +111,7 @@ def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
 def pay_met(
     infosets: np.ndarray, tables: layout.Tables, met: np.ndarray, first: int, stop: int
 ) -> None:
-    """Pays the debts of the infosets `met[first:stop]`."""
+    """Pays the debts to the infosets `met[first:stop]`, ancestors first."""
     for visit in range(first, stop):
         infoset = np.int64(met[visit])
         start = np.int64(infosets[infoset]["first_sequence"])

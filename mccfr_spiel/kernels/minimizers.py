@@ -1,24 +1,26 @@
-"""The table of compiled local rules, and the initialization of their tables.
+"""The compiled local rules, and the initialization of their tables.
 
-A walk or a pass estimates a gradient in `Tables.gradient`. Then infosets are updated
-bottom-up. At each, a rule moves the policy, clears the gradient, and returns a value,
-which is added to the gradient of the parent sequence. Notation: b is the policy before
-the update, G the gradient at the sequences of the infoset.
+A *local rule*, such as regret matching, updates the policy of one infoset. A walk or a
+pass first estimates a gradient in `Tables.gradient`. Then the infosets are updated
+bottom-up. At each infoset, the rule changes the policy, clears the gradient, and
+returns the value of the infoset, which is added to the gradient of the parent sequence.
+Notation: b is the policy before the update, G the gradient at the sequences of the
+infoset, <b, G> the sum of b(a) G(a) over the actions a.
 
-A rule is a row of RULES, with functions from regret_rules.py or entropy_rules.py. The
-rule defines the meaning of `Tables.memory`. Kernels are compiled per rule, so a rule
-costs other rules nothing. The functions share these arguments:
+RULES lists the functions of each rule, from regret_rules.py or entropy_rules.py. The
+rule decides what it stores in `Tables.memory`, for example cumulative regrets. Each
+kernel is compiled separately for each rule. The functions share these arguments:
 
     tables: the tables. An update changes `policy` and `memory` and clears `gradient`.
-        An initialization starts from the uniform policy and zeros.
+        An initialization finds the uniform policy and zeros.
     infoset: the infoset.
-    parent: the player's sequence before it.
-    start, stop: its sequences are `start .. stop - 1`.
-    parameters: `[K]` the property `parameters` of the rule's value in algorithms/.
-    rates: the rates of this iteration, such as discounts.
-    place, seed: place of the infoset and seed of the solver, for random regrets.
+    parent: the player's last sequence before the infoset.
+    start, stop: the sequences of the infoset are `start .. stop - 1`.
+    parameters: `[K]` the property `parameters` of the rule in algorithms/.
+    rates: three numbers for this iteration, such as discounts (`discounts.Rates`).
+    place, seed: hash of the infoset and seed of the solver, for random initial regrets.
 
-A user's function of one infoset becomes one more row, see own_rules.py.
+A user's function that updates one infoset is another rule, see own_rules.py.
 """
 
 import functools
@@ -36,19 +38,20 @@ _Others = ParamSpec("_Others")
 
 @inlined
 def start_uniform(tables, infoset, start, stop, parameters, place, seed):
-    """Keeps the uniform policy and zeros."""
+    """Does nothing: the tables keep the uniform policy and zeros."""
 
 
 class Rule(NamedTuple):
     """The functions of a rule, with the arguments listed above.
 
     Attributes:
-        update: moves the policy of an infoset; returns the value for its parent.
+        update: changes the policy of an infoset; returns the value of the infoset.
         start: initializes the tables of an infoset.
-        rates: `rates(parameters, iteration)` returns the rates of an iteration.
-        discounts: whether the rates are discounts of memories, including memories of
-            infosets that a walk does not meet.
-        looks_ahead: whether the rule uses `Tables.ahead`.
+        rates: `rates(parameters, iteration)` returns the `discounts.Rates` of an
+            iteration.
+        discounts: whether the rates are discounts of `Tables.memory` at all infosets,
+            including infosets that a walk does not visit.
+        looks_ahead: whether the rule predicts the next gradient in `Tables.ahead`.
     """
 
     update: Callable[..., float]
@@ -83,15 +86,16 @@ RULES = {
         entropy_rules.of_descent,
     ),
 }
-"""The rules by the names of their values in algorithms/."""
+"""The rules, by the names that the classes in algorithms/ use."""
 
 
 @functools.cache
 def make_start(rule: Rule) -> Any:
-    """Makes `start_tables(task, infosets, tables, known)` for new infosets.
+    """Makes `start_tables(task, infosets, tables, num_started)`.
 
-    Policies start uniform and all other entries at 0, unless the rule has another
-    `start`. `num_started` `[1]` is the number of infosets that are initialized.
+    `start_tables` initializes the tables of new infosets: a uniform policy and zeros,
+    then the function `start` of the rule. The array `num_started`, `[1]`, holds the
+    number of infosets that are initialized already; `start_tables` updates it.
     """
     start_infoset = rule.start
 
@@ -113,12 +117,12 @@ def make_start(rule: Rule) -> Any:
 
 
 _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
-"""Rules and functions of users, by the names that `name_of_own` gave."""
+"""Users' rules with their functions, by the names that `name_of_own` returned."""
 
 
 @functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
-    """Returns the name by which kernels know a user's function."""
+    """Registers a user's function as a rule; returns a new name for `for_rule`."""
     rule = Rule(make_update(function, compiled), rates=counting, discounts=True)
     name = f"own rule {len(_OWN)}"
     _OWN[name] = rule, function
@@ -128,10 +132,12 @@ def name_of_own(function: Callable[..., float], compiled: bool) -> str:
 def for_rule(
     make: Callable[Concatenate[Rule, _Others], Any],
 ) -> Callable[Concatenate[str, _Others], Any]:
-    """Decorates a factory of kernels: callers pass a rule's name, results are cached.
+    """Decorates a function that makes kernels for a rule.
 
-    The name is a key of RULES, or comes from `name_of_own`. Code that calls a user's
-    function is compiled under `made_with`.
+    Callers of the decorated function pass the name of the rule instead of the rule. The
+    name is a key of RULES, or comes from `name_of_own`. The kernel is made only once
+    for each name and other arguments. If it calls a user's function, `made_with` tells
+    the disk cache on which source file the kernel depends.
     """
 
     @functools.wraps(make)
@@ -148,7 +154,7 @@ def for_rule(
 
 @for_rule
 def make_start_tables(rule: Rule) -> Any:
-    """Makes the `start_tables` of a rule for calls from Python."""
+    """Makes the `start_tables` of a rule (see `make_start`) for calls from Python."""
     start_tables = make_start(rule)
 
     @jit

@@ -1,8 +1,10 @@
-"""Compiled rules from users' functions of one infoset; see `algorithms.own_rule`.
+"""Local rules from users' functions; see `algorithms.own_rule`.
 
-The `update` of such a rule passes slices of the tables to the function. It learns the
-iteration from the clock of discounted rules: with a factor of exp(-1) per iteration,
-the sum of all logarithms is minus the iteration, exactly.
+The `update` of such a rule passes slices of the tables to the user's function, and the
+number of the iteration. An update does not receive this number directly, but it
+receives the sum of the logarithms of all discounts (discounts.py). Therefore these
+rules have a discount of exp(-1) per iteration, which they do not apply: the sum of its
+logarithms is exactly minus the number of the iteration.
 """
 
 import math
@@ -18,30 +20,34 @@ from mccfr_spiel.kernels.discounts import AHEAD, Rates
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, uncached, why_not
 
 FAULT = 0
-"""Index of the error flag of a user's function in `Tables.memory`.
+"""Index in `Tables.memory` of a flag for errors of a user's function.
 
-It belongs to an empty sequence, which no infoset uses. The flag is 0 without an error.
-It is i + 1 if the function wrote an invalid policy at infoset i, which is then stored
-in the memory of i. It is negative if the function raised an exception. Kernels never
-raise: they continue without updates, and Python raises later.
+The index is an empty sequence, which belongs to no infoset. Values of the flag:
+
+- 0: no error.
+- i + 1: the function wrote an invalid policy or returned an invalid value at infoset i.
+  The policy that it wrote is stored in `memory` at the sequences of i.
+- negative: the function raised an exception.
+
+Kernels never raise. They continue without updates, and Python raises later.
 """
 
 _TOLERANCE = 1e-6
-"""Maximum distance of the sum of a policy from 1."""
+"""Maximum difference between 1 and the sum of a user's policy."""
 
 
 @inlined
 def counting(parameters: np.ndarray, iteration: int) -> Rates:
-    """Returns rates from which an update can compute the iteration."""
-    # The clock of walks adds log(exp(-1)) = -1 per iteration.
+    """Returns `Rates` from which `update` computes the number of the iteration."""
+    # In walks, `discounts.advance` adds log(exp(-1)) = -1 to the clock per iteration.
     return 1.0, math.exp(-1.0), float(iteration)
 
 
 def compiled_alone(function: Callable[..., float]) -> Any:
-    """Compiles a user's function by itself.
+    """Compiles a user's function without a kernel around it.
 
     Raises:
-        ValueError: numba cannot compile it, or it does not return a number.
+        ValueError: numba cannot compile the function, or it does not return a number.
     """
     compiled = jit(function)
     if IS_COMPILED:
@@ -81,14 +87,15 @@ def make_update(function: Callable[..., float], compiled: bool) -> Any:
 
 
 def _update_of(called: Any) -> Any:
-    """Makes the `update` of a rule that passes slices of an infoset to a function."""
+    """Makes an `update` that passes slices of the tables to the function `called`."""
 
     @inlined
     def update(tables, infoset, parent, start, stop, parameters, rates):
         if tables.memory[FAULT] != 0.0:
             return 0.0
-        # `counting` gives the iteration to passes as rates[AHEAD]. In walks that rate
-        # is 1, and the clock has minus the iteration; in passes the clock is 0.
+        # In passes, `counting` returns the iteration as rates[AHEAD], and
+        # `log_negative` is 0. In walks, rates[AHEAD] is 1, and `log_negative` is minus
+        # the iteration.
         t = max(rates[AHEAD], -tables.log_negative[infoset])
         gradient = tables.gradient[start:stop]
         policy, memory = tables.policy[start:stop], tables.memory[start:stop]
@@ -100,7 +107,7 @@ def _update_of(called: Any) -> Any:
             total += policy[k] if policy[k] >= 0.0 else np.nan
         if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
             tables.memory[FAULT] = infoset + 1.0
-            # The policy must be valid for draws until the loop ends.
+            # Walks draw from this policy until the loop ends, so it must be valid.
             for k in range(stop - start):
                 memory[k], policy[k] = policy[k], 1.0 / (stop - start)
             return 0.0
@@ -110,12 +117,12 @@ def _update_of(called: Any) -> Any:
 
 
 def _calling(function: Callable[..., float]) -> Any:
-    """Makes a compiled function that calls a Python function."""
+    """Makes a compiled function that calls a Python function by numba's object mode."""
     if not IS_COMPILED:
         return function
 
     def call(policy, memory, gradient, parameters, t):
-        # Acquires Python's lock for the call.
+        # Object mode acquires Python's global lock (GIL) for the call.
         with objmode(value="float64"):
             value = float(function(policy, memory, gradient, parameters, t))
         return value  # noqa: RET504  objmode only returns named variables

@@ -1,17 +1,21 @@
 """Passes over a complete tree: the loop for algorithms that do not sample.
 
 A pass visits no nodes. The leaves are listed once, as rows grouped by the last sequence
-of a player (`tables.Passes`). The gradient of a player at a sequence is a sum over its
-rows: the payoff of the leaf times the probability that chance and the other players
-reach it. The plans of all players, which contain these probabilities, are kept from one
-update to the next.
+of a player (`tables.Passes`). The gradient of a player at a sequence is a sum over the
+rows of the sequence: the payoff of the leaf times the probability that chance and the
+other players reach it. The realization plans of all players, which contain these
+probabilities, are kept from one update to the next.
 
-An update makes two passes over the infosets of a player. The pass upward moves the
-policies, bottom-up. The pass downward recomputes the plans, top-down, and adds the old
-plans to the average.
+An update makes two passes over the infosets of a player. The pass upward (children
+before parents) changes the policies. The pass downward (parents before children)
+recomputes the plans, and adds the old plans to the average.
 
-Threads share both passes by tickets (tickets.py) for pieces. blocks.py describes how
-infosets are cut into pieces and a top, and why the cut never changes a result.
+Threads share both passes. The infosets of a player in one block form a *piece*, a unit
+of work that one thread claims (tickets.py). The infosets above all blocks are the
+*top*, which one thread processes. blocks.py describes this partition, and why it does
+not change results. The threads communicate through the *desk*, a shared array of
+integers (tickets.py). One thread is the *leader*: it makes the loop over iterations,
+and the others help with the pieces.
 """
 
 from typing import Any
@@ -29,7 +33,8 @@ from mccfr_spiel.kernels.plans import add_rows, move_plans
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 
 WAY, NUM_NOTES = NOTES, 1
-"""The leader's only note: the direction of the pass. NUM_NOTES counts the notes."""
+"""Index on the desk where the leader writes the direction of the pass, for the threads
+that process pieces; and the number of such notes of the leader."""
 
 UPWARD, DOWNWARD = range(2)
 """The directions of a pass."""
@@ -44,9 +49,12 @@ def go_up(
     first: int,
     end: int,
 ) -> None:
-    """Processes the pieces `first .. end - 1` bottom-up, then the top."""
-    # The note is written before the tickets open, so every thread that claims one
-    # reads the right direction.
+    """Makes the pass upward: the pieces `first .. end - 1` in parallel, then the top.
+
+    `process(work, desk, piece)` processes a piece, or the top if `piece` is THE_TOP.
+    """
+    # The direction is written before `share` offers the pieces to other threads, so
+    # each thread that claims a piece reads the right direction.
     desk[WAY] = UPWARD
     share(process, work, desk, first, end)
     if len(blocks.top) > 0:
@@ -62,7 +70,10 @@ def go_down(
     first: int,
     end: int,
 ) -> None:
-    """Processes the top, then the pieces `first .. end - 1` top-down."""
+    """Makes the pass downward: the top, then the pieces `first .. end - 1` in parallel.
+
+    `process(work, desk, piece)` processes a piece, or the top if `piece` is THE_TOP.
+    """
     desk[WAY] = DOWNWARD
     if len(blocks.top) > 0:
         process(work, desk, np.int64(THE_TOP))
@@ -73,7 +84,11 @@ def go_down(
 def take_value(
     tree: layout.TreeArrays, tables: layout.Tables, root: int, looks_ahead: bool
 ) -> None:
-    """Moves the value of a root from its first sequence to its parent sequence."""
+    """Moves the value of a block's root to the gradient at its parent sequence.
+
+    The piece has stored the value in the gradient at the root's first sequence. With
+    `looks_ahead`, the predicted value in `Tables.ahead` is moved in the same way.
+    """
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
     tables.gradient[parent] += tables.gradient[start]
     tables.gradient[start] = 0.0
@@ -85,27 +100,29 @@ def take_value(
 def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     """Compiles `do_piece(frame, desk, piece)`, which processes a piece or the top.
 
-    The direction is the leader's note WAY.
+    The top is processed if `piece` is THE_TOP. `desk[WAY]` is the direction: UPWARD
+    changes the policies, DOWNWARD recomputes the plans.
 
     Args:
         rule: the local rule.
-        has_rows: whether payoffs are read from the rows of leaves. Otherwise they must
-            be in `Tables.gradient`, and in `Tables.ahead` if the rule looks ahead.
+        has_rows: whether payoffs are read from the rows of leaves. Otherwise the caller
+            has written them into `Tables.gradient`, and into `Tables.ahead` if the rule
+            looks ahead.
     """
     looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
 
     @inlined
     def update_infoset(task, tree, tables, passes, infoset, parent, rates):
-        """Completes the gradient of an infoset by its leaves, and moves the policy.
+        """Adds payoffs of leaves to the gradient of an infoset and changes its policy.
 
-        It adds the value of the infoset to the gradient of `parent`.
+        The value of the infoset is added to the gradient at the sequence `parent`.
         """
         infosets, gradient, plan = tree.infosets, tables.gradient, tables.plan
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
         if has_rows:
-            # `gradient` contains the values of infosets below, `ahead` the predicted
-            # ones. Both receive the same payoffs of leaves.
+            # `gradient` already contains the values of infosets below, and `ahead`
+            # their predicted values. Both receive the same payoffs of leaves.
             for s in range(start, stop):
                 below = gradient[s]
                 gradient[s] = add_rows(passes, plan, s, passes.others.shape[1], below)
@@ -113,7 +130,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                     tables.ahead[s] += gradient[s] - below
         value = 0.0
         if len(tables.locked) > 0 and tables.locked[infoset] != 0:
-            # A locked policy does not move, but the parent needs the value.
+            # A locked policy does not change, but the parent needs the value.
             for s in range(start, stop):
                 value += tables.policy[s] * gradient[s]
                 gradient[s] = 0.0
@@ -134,7 +151,8 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
         )
         walk, infosets = layout.views(frame, layout.Walk), tree.infosets
         if piece == THE_TOP:
-            # Infosets in the top, and roots, of all updated players.
+            # `blocks.top` lists the infosets of the top, and each block's root i as ~i.
+            # The range contains the part of every updated player.
             order, is_cut = blocks.top, False
             begin = blocks.top_ends[walk.cursor[layout.PLAYER]]
             end = blocks.top_ends[walk.marks[layout.WALKER] + 1]
@@ -146,21 +164,21 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
             # Bottom-up, so that gradients contain the values of all infosets below.
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
-                if infoset < 0:  # a root, complete
+                if infoset < 0:  # a root, which its piece has updated already
                     take_value(tree, tables, ~infoset, looks_ahead)
                     continue
                 kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
                 if kind == IN_TOP:
                     continue
                 parent = infosets[infoset]["parent"]
-                # The parent sequence of a root belongs to the top, so the value stays
-                # in the first sequence until the top moves it.
+                # The parent sequence of a root belongs to the top, so the value is
+                # stored at the root's first sequence. `take_value` moves it later.
                 if kind == ROOT:
                     parent = infosets[infoset]["first_sequence"]
                 update_infoset(task, tree, tables, passes, infoset, parent, rates)
         else:
             weight = walk.clock[layout.AVERAGE_WEIGHT]
-            # Top-down: the plan of a parent sequence is new when it is read.
+            # Top-down, so the plan at a parent sequence is already recomputed.
             for visit in range(begin, end):
                 infoset = order[visit]
                 if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
@@ -173,16 +191,17 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
 def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
     """Makes `iterate(frame, desk, leads)`, the loop over iterations without sampling.
 
-    It initializes the tables of new infosets, then runs whole iterations until the
-    limits of the job. `teams.run` calls it in several threads, with NUM_NOTES notes.
-    The leader returns DONE.
+    `teams.run` calls `iterate` in several threads, with NUM_NOTES notes on the desk.
+    The thread with `leads` = True initializes the tables of new infosets and runs
+    iterations up to the limits of the job; the other threads process pieces. `iterate`
+    always returns DONE.
 
     Args:
         rule: the local rule.
-        do_piece: see `make_piece`.
-        deliver: `deliver(frame, desk, tables, first, end)` returns the number of nodes
-            touched. It may write the payoffs of leaves into the gradient before an
-            update of the players `first .. end - 1`.
+        do_piece: processes a piece or the top, see `make_piece`.
+        deliver: `deliver(frame, desk, tables, first, end)` is called before each update
+            of the players `first .. end - 1`. It returns the number of nodes touched.
+            It may write payoffs of leaves into the gradient.
         once: whether a call makes at most one update.
     """
     rates, looks_ahead, start_tables = rule.rates, rule.looks_ahead, make_start(rule)
@@ -206,16 +225,17 @@ def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) ->
         num_players = tree.utilities.shape[1]
         start_tables(task, tree.infosets, tables, walk.known)
 
-        # Each pass of this loop updates one player, or all players at once. Invariant:
-        # `plan` holds the plans of the current policies, and the gradient is zero. The
-        # loop ends at the limits of the job.
+        # Each round updates one player, or all players at once. Invariant: `plan` holds
+        # the plans of the current policies, and the gradient is zero. The loop ends at
+        # the limits of the job.
         while begin(task, tables, walk, num_players):
             first, end = cursor[layout.PLAYER], walk.marks[layout.WALKER] + 1
             walk.marks[layout.TOUCHED] += deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            # Pieces may be missing. `teams.run` raises the exception of the thread.
+            # Another thread has failed, so not all pieces were processed. `teams.run`
+            # raises the exception of that thread.
             if load(desk, FAILED) != 0:
                 break
             end_update(task, tables, walk, num_players)
@@ -251,7 +271,10 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
 
     @inlined
     def count_nodes(frame, desk, tables, first, end):
-        """Returns the number of nodes; pieces read the rows, so nothing is written."""
+        """Returns the number of nodes touched. It writes no payoffs.
+
+        Pieces read the payoffs from the rows of leaves, or the estimator wrote them.
+        """
         if estimated:
             return 0
         return (end - first) * np.int64(
@@ -263,7 +286,7 @@ def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
 
 
 def compile_for_threads(kernel: Any) -> None:
-    """Compiles a loop for passes before threads call it.
+    """Compiles a loop of `make_loop` before it is called.
 
     So the time of the first iteration does not include compilation.
     """

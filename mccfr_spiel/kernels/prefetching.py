@@ -1,8 +1,9 @@
 """Memory prefetches from compiled code.
 
-The draw at a node decides which node a walk visits next. In a tree much larger than the
-processor's caches, the walk would wait for memory at each step. So it requests all
-children before it draws, and they arrive meanwhile.
+A random draw at a node decides which child a walk visits next. In a tree much larger
+than the processor's caches, the walk would wait at each step until the child is loaded
+from memory. So the walk requests all children before it draws, and they are loaded
+while it works on the node.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from mccfr_spiel.kernels.drafts import PASTED
 
 
 def prefetch(array, index):
-    """Requests an entry of an array from memory, without any other effect."""
+    """Asks the processor to load `array[index]` into its cache; no other effect."""
 
 
 def _emit(context: Any, array: Any, index: Any) -> Any:

@@ -7,8 +7,11 @@ import numpy as np
 from mccfr_spiel.kernels.jit import inlined
 
 LARGE = 2**16
-"""Number of nodes above which a tree exceeds the processor's caches. Walks that follow
-one history then wait for memory at each step unless data are prefetched (frame.py)."""
+"""Number of nodes above which a tree exceeds the processor's caches.
+
+In such trees, walks that follow one history prefetch data (prefetching.py). Otherwise
+they would wait for memory at each step.
+"""
 
 
 class Trip(NamedTuple):
@@ -16,14 +19,18 @@ class Trip(NamedTuple):
 
     Attributes:
         player: the updated player.
-        stream: key of the walk's draws, see randomness.py.
-        poor: regret below which actions are skipped, see selection.py.
-        passed: number of nodes whose contributions a repeated walk skips.
-        pause: value of `Progress.num_touched` at which the walk pauses.
+        serial: number of the walk among all walks of the player, starting at 1.
+        stream: key of the walk's stream of draws, see randomness.py.
+        poor: cumulative regret below which the walk skips actions, see selection.py;
+            -inf if it skips none.
+        passed: while `Progress.num_touched` is at most this number, a repeated walk
+            adds nothing to the gradient, because its payoffs are already there.
+        pause: the walk pauses when `Progress.num_touched` reaches this number.
         is_large: whether the nodes exceed the processor's caches, see LARGE.
     """
 
     player: Any
+    serial: Any
     stream: Any
     poor: Any
     passed: Any
@@ -32,19 +39,20 @@ class Trip(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Counters of the walks before one update, all int64.
+    """Counters of the walks since the last update, all int64.
 
-    They are passed by value and stay in registers. Updating an array at each node would
-    be slower.
+    Functions receive and return them by value, so that they stay in registers. Updating
+    an array at each node would be slower.
 
     Attributes:
         height: height of the stack.
-        num_met: number of infosets met; number of visits if players forget; number of
-            logged infosets in the top part.
+        num_met: length of the list of infosets to update (`Walk.met`), or of the list
+            of visits of players with imperfect recall (`Walk.visit`), or of the log of
+            infosets (`Log.event`), whichever the walk writes.
         num_touched: number of nodes visited.
         num_notes: number of notes for baselines.
-        num_leaves: number of leaves logged in the top part.
-        num_forks: number of forks logged in the top part.
+        num_leaves: number of logged leaves, see logs.py.
+        num_forks: number of logged forks, see logs.py.
     """
 
     height: Any
@@ -57,20 +65,20 @@ class Progress(NamedTuple):
 
 @inlined
 def with_height(progress: Progress, height: int) -> Progress:
-    """Returns the counters with a new height of the stack."""
+    """Returns the counters with another height of the stack."""
     _, num_met, num_touched, num_notes, num_leaves, num_forks = progress
     return Progress(height, num_met, num_touched, num_notes, num_leaves, num_forks)
 
 
 @inlined
 def counted(progress: Progress, height: int) -> Progress:
-    """Returns the counters after a node with children, with a new stack height."""
+    """Returns the counters with a new stack height and one more visited node."""
     _, num_met, num_touched, num_notes, num_leaves, num_forks = progress
     return Progress(height, num_met, num_touched + 1, num_notes, num_leaves, num_forks)
 
 
 @inlined
 def no_progress() -> Progress:
-    """Counters after an update, all zero."""
+    """Returns counters that are all zero, as after an update."""
     zero = np.int64(0)
     return Progress(zero, zero, zero, zero, zero, zero)

@@ -1,7 +1,7 @@
-"""Stages of the walk that write results: payoffs of leaves, and infosets met."""
+"""Stages of the walk that record payoffs of leaves and infosets for the update."""
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 
@@ -21,7 +21,8 @@ from mccfr_spiel.kernels.tables import DONE, TOO_UNLIKELY, Tables, Walk
 from mccfr_spiel.kernels.visits import NOT_UPDATED, note_visit
 
 MAX_WEIGHT = 1e290
-"""Largest product of payoff and weight. Sums of such products fit a double."""
+"""Largest absolute value of payoff times weight. Sums of such products do not overflow
+the range of a double."""
 
 _FLOATS_A_LINE = 64 // 8
 
@@ -29,7 +30,8 @@ _FLOATS_A_LINE = 64 // 8
 def make_pay(switches: Switches, source: Source) -> Any:
     """Builds `pay_leaf`, which adds a leaf's payoff to the gradient or to the log.
 
-    `pay_leaf` returns a status and the counters.
+    `pay_leaf` returns a status and the counters. The status is DONE, TOO_UNLIKELY,
+    LOG_FULL, or comes from the source of nodes.
     """
     pay, in_top, may_overflow = source.pay, switches.in_top, switches.may_overflow
     learns, branches, forgets = switches.learns, switches.branches, switches.forgets
@@ -52,7 +54,8 @@ def make_pay(switches: Switches, source: Source) -> Any:
                 gradient = walk.gain if forgets else tables.gradient
                 is_new = num_touched > trip.passed
                 credit(gradient, spot.sequence, payoff, is_new, postpones)
-            # Outcome sampling stores the payoff in the heading instead of a note.
+            # Walks with baselines: external sampling appends a note, outcome sampling
+            # stores the payoff in the heading (baselines.py).
             if branches:
                 num_notes = note(walk, num_notes, 0, 0, 0, payoff)
             elif learns:
@@ -76,7 +79,8 @@ def credit(
         payoff: payoff times importance weight.
         is_new: False if a repeated walk has added this payoff before.
         adds_once: whether each sequence receives at most one payoff before an update.
-            The payoff is then stored instead of added, so repetition is harmless.
+            The payoff is then assigned instead of added, so a repeated walk changes
+            nothing.
     """
     if adds_once:
         gradient[sequence] = payoff
@@ -87,9 +91,13 @@ def credit(
 def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
     """Builds `meet_infoset`, which records an infoset for the update.
 
-    `meet_infoset` returns five values: a status; False at the root of a block, where
-    the walk of the top part ends; the spot with the infoset's debt; the moves with
-    their slots; the counters.
+    It lists an infoset of the updated player for the update, computes the debt of the
+    average to it, and logs it if the walk ends at blocks (logs.py). For players with
+    imperfect recall it lists the visit (visits.py).
+
+    `meet_infoset` returns five values: a status; whether the walk continues below the
+    node, which is False at the root of a block in the top part; the `Spot` with the
+    infoset's debt; the `Moves` with their indices in the gradient; the counters.
     """
     start_new, in_top, forgets = source.start, switches.in_top, switches.forgets
     has_debts, meets_once = switches.has_debts, switches.meets_once
@@ -102,12 +110,12 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         node, sequence, weight, place, debt = spot
         status, continues, settled = np.int64(DONE), True, 0.0
         is_own = acting == trip.player
-        # Compiled rules may have added the infoset just now. Its tables must exist
-        # before anything reads them.
+        # If compiled rules supply the nodes, the infoset may be new. Its tables must be
+        # initialized before they are read.
         start_new(nodes, tables, walk, start_tables, task)
         if in_top and is_own:
             status, num_forks = log_infoset(
-                log, num_met, num_forks, trip.stream, spot, moves
+                log, num_met, num_forks, trip.serial, spot, moves
             )
             num_met += 1
             continues = status == DONE and log.home[start] < 0
@@ -120,9 +128,10 @@ def make_meet(switches: Switches, source: Source, start_tables: Any) -> Any:
         elif is_own:
             if has_debts:
                 settled, debt = carry_debt(tables, infoset, sequence, debt)
-            # Only walks that follow one history wait for memory, see LARGE.
+            # Prefetching pays only for walks that follow one history, see
+            # `progress.LARGE`.
             is_far = trip.is_large and draws_own
-            # Bit 0 marks listed infosets. Shared batches use another bit (REACHED).
+            # Bit 0 marks listed infosets; shared_walks.py also uses bit 1 (REACHED).
             if meets_once or tables.is_met[infoset] & 1 == 0:
                 if not meets_once:
                     tables.is_met[infoset] |= 1
@@ -145,17 +154,18 @@ def carry_debt(
 ) -> tuple[float, float]:
     """Computes the lazy average's debt to an infoset of the updated player.
 
-    The update pays debts after the walk. The average after payment is computed here, so
-    that debts below need no stored sum.
+    The update pays the debts of all listed infosets only after the walk. So the stored
+    average at the parent sequence is too small by its own debt times the policy.
 
     Args:
         tables: the tables, of which `average`, `policy` and `paid` are read.
         infoset: the infoset.
         sequence: the player's parent sequence of the infoset.
-        debt: debt to the infoset of `sequence`.
+        debt: debt to the infoset that `sequence` belongs to.
 
     Returns:
-        The average of `sequence` after payment, and the debt to `infoset`.
+        The average at `sequence` after all debts above are paid, and the debt to
+        `infoset`.
     """
     settled = tables.average[sequence] + tables.policy[sequence] * debt
     return settled, settled - tables.paid[infoset]
@@ -171,16 +181,16 @@ def list_met(
     has_debts: bool,
     is_far: bool,
 ) -> None:
-    """Appends an infoset to the list of infosets met.
+    """Appends an infoset to `Walk.met`, the list of infosets to update.
 
     Args:
         tables: the tables, whose rows are prefetched for the update.
         walk: the walk with the list.
         num_met: length of the list.
         moves: the moves at the infoset.
-        settled: average of the parent sequence after payment, see `carry_debt`.
-        has_debts: whether `settled` is stored.
-        is_far: whether to prefetch.
+        settled: average at the parent sequence after payment, see `carry_debt`.
+        has_debts: whether to store `settled`.
+        is_far: whether to prefetch the rows, because they may not be in the cache.
     """
     walk.met[num_met] = moves.infoset
     if has_debts:

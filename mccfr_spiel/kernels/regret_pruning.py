@@ -9,15 +9,16 @@ Sandholm 2017). Two tables hold cumulative values over all past iterations:
   of the opponent;
 - `Tables.got` `[I]`: value that the player's policies achieved at each infoset.
 
-An action is skipped in the next iteration if `best` cannot exceed `got` afterwards,
-whatever the opponent plays. During the skip, each node directly below the action
-counts with the highest payoff of its subtree, so `best` never underestimates.
+An action is skipped in the next iteration if its probability is 0 and, whatever the
+opponent plays in that iteration, `best` of the action cannot exceed `got` afterwards.
+While the action is skipped, each node directly below it is assumed to pay the highest
+payoff of its subtree. So `best` is an upper bound.
 
-Once the skip is no longer justified, one pass over the leaves below the action restores
-its values, using the sum of all past plans of the opponent. Infosets below restart as
-if the player had played the best response from the beginning. Regret matching permits
-this: regrets of a best response are at most 0, and the regret bound depends on squares
-of positive regrets only.
+When this bound no longer justifies the skip, one pass over the leaves below the action
+computes the exact value of `best`, from the sum of all past plans of the opponent. The
+infosets below the action then continue as if the player had always played the best
+response there. Regret matching permits this: regrets of a best response are at most 0,
+and the regret bound depends on squares of positive regrets only.
 
 In each pass, a sequence or an infoset is in one of three states:
 
@@ -29,8 +30,9 @@ In each pass, a sequence or an infoset is in one of three states:
 
 A sequence can be SKIPPED at an infoset that is FOLLOWED. Everything below a skipped or
 resumed sequence has the state of that sequence. Walks also omit subtrees that the
-opponent reaches with probability 0. The method requires two players, because sums of
-plans of two opponents do not determine their product.
+opponent reaches with probability 0. The method requires two players: with two
+opponents, values would depend on the sum over iterations of the product of their plans,
+which cannot be computed from the sum of each opponent's plans.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -55,9 +57,11 @@ class Ceilings(NamedTuple):
 
     Attributes:
         highest: highest payoff below each node, for each player.
-        step: largest change of `best - got` in one iteration; infinite for sequences
-            that always end the game, because skipping them saves nothing.
-        num_nodes: number of nodes whose last sequence of the player this is.
+        step: bound on the increase of `best - got` in one iteration, for each sequence;
+            infinite for sequences that always end the game, because skipping them saves
+            nothing.
+        num_nodes: number of nodes right after each sequence, that is, nodes before
+            which the sequence is its player's last sequence.
         height: upper bound on the height of the stack.
     """
 
@@ -68,7 +72,8 @@ class Ceilings(NamedTuple):
 
 
 LAYOUT = Layout(*layout.LAYOUT.kinds, Ceilings)
-"""Records in the frame. `Walk.node` needs room for `Ceilings.height` entries."""
+"""The records in a frame (array of addresses, see frame.py). The stack, `Walk.node`,
+needs a length of at least `Ceilings.height`."""
 
 _ceilings_in = LAYOUT.viewer()
 
@@ -81,18 +86,21 @@ def walk_followed(
     stack: layout.Walk,
     player: int,
 ) -> int:
-    """Visits the followed part of the tree for one player's update.
+    """Visits the part of the tree that no skipped action excludes, for one player.
 
-    Weighted payoffs of leaves are added to `gradient` and `known`. For each node after
-    a skipped action, the node's highest payoff is added to `best`.
+    Weighted payoffs of leaves are added to `gradient` and `known`. For each node right
+    after a skipped action, the highest payoff of its subtree, weighted, is added to
+    `best`.
 
     Returns:
-        The number of nodes touched. A skipped node counts, its descendants do not.
+        The number of nodes touched, including nodes right after skipped actions but not
+        their descendants.
     """
     nodes, policy, skips = tree.nodes, tables.policy, tables.skips
-    # The stack holds the nodes that remain to be visited. Each pass pops a node and
-    # pushes the children that the opponent may reach and the player follows. Resumed
-    # actions are absent: `update_infoset` restores their values from the leaf list.
+    # The stack holds the nodes that remain to be visited. Each pass of the loop pops a
+    # node and pushes its children, except children that the opponent reaches with
+    # probability 0 and children after skipped or resumed actions. `update_infoset`
+    # computes the values of resumed actions from the list of leaves.
     stack.node[0], stack.sequence[0], stack.weight[0] = 0, player, 1.0
     top, touched = 1, 0
     while top > 0:
@@ -135,22 +143,25 @@ def update_infoset(
     ceilings: Ceilings,
     infoset: int,
 ) -> int:
-    """Updates the policy at an infoset by regret matching over followed actions.
+    """Updates the policy at an infoset by regret matching.
 
-    The value <b, G> and the highest `best` are added at the parent sequence. `memory`
-    of a skipped action is an upper bound on its regret. If no regret is positive, the
-    policy is uniform over the actions that are not skipped. A resumed infoset restarts
-    as if the player had played the best response so far.
+    Two results are added at the parent sequence: the value of the policy b, which is
+    the sum of b(a) G(a) over actions a with gradient G, to `gradient`; and the highest
+    `best` of the actions, to `below`. `memory` of a skipped action is an upper bound on
+    its regret. If no regret is positive, the policy is uniform over the actions that
+    are not skipped. A resumed infoset continues as if the player had always played the
+    best response there.
 
     Returns:
-        The number of nodes touched to restore skipped values.
+        The number of nodes after resumed actions, which count as touched.
     """
     start, parent = infosets[infoset]["first_sequence"], infosets[infoset]["parent"]
     stop = start + infosets[infoset]["num_actions"]
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     best, skips, got = tables.best, tables.skips, tables.got
     value, highest, touched = 0.0, -np.inf, 0
-    # `best` of a skipped action already has this pass's ceilings, see `walk_followed`.
+    # For a skipped action, `walk_followed` has already added the highest payoffs of
+    # this iteration to `best`.
     for s in range(start, stop):
         if skips[s] == RESUMED:
             touched += ceilings.num_nodes[s]
@@ -173,7 +184,7 @@ def update_infoset(
         num_followed += skips[s] != SKIPPED
         total += max(memory[s], 0.0)
     play_positive(policy, memory, start, stop, total)
-    if not total > 0.0:  # uniform over the actions that are followed
+    if not total > 0.0:  # uniform over the actions that are not skipped
         for s in range(start, stop):
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
     gradient[parent] += value
@@ -187,8 +198,8 @@ def decide(
 ) -> None:
     """Sets the states of an infoset and its sequences for the next pass.
 
-    Ancestors come first, because everything below a skipped or resumed sequence takes
-    the state of that sequence.
+    Callers must process ancestors first, because everything below a skipped or resumed
+    sequence has the state of that sequence.
     """
     skips = tables.skips
     start = infosets[infoset]["first_sequence"]
@@ -208,11 +219,12 @@ def decide(
 
 @jit(nogil=True, views_only=True)
 def do_player(frame, desk, player):
-    """Processes a player's infosets in one direction, see `passes.make_piece`.
+    """Processes a player's infosets, upward or downward according to `desk[WAY]`.
 
-    The upward pass updates policies. The downward pass adds old plans to the average,
-    computes new plans, and selects the actions that the next pass skips. Below skipped
-    sequences plans are 0 and need no update.
+    It replaces `do_piece` of `passes.make_piece`. The upward pass updates policies. The
+    downward pass adds old plans to the average, computes new plans, and selects the
+    actions that the next pass skips. Below skipped sequences plans are 0 and need no
+    update.
     """
     task, tables, walk = (
         layout.views(frame, layout.Task),
@@ -242,10 +254,14 @@ def do_player(frame, desk, player):
 
 @inlined
 def deliver(frame, desk, tables, first, end):
-    """Computes gradients of players `first .. end - 1`; returns the nodes touched.
+    """Writes payoffs of leaves for an update of the players `first .. end - 1`.
 
-    Before each walk, the opponent's present plan is added to `Tables.seen`, the sum of
-    the opponent's plans in all updates.
+    They are added to `gradient`, `known` and `best`, see `walk_followed`. Before that,
+    the opponent's present plan is added to `Tables.seen`, the sum of the opponent's
+    plans in all updates.
+
+    Returns:
+        The number of nodes touched.
     """
     tree, passes = (
         layout.tree_in(frame, layout.views(frame, layout.Task).job),
@@ -269,7 +285,8 @@ def deliver(frame, desk, tables, first, end):
 
 
 iterate_pruned = make_loop(RULES["regret_matching"], do_player, deliver)
-"""Iterations of CFR with regret-based pruning, in one thread and one block."""
+"""The loop of CFR with regret-based pruning; for one thread, and one block of infosets
+(blocks.py)."""
 
 
 @jit
@@ -280,9 +297,9 @@ def survey_nodes(
 
     Args:
         tree: the tree.
-        last: `[N, 2]` int32, receives each player's last sequence before each node.
-        lowest: `[N, 2]`, receives each player's lowest payoff below each node.
-        ceilings: receives the results; initially `step` is infinite, `num_nodes` 0.
+        last: `[N, 2]` int32 output: each player's last sequence before each node.
+        lowest: `[N, 2]` output: each player's lowest payoff below each node.
+        ceilings: output. The caller sets `step` to infinity and `num_nodes` to 0.
     """
     nodes, highest, step = tree.nodes, ceilings.highest, ceilings.step
     probs, heights = np.ones(len(nodes)), np.zeros(len(nodes), np.int32)
@@ -305,10 +322,10 @@ def survey_nodes(
                 last[below, acting] = start + child
                 if nodes[below]["player"] != TERMINAL:
                     step[start + child] = 0.0
-    # This loop runs from the leaves up. Each pass combines the payoffs and the stack
-    # heights of a node's children. For `step`, it adds the node's chance probability
-    # times the difference between the highest payoff after the action and the lowest
-    # payoff below the node.
+    # This loop runs from the leaves up. For each node, it combines the payoffs and the
+    # stack heights of the children. For each action, it adds to `step` the probability
+    # of chance times the difference between the highest payoff after the action and the
+    # lowest payoff below the node.
     for node in range(len(nodes) - 1, -1, -1):
         acting, count = nodes[node]["player"], nodes[node]["num_children"]
         if acting == TERMINAL:

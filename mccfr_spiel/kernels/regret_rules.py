@@ -1,7 +1,14 @@
-"""The compiled rules that play in proportion to positive regrets; see minimizers.py.
+"""The compiled local rules that play in proportion to positive regrets.
 
-Notation: r(a) = G(a) - <b, G> are the instantaneous regrets of an infoset, [x]+ is
-max(x, 0).
+minimizers.py describes the arguments and results of rules. Notation at one infoset, for
+actions a:
+
+- b(a): policy before the update;
+- G(a): gradient, including the values of infosets below;
+- <b, G>: value of the infoset, the sum of b(a) G(a);
+- r(a) = G(a) - <b, G>: instantaneous regret;
+- R(a): cumulative regret, stored in `Tables.memory`;
+- [x]+ = max(x, 0).
 
 | function | rule | paper |
 |---|---|---|
@@ -22,7 +29,8 @@ from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.tables import Tables
 
 SKIPPED = -float(np.finfo(np.float64).max)
-"""Gradient of an action that a walk has skipped, see selection.py."""
+"""Value in `Tables.gradient` that marks an action that a walk has skipped, see
+selection.py."""
 
 
 @pasted
@@ -34,7 +42,7 @@ def value_of(
     skips: bool,
     capped: bool,
 ) -> float:
-    """Returns <b, G>, at most the largest G among actions with positive probability.
+    """Returns <b, G>, optionally limited to the largest G(a) with b(a) > 0.
 
     Args:
         policy: the policies b.
@@ -42,12 +50,12 @@ def value_of(
         start: first sequence.
         stop: end of the sequences.
         skips: whether actions whose gradient is SKIPPED are left out.
-        capped: whether the value is limited as described. Discounted rules need this:
-            their regrets may become so small that a rounding error of the value
-            outweighs them, and the policy would become uniform. In exact arithmetic the
-            limit has no effect.
+        capped: whether the value is limited to the largest G(a) with b(a) > 0. In exact
+            arithmetic the limit has no effect. Discounted rules need it: their
+            cumulative regrets may become so small that a value that is rounded up makes
+            all of them negative, and the policy would become uniform.
     """
-    # A weighted mean exceeds the maximum by rounding only.
+    # A weighted mean can exceed the maximum only by rounding.
     value, best = 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
@@ -60,17 +68,18 @@ def value_of(
 def plain_play_positive(
     policy: Any, sums: Any, start: int, stop: int, total: float
 ) -> None:
-    """Sets a policy in proportion to positive sums (Hart, Mas-Colell 2000).
+    """Sets a policy in proportion to positive regrets (Hart, Mas-Colell 2000).
 
-    All compiled rules based on regrets compute their policies here. The plain version
-    for bots is `policies.online_bot.match_regrets`.
+    All compiled rules of this file compute their policies here. This function is not
+    compiled; `play_positive` is the compiled version for kernels.
 
     Args:
         policy: the policies; entries `start .. stop - 1` change.
-        sums: sums of regrets.
+        sums: cumulative regrets.
         start: first sequence.
         stop: end of the sequences.
-        total: total of the positive sums. If it is 0 the policy is uniform.
+        total: total of the positive entries of `sums`. If it is 0, the policy becomes
+            uniform.
     """
     for s in range(start, stop):
         if total > 0.0:
@@ -84,13 +93,13 @@ play_positive = pasted(plain_play_positive)
 
 @inlined
 def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
-    """Sets the policy of an infoset from the sums of regrets in `memory`.
+    """Sets the policy of an infoset from the cumulative regrets in `memory`.
 
     Args:
         tables: the tables; `policy` changes, and `memory` if `floored`.
         start: first sequence.
         stop: end of the sequences.
-        floored: whether negative sums become 0 first.
+        floored: whether negative regrets are set to 0 first.
     """
     memory, total = tables.memory, 0.0
     for s in range(start, stop):
@@ -103,15 +112,19 @@ def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
 
 @pasted
 def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
-    """Regret matching. `memory` holds the cumulative regrets. Returns <b, G>."""
+    """Regret matching: R + r replaces R, and the new policy is proportional to [R]+.
+
+    `memory` holds R. Returns <b, G> with the old policy b.
+    """
     return add_regrets(tables, start, stop, -np.inf, False, False, 1.0, 1.0)
 
 
 @pasted
 def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
-    """Regret matching+ (Tammelin 2014). `memory` holds the nonnegative regrets.
+    """Regret matching+ (Tammelin 2014): [R + r]+ replaces R.
 
-    Returns <b, G>.
+    The new policy is proportional to the new R. `memory` holds R. Returns <b, G> with
+    the old policy b.
     """
     return add_regrets(tables, start, stop, 0.0, False, False, 1.0, 1.0)
 
@@ -119,6 +132,9 @@ def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
 @pasted
 def match_kept(tables: Tables, start: int, stop: int, floor: float) -> float:
     """Regret matching where walks may have skipped actions; returns <b, G>.
+
+    A skipped action is marked by the gradient SKIPPED. Its cumulative regret does not
+    change.
 
     Args:
         tables: the tables.
@@ -140,19 +156,22 @@ def add_regrets(
     positive: float,
     negative: float,
 ) -> float:
-    """Adds the regrets to `memory` and plays in proportion to the positive sums.
+    """Adds instantaneous to cumulative regrets in `memory` and updates the policy.
+
+    The new policy is proportional to the positive cumulative regrets.
 
     Args:
         tables: the tables.
         start: first sequence.
         stop: end of the sequences.
-        floor: lower bound of the sums: 0 for regret matching+, -inf for no bound.
-        skips: whether actions whose gradient is SKIPPED keep their sums. Their
-            probability is 0.
-        discounted: whether sums are discounted. Must be a compile-time constant,
-            because the two branches round differently.
-        positive: discount of positive sums.
-        negative: discount of other sums.
+        floor: lower bound of cumulative regrets: 0 for regret matching+, -inf for no
+            bound.
+        skips: whether actions whose gradient is SKIPPED keep their cumulative regrets.
+            The policy must play such actions with probability 0.
+        discounted: whether cumulative regrets are discounted. Callers must pass a
+            compile-time constant.
+        positive: factor of positive cumulative regrets.
+        negative: factor of other cumulative regrets.
 
     Returns:
         <b, G>.
@@ -162,7 +181,7 @@ def add_regrets(
     total = 0.0
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
-            # The two branches add in different orders, so rounding differs.
+            # The two branches add in different orders, so they round differently.
             rate = positive if memory[s] > 0.0 else negative
             if discounted:
                 regret = faded(memory[s], rate) + (gradient[s] - value)
@@ -174,7 +193,7 @@ def add_regrets(
             if regret > 0.0:
                 total += regret
         gradient[s] = 0.0
-    # If no sum is positive, the policy is uniform, also for skipped actions.
+    # If no regret is positive, the policy is uniform, including skipped actions.
     play_positive(policy, memory, start, stop, total)
     return value
 
@@ -182,11 +201,11 @@ def add_regrets(
 @inlined
 def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     """Draws initial regrets from [0, parameters[0]) and sets the policy accordingly."""
-    # Without a draw, the place may be unknown.
+    # Callers need not know the place (hash of the infoset) if nothing is drawn.
     if parameters[0] == 0.0:
         return
     policy, memory = tables.policy, tables.memory
-    # Walks use iterations from 1 on, so iteration 0 is a separate stream.
+    # Walks use the streams of iterations from 1 on, so iteration 0 is free.
     stream = stream_key(seed, 0, 0, 1)
     total = 0.0
     for s in range(start, stop):
@@ -200,8 +219,8 @@ def start_regrets(tables, infoset, start, stop, parameters, place, seed):
 def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Discounted regret matching (Brown, Sandholm 2019). `memory` holds the regrets.
 
-    R = R rates[POSITIVE] + r where R > 0, R rates[NEGATIVE] + r elsewhere; b ~ [R]+.
-    Returns <b, G>.
+    Where R > 0, R rates[POSITIVE] + r replaces R; elsewhere R rates[NEGATIVE] + r
+    replaces R. Then b is proportional to [R]+. Returns <b, G>.
     """
     positive, negative = rates[POSITIVE], rates[NEGATIVE]
     return add_regrets(tables, start, stop, -np.inf, False, True, positive, negative)
@@ -211,16 +230,16 @@ def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
 def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021).
 
-    R = [R rates[POSITIVE] + r]+; b ~ [R rates[AHEAD] + prediction r]+. The first
-    parameter is the weight of the prediction that the same r occurs again. `memory`
-    holds R. Returns <b, G>.
+    [R rates[POSITIVE] + r]+ replaces R. Then b is proportional to
+    [R rates[AHEAD] + v r]+, the regrets that would result if r occurred again with the
+    weight v = parameters[0]. `memory` holds R. Returns <b, G>.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     prediction = parameters[0]
     value = value_of(policy, gradient, start, stop, False, rates[POSITIVE] < 1.0)
     total = 0.0
     for s in range(start, stop):
-        # The prediction enters the policy only, not the memory.
+        # The prediction affects only the policy, not the regrets in `memory`.
         instant = gradient[s] - value
         gradient[s] = 0.0
         regret = max(faded(memory[s], rates[POSITIVE]) + instant, 0.0)

@@ -1,10 +1,11 @@
 """Draws of actions and outcomes.
 
-A draw is a number in [0, 1) from randomness.py. The alternatives partition this
-interval in order, and the draw selects the part that contains it.
+A draw is a number in [0, 1) from randomness.py. The probabilities of the alternatives
+partition this interval in order, and the draw selects the alternative whose part
+contains it.
 
-Bots call the functions `plain_...` as Python. Walks compile the same code, so both
-select the same alternative to the last bit.
+Bots call the functions `plain_...`, which are not compiled. Walks use compiled versions
+of the same code, so that bots and walks always select the same alternative.
 """
 
 from collections.abc import Sequence
@@ -21,13 +22,14 @@ _VERY_MANY = 4096
 
 
 def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int:
-    """Draws an alternative with the probabilities `probs[start:start + count]`.
+    """Selects an alternative with the probabilities `probs[start:start + count]`.
 
-    Probabilities are subtracted from the draw until it is negative. If rounding
-    prevents this, the last alternative with positive probability is selected.
+    Probabilities are subtracted from the draw until it is negative. If that never
+    happens because of rounding, the last alternative with positive probability is
+    selected.
 
     Returns:
-        The index of the alternative, starting at 0.
+        The index of the alternative, between 0 and `count - 1`.
     """
     chosen = 0
     for child in range(count):
@@ -44,13 +46,13 @@ def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int
 def draw_explored(
     policy: Floats, start: int, count: int, epsilon: float, draw: float
 ) -> tuple[int, float]:
-    """Draws like `draw_action` from a mixture of a policy and the uniform policy.
+    """Selects an action like `draw_action`, from a mixture with the uniform policy.
 
     The probability of an action is (1 - epsilon) b + epsilon / count, where b is the
     policy's probability. For epsilon = 0 it equals b to the bit.
 
     Returns:
-        The index of the action, starting at 0, and its probability.
+        The index of the action, between 0 and `count - 1`, and its probability.
     """
     rest = epsilon / count
     chosen, likelihood = 0, 0.0
@@ -66,14 +68,14 @@ def draw_explored(
 
 
 def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
-    """Draws a chance outcome from cumulative probabilities `cdf[start:start + count]`.
+    """Selects a chance outcome by cumulative probabilities `cdf[start:start + count]`.
 
-    The outcome is the first whose cumulative probability exceeds the draw. A linear
-    search starts at the outcome that a uniform distribution would give. It is short
-    because most distributions are nearly uniform.
+    The result is the first outcome whose cumulative probability exceeds the draw. A
+    linear search starts at the outcome that would be selected if all were equally
+    likely. The search is short because most distributions are nearly uniform.
 
     Returns:
-        The index of the outcome, starting at 0.
+        The index of the outcome, between 0 and `count - 1`.
     """
     if count > _VERY_MANY:
         low, high = 0, count - 1
@@ -84,7 +86,7 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
             else:
                 low = middle + 1
         return low
-    # Both searches are needed, because the guess may lie on either side.
+    # The first guess may be too high or too low.
     chosen = int(draw * count)
     while chosen > 0 and draw < cdf[start + chosen - 1]:
         chosen -= 1
@@ -99,14 +101,14 @@ draw_chance = pasted(plain_draw_chance)
 
 @jit
 def count_sequences(infosets, counts):
-    """Counts the sequences at and below each sequence.
+    """Counts, for each sequence, itself and all later sequences of the same player.
 
     The balanced strategy plays actions in proportion to these counts (Farina, Kroer,
     Sandholm 2020, section 4.2.1).
 
     Args:
         infosets: `[I]` INFOSET, ancestors first.
-        counts: `[S]` float64, initially ones; receives the counts.
+        counts: `[S]` float64, receives the counts. The caller passes ones.
     """
     # Bottom-up, so that the counts of an infoset are complete when they are summed.
     for infoset in range(len(infosets) - 1, -1, -1):

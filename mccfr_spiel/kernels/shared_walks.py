@@ -1,25 +1,24 @@
 """Batches of walks on a complete tree, shared by threads or processes.
 
-The result is identical to the bit, whatever the number of threads. Each updated
-player's infosets are divided into blocks, which are whole subtrees, and the remaining
-top part. A batch goes through three stages, whose work threads divide by tickets:
+Results do not depend on the number of threads, to the bit. The infosets of each updated
+player are divided into blocks of whole subtrees, and the *top* above all blocks. Each
+of three stages consists of pieces of work, which threads claim by tickets (tickets.py):
 
-| stage | ticket | work |
+| stage | piece of work | what a thread does |
 |---|---|---|
 | IN_TOP | slice: a range of walks | walk the top; log leaves, infosets and forks |
 | IN_BLOCKS | block | continue from all forks into the block, in order of the walks |
 | APPLYING | block | pay debts to the average and update policies |
 
 A fork is the state of a walk at the root of a block. Blocks have no sequences in
-common, so threads write to the one gradient without conflicts.
+common, so threads write to the same gradient without conflicts.
 
 One thread, the leader, handles the top: before IN_BLOCKS it adds the logs in order of
 the walks, before APPLYING it pays the top's debts, and after APPLYING it updates the
-top's policies. Every sum therefore has the same terms in the same order as in one
-thread.
+top's policies. All sums therefore have the same order of terms as in one thread.
 
-A large batch passes the first two stages several times, in *stretches*. The limits of
-stretches change no bit, because learned state is constant until APPLYING.
+A large batch is divided into *stretches*: consecutive walks that pass the first two
+stages together. APPLYING follows after the last stretch, so results do not change.
 
 Processes of a cluster share a batch in the same way. Each process walks the top,
 follows the forks of its share of the blocks, and receives the results of other blocks.
@@ -41,14 +40,13 @@ from mccfr_spiel.kernels.logs import FORK, LEAF, Log
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.prefetching import prefetch
 from mccfr_spiel.kernels.progress import LARGE, Progress, Trip, no_progress, with_height
-from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.randomness import stream_key
+from mccfr_spiel.kernels.sobol import root_place
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
 from mccfr_spiel.kernels.walk import make_walk
-
-# --- arrays ---------------------------------------------------------------------------
 
 NUM_SLICES = 32
 """Number of slices into which the walks of a stretch are divided."""
@@ -64,21 +62,21 @@ EVENTS, FORKS, LEAVES, NODES, STATUS = range(5)
 """
 
 NUM_COUNTS = 16
-"""Row length of `Slots.counts`. It keeps counts of different threads in different cache
-lines."""
+"""Row length of `Slots.counts`, larger than necessary so that rows that different
+threads write are in different cache lines."""
 
 
 class Cut(NamedTuple):
     """Partition of a complete tree's infosets into K blocks and the top.
 
     Attributes:
-        home: for each sequence, twice the block of its infoset, plus 1 if the infoset
-            is the root of a subtree; -1 in the top.
+        home: for each sequence, twice the number of its infoset's block, plus 1 if the
+            infoset is the root of a subtree; -1 in the top.
         player_ends: player p has the blocks `player_ends[p] .. player_ends[p + 1] - 1`.
-        ends: block b has the entries `ends[b] .. ends[b + 1] - 1` of `met`.
-        met: infosets met, grouped by block, ancestors first.
-        num_met: number of infosets met in each block.
-        top: infosets met in the top, including roots of subtrees.
+        ends: block b has the part `met[ends[b] : ends[b + 1]]`.
+        met: for each block, the list of infosets that walks visited, ancestors first.
+        num_met: length of the list of each block.
+        top: infosets that walks visited in the top, and visited roots of subtrees.
     """
 
     home: Annotated[np.ndarray, Entry(layout.INT, "[S]")]
@@ -90,19 +88,16 @@ class Cut(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Stacks and logs: R = NUM_SLICES + K rows, first the slices, then the blocks.
+    """Stacks and logs, one row for each slice of walks, then one row for each block.
+
+    Shapes: K blocks, R = NUM_SLICES + K rows, H capacity of a stack, C of a log.
 
     Attributes:
-        node: stacks, as `Walk.node`.
-        sequence: stacks, as `Walk.sequence`.
-        weight: stacks, as `Walk.weight`.
-        place: stacks, as `Walk.place`.
+        node, sequence, weight, place: stacks, as in `Walk`.
         counts: counters, see EVENTS.
-        event: logged infosets, see `Log`.
-        leaf: logged leaves, see `Log`.
-        fork: logged forks, see `Log`.
-        order: indices of a slice's forks, grouped by block.
-        order_ends: end of each block's part of `order`.
+        event, leaf, fork: logged infosets, leaves and forks, see `Log`.
+        order: indices of the forks of a slice, grouped by block.
+        order_ends: end of the part of each block in `order`; the first starts at 0.
     """
 
     node: Annotated[np.ndarray, Entry(layout.INT, "[R, H]")]
@@ -125,7 +120,7 @@ shared_views = SHARED_LAYOUT.viewer()
 
 @inlined
 def stack_of(walk: layout.Walk, slots: Slots, row: int, met: np.ndarray) -> layout.Walk:
-    """Returns the walk with the stack of a row and another list of infosets met."""
+    """Returns the walk, but with the stack in a row of `slots` and the list `met`."""
     return layout.Walk(
         node=slots.node[row],
         sequence=slots.sequence[row],
@@ -146,7 +141,7 @@ def stack_of(walk: layout.Walk, slots: Slots, row: int, met: np.ndarray) -> layo
 
 @inlined
 def log_of(cut: Cut, slots: Slots, row: int) -> Log:
-    """Returns the log of a slice."""
+    """Returns the log of the slice number `row`."""
     return Log(
         home=cut.home,
         event=slots.event[row],
@@ -160,38 +155,41 @@ def log_of(cut: Cut, slots: Slots, row: int) -> Log:
 ALL_STAGES, GATHER, APPLY = range(3)
 """Purposes of a call:
 
-- ALL_STAGES: whole iterations;
-- GATHER: the first two stages for the next update;
-- APPLY: the third stage, including the leader's work.
+- ALL_STAGES: run whole iterations;
+- GATHER: run only the first two stages for the next update;
+- APPLY: run only the third stage, including the update of the top.
 """
 
 WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
-"""Indices of a plan:
+"""Indices of the array `plan`, which describes the work of a call:
 
 - WALKS_OF_SLICE: number of walks in each slice;
 - PURPOSE: ALL_STAGES, GATHER or APPLY;
-- SHARE: index of the share of each player's blocks that this process follows. With the
-  value NUM_SHARES it follows no blocks and walks the top only;
-- NUM_SHARES: number of shares.
+- SHARE: which share of each player's blocks this process continues walks into. If SHARE
+  equals the number of shares, the process walks the top only;
+- NUM_SHARES: number of shares, usually the number of processes;
+- PLAN_SIZE: length of the array.
 """
 
 STAGE, NUM_SLICES_NOW = range(NOTES, NOTES + 2)
 NUM_SHARING_NOTES = 2
-"""Indices of the desk that the leader writes: the stage, and its number of slices."""
+"""Indices on the desk (shared array of integers, tickets.py) where the leader writes
+the stage and the number of slices of the stretch; the number of these two notes."""
 
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
+"""The stages, see the top of this file."""
 
 REACHED = 2
-"""Flag in `Tables.is_met` of infosets that are in `Cut.top`."""
+"""Bit 1 of `Tables.is_met`, set for infosets that are in `Cut.top`."""
 
 _FAR, _NEAR = 6, 3
-"""Prefetch distances in forks: nodes are fetched _FAR forks ahead. Tables are fetched
-_NEAR forks ahead, when the node has arrived."""
+"""Prefetch distances. The node of a fork is prefetched _FAR forks in advance. Rows of
+tables are prefetched _NEAR forks in advance, when the node is already in the cache."""
 
 
 @inlined
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
-    """Sorts the forks of a slice by block, stably, by counting."""
+    """Sorts the forks of a slice by block, with a stable counting sort."""
     fork, order = slots.fork[row], slots.order[row]
     ends, count = slots.order_ends[row], slots.counts[row, FORKS]
     ends[:] = 0
@@ -199,8 +197,8 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[fork[k]["block"] + 1] += 1
     for block in range(num_blocks):
         ends[block + 1] += ends[block]
-    # `ends[b]` is now the start of block b in `order`. Each fork advances it, so that
-    # finally it is the end of block b.
+    # `ends[b]` is now the start of block b in `order`. Each fork of block b increments
+    # it, so that finally it is the end of block b.
     for k in range(count):
         block = fork[k]["block"]
         order[ends[block]] = k
@@ -208,17 +206,23 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
 
 
 @inlined
-def trip_in_batch(player: int, stream: int, is_large: bool) -> Trip:
-    """Returns the `Trip` of a walk in a thread, without pauses or repeated steps."""
-    return Trip(player, stream, -np.inf, np.int64(0), np.int64(2**62), is_large)
+def trip_in_batch(
+    seed: int, serial: int, player: int, num_players: int, is_large: bool
+) -> Trip:
+    """Returns the constants of a walk that never pauses and does not repeat another."""
+    stream = stream_key(seed, serial, player, num_players)
+    zero, never = np.int64(0), np.int64(2**62)
+    return Trip(player, serial, stream, -np.inf, zero, never, is_large)
 
 
-def make_part_of_batch(walk_on: Any) -> Any:
+def make_part_of_batch(sampled: Sampled, walk_on: Any) -> Any:
     """Builds `walk_part`, which runs walks `first .. stop - 1` of a batch.
 
-    `walk` identifies the batch, `stack` belongs to the thread. `walk_part` returns a
-    status and the total counters.
+    The argument `walk` of `walk_part` is the `Walk` of the solver, which identifies the
+    batch; `stack` is a `Walk` with a stack that only this thread uses. `walk_part`
+    returns a status, and the counters of all its walks.
     """
+    root = root_place(sampled.correlates)
 
     @inlined
     def walk_part(task, nodes, tables, walk, stack, log, first, stop, is_large):
@@ -228,9 +232,8 @@ def make_part_of_batch(walk_on: Any) -> Any:
         progress, status, nth = no_progress(), np.int64(layout.DONE), first
         while nth < stop and status == layout.DONE:
             serial = before + nth + 1
-            stream = stream_key(seed, serial, player, num_players)
-            height = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
-            trip = trip_in_batch(player, stream, is_large)
+            height = push(stack, 0, 0, player, 1.0, root)
+            trip = trip_in_batch(seed, serial, player, num_players, is_large)
             progress = with_height(progress, height)
             status, progress = walk_on(task, nodes, tables, stack, log, trip, progress)
             nth += 1
@@ -240,17 +243,23 @@ def make_part_of_batch(walk_on: Any) -> Any:
 
 
 def make_stages(sampled: Sampled, rule: Rule) -> Any:
-    """Compiles `do_piece(work, desk, piece)`, the work for one ticket of a stage.
+    """Compiles `do_piece(work, desk, piece)`, which does one piece of work of a stage.
 
-    `work` is a pair: a frame of SHARED_LAYOUT, and a plan.
+    `work` is a pair: a frame with the layout SHARED_LAYOUT, and a plan, see PLAN_SIZE.
+    The leader writes the stage into `desk[STAGE]`. `piece` is the number of a slice, or
+    of a block.
     """
-    walk_part = make_part_of_batch(make_walk(sampled, rule, STORED, layout.TOP_PART))
+    walk_top = make_walk(sampled, rule, STORED, layout.TOP_PART)
+    walk_part = make_part_of_batch(sampled, walk_top)
     walk_block = make_walk(sampled, rule, STORED, layout.BLOCK_PART)
     apply_block = apply.make_apply(rule, part=layout.BLOCK_PART)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
-        """Runs walks `first .. stop - 1` of the batch in the top."""
+        """Runs the walks `first .. stop - 1` of the batch as far as the top reaches.
+
+        Results are written into the row `row` of `slots`, the number of the slice.
+        """
         counts, log = slots.counts[row], log_of(cut, slots, row)
         stack, is_large = stack_of(walk, slots, row, walk.met), len(tree.nodes) > LARGE
         status, progress = walk_part(
@@ -263,7 +272,10 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
 
     @inlined
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
-        """Continues all walks that enter a block, in order of the walks."""
+        """Continues all walks that enter a block, in order of the walks.
+
+        They start from the forks that the slices have logged, and write the gradient.
+        """
         row, player = NUM_SLICES + block, walk.marks[layout.WALKER]
         counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
@@ -271,10 +283,11 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
         num_met, zero = np.int64(cut.num_met[block]), np.int64(0)
         progress = Progress(zero, num_met, zero, zero, zero, zero)
         status = np.int64(layout.DONE)
+        seed, num_players = task.job[layout.SEED], tree.utilities.shape[1]
         # Slices are in order of the walks, and the forks of a slice are sorted stably.
         # Sums of the block therefore have the same order of terms as in a single
-        # thread. An inner pass continues a walk and prefetches for later forks, because
-        # their nodes are scattered in memory.
+        # thread. The inner loop continues a walk from each fork, and prefetches data of
+        # later forks because their nodes are scattered in memory.
         for part in range(num_slices):
             fork, order = slots.fork[part], slots.order[part]
             ends = slots.order_ends[part]
@@ -292,7 +305,8 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
                 at = order[k]
                 node, weight = fork[at]["node"], fork[at]["weight"]
                 height = push(stack, 0, node, player, weight, fork[at]["place"])
-                trip = trip_in_batch(player, fork[at]["stream"], is_large)
+                serial = fork[at]["serial"]
+                trip = trip_in_batch(seed, serial, player, num_players, is_large)
                 progress = with_height(progress, height)
                 status, progress = walk_block(
                     task, tree, tables, stack, None, trip, progress
@@ -338,7 +352,10 @@ def gather_top(
     slots: Slots,
     slices: int,
 ) -> None:
-    """Adds all logs to the gradient and `Cut.top`, in order of the walks."""
+    """Adds logged payoffs to the gradient and logged infosets to `Cut.top`.
+
+    Logs are processed in order of the walks.
+    """
     num_top = walk.marks[layout.NUM_MET]
     for row in range(slices):
         counts, log = slots.counts[row], log_of(cut, slots, row)
@@ -356,8 +373,10 @@ def gather_top(
 
 @inlined
 def status_of(desk: np.ndarray, slots: Slots, first: int, stop: int) -> Any:
-    """Returns DONE, the status of the first row that stopped, or NEEDS_ONE_THREAD if a
-    thread failed."""
+    """Returns the first status other than DONE in the rows `first .. stop - 1`.
+
+    If all are DONE, it returns DONE, or NEEDS_ONE_THREAD if a thread has failed.
+    """
     for row in range(first, stop):
         if slots.counts[row, STATUS] != layout.DONE:
             return np.int64(slots.counts[row, STATUS])
@@ -377,14 +396,15 @@ def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
 def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Builds `iterate(frame, plan, desk, leads)`, which all threads of a team call.
 
-    `frame` has the layout SHARED_LAYOUT, `plan` has PLAN_SIZE entries. `iterate`
-    returns one of these statuses:
+    `frame` has the layout SHARED_LAYOUT, `plan` is described at PLAN_SIZE, and `leads`
+    is True for the leader. `iterate` returns DONE or the reason why the leader stopped:
 
-    - DONE;
-    - PAUSED;
-    - NEEDS_ONE_THREAD if a thread failed;
-    - TOO_UNLIKELY; the gathered results must be discarded;
-    - STACK_FULL or LOG_FULL if slots must grow first; results must be discarded, too.
+    - PAUSED: Python should handle signals; another call continues;
+    - NEEDS_ONE_THREAD: a thread failed;
+    - TOO_UNLIKELY: a payoff overflows. The results of the first two stages since the
+      last update must be discarded;
+    - STACK_FULL or LOG_FULL: the arrays of `Slots` must grow first. The same results
+      must be discarded.
 
     Args:
         rule: the local rule. A user's own rule must be compiled.
@@ -397,7 +417,11 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def walk_stretch(task, tree, tables, walk, cut, slots, work, desk):
-        """Runs the next stretch of the batch; returns as `apply.after_stretch`."""
+        """Runs the next stretch of the batch; returns a status.
+
+        It is the status of a walk that could not be completed, or else the status of
+        `apply.after_stretch`.
+        """
         marks, plan = walk.marks, work[1]
         left = apply.present_batch(task, walk) - marks[layout.WALK]
         slices = min(-(-left // plan[WALKS_OF_SLICE]), NUM_SLICES)
@@ -420,10 +444,10 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def update(task, tree, tables, walk, cut, work, desk):
-        """Updates average and policies after the walks of a batch."""
+        """Updates the average and the policies after the walks of a batch."""
         marks, infosets = walk.marks, tree.infosets
         apply.begin_update(task, tables, walk, rates, discounts)
-        for visit in range(marks[layout.NUM_MET]):  # debts of the top
+        for visit in range(marks[layout.NUM_MET]):  # pay the debts to the top
             if cut.home[infosets[cut.top[visit]]["first_sequence"]] < 0:
                 lazy_average.pay_met(infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[layout.PLAYER]]
@@ -441,9 +465,9 @@ def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
         start_tables(task, tree.infosets, tables, walk.known)
         marks, purpose = walk.marks, work[1][PURPOSE]
         status = np.int64(layout.DONE if purpose == APPLY else layout.GROW)
-        # A pass runs a stretch if the status is GROW (walks remain before the update),
-        # or the update if the status is DONE. The loop ends at the end of the job,
-        # after the requested stages, or when a walk or a thread stops.
+        # Each pass of the loop runs a stretch if the status is GROW (walks remain
+        # before the update), or the update if the status is DONE. The loop ends at the
+        # end of the job, after the requested stages, or when a walk or a thread stops.
         while load(desk, FAILED) == 0:
             if status == layout.GROW:
                 is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]

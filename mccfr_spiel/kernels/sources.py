@@ -28,10 +28,9 @@ def sources_digest(files: Iterable[pathlib.Path]) -> str:
 def package_digest() -> str | None:
     """Returns a digest of all sources of this package; None if they are not files.
 
-    It identifies compiled code and trees on disk. It covers all files, so that nobody
-    has to update a list when code moves. A package in an archive, or without sources,
-    has no digest and keeps nothing on disk, because changes of its code would go
-    unnoticed.
+    The digest identifies compiled code and trees on disk. It covers all files, so that
+    nobody has to maintain a list. Without it, for example if the package is in an
+    archive, nothing is stored on disk, because changes of the code would go unnoticed.
     """
     files = list(_PACKAGE.rglob("*.py"))
     games = games_of_checkout()
@@ -41,10 +40,11 @@ def package_digest() -> str | None:
 
 
 def stamp_of(function: Callable[..., Any]) -> str | None:
-    """Returns a digest of the source file of a function outside this package.
+    """Returns a digest of the source file of a function.
 
-    It is "" for functions of this package, whose changes `package_digest` covers. It is
-    None if the function has no source file.
+    Returns:
+        The digest; "" for functions of this package, because `package_digest` covers
+        them; None if the function has no source file.
     """
     source = pathlib.Path(function.__code__.co_filename)
     if _PACKAGE in source.parents:
@@ -56,25 +56,29 @@ def stamp_of(function: Callable[..., Any]) -> str | None:
 
 
 _users_stamps: list[str | None] = []
-"""Stamps of the users' functions called by the code under construction, innermost last.
+"""Stamps of the `made_with` blocks that are active, innermost last.
 
-None means that the code must not be cached.
+A stamp identifies a user's function that the code compiled in the block calls. None
+means that this code must not be cached on disk.
 """
 
 
 def users_stamps() -> list[str | None]:
-    """Returns the stamp of the innermost `made_with` as a list, empty outside of it."""
+    """Returns a list with the stamp of the innermost active `made_with` block.
+
+    The list is empty if no block is active.
+    """
     return _users_stamps[-1:]
 
 
 @contextlib.contextmanager
 def made_with(function: Callable[..., Any]) -> Iterator[None]:
-    """Declares that code compiled in the block calls a user's function.
+    """Declares that code compiled in a `with` block calls a user's function.
 
-    The cache then identifies the code by the source file and the name of the function.
-    Code is not cached if the function has no source file, or has variables of an
-    enclosing function, because these may change. Changes of other files that the
-    function uses go unnoticed.
+    The disk cache then identifies the code by a digest of the function's source file,
+    and by its name and line. Code is not cached if the function has no source file, or
+    uses variables of an enclosing function, because these may change. Changes of other
+    files that the function uses go unnoticed.
     """
     stamp = stamp_of(function) if function.__closure__ is None else None
     location = f"{function.__qualname__} {function.__code__.co_firstlineno}"

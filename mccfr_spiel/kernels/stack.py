@@ -1,8 +1,13 @@
 """The stack of a walk: nodes to visit later.
 
 An entry of the stack is a row of five arrays of `tables.Walk`: `node`, `sequence`,
-`weight`, `place` and `debt`. A node popped from the stack becomes a `Spot`, with moves
-in a `Moves`. The functions below push and postpone nodes.
+`weight`, `place` and `debt`. A node popped from the stack becomes a `Spot`; a `Moves`
+describes its moves. The functions below push and postpone nodes.
+
+Three switches decide which arrays are used, because other algorithms need not store
+them: `weighted` (weights may differ from 1), `placed` (chance is sampled, so the stack
+stores the key of each node's chance draws) and `indebted` (the stack stores debts, the
+amounts that the lazy average still owes).
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +16,13 @@ import numpy as np
 
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.jit import inlined, pasted
-from mccfr_spiel.kernels.randomness import child_place
+from mccfr_spiel.kernels.randomness import NO_PLACES, place_below
 
 MAX_POSTPONED = 16
-"""Maximum number of unexpanded nodes that a walk postpones. One stop of the walk then
-expands all of them."""
+"""Maximum number of unexpanded nodes that a walk postpones.
+
+When the walk finally stops, Python expands all of them at once.
+"""
 
 
 class Spot(NamedTuple):
@@ -25,8 +32,9 @@ class Spot(NamedTuple):
         node: node number, as defined by the source.
         sequence: the updated player's last sequence before the node.
         weight: importance weight of payoffs below the node.
-        place: place of the history, see randomness.py.
-        debt: the average's debt to the infoset of `sequence`, see apply.py.
+        place: key of chance draws, a hash of the node's history (randomness.py).
+        debt: amount that the lazy average still owes the infoset of `sequence`, see
+            lazy_average.py.
     """
 
     node: Any
@@ -43,10 +51,9 @@ class Moves(NamedTuple):
         acting: the acting player, or CHANCE_NODE.
         infoset: infoset number, -1 for chance.
         first: node number of the first child.
-        start: index of the first move: a sequence, or an entry of the chance
-            distributions.
+        start: the first move's sequence; at chance nodes its index in `chance_probs`.
         count: number of moves.
-        slots: index of the first move in the gradient, equal to `start` unless players
+        slots: index of the first move in the gradient. It equals `start` unless players
             have imperfect recall (visits.py).
     """
 
@@ -66,8 +73,9 @@ class Choice(NamedTuple):
         child: index of the child among the moves.
         sequence: the updated player's last sequence before the child.
         weight: importance weight of the child.
-        likelihood: probability of the draw at nodes of the updated player, 1 if all
-            actions are followed; 0 at nodes of other players and chance.
+        likelihood: at nodes of the updated player, the probability with which the
+            action was drawn, or 1 if the walk follows all actions. 0 at nodes of other
+            players and chance.
     """
 
     follows: Any
@@ -81,7 +89,7 @@ class Choice(NamedTuple):
 def push(
     walk: layout.Walk, height: int, node: int, sequence: int, weight: float, place: int
 ) -> int:
-    """Pushes a node without a debt; returns the new height."""
+    """Pushes a node without setting `Walk.debt`; returns the new height."""
     walk.node[height] = node
     walk.sequence[height] = sequence
     walk.weight[height] = weight
@@ -91,7 +99,7 @@ def push(
 
 @inlined
 def copy_entry(walk: layout.Walk, entry: int, target: int) -> None:
-    """Copies an entry of the stack to the entry `target`."""
+    """Copies row `entry` of the stack's arrays to row `target`."""
     walk.node[target] = walk.node[entry]
     walk.sequence[target] = walk.sequence[entry]
     walk.weight[target] = walk.weight[entry]
@@ -105,20 +113,22 @@ def postpone(
 ) -> tuple[int, int, Any]:
     """Postpones the node on top of the stack if it must be expanded first.
 
-    The entry moves to the end of the stack's arrays, where `MAX_POSTPONED` entries are
-    reserved, and the walk visits other nodes meanwhile.
+    The node moves to the end of the stack's arrays, where `MAX_POSTPONED` rows are
+    reserved. The walk visits other nodes first.
 
     Args:
         walk: the walk with the stack.
         height: height of the stack.
         num_aside: number of nodes postponed so far.
-        status: reason why the walk cannot visit the node; GROW if it is unexpanded.
+        status: why the walk cannot visit the node; GROW if the node is unexpanded.
 
     Returns:
-        The new height, the new number of postponed nodes, and the status of the walk.
+        The new height, the new number of postponed nodes, and the status: DONE if the
+        walk can continue with other nodes.
     """
     if status == layout.GROW:
-        # `halt` has pushed the node. `room_for_moves` reserves the end of the arrays.
+        # `walk.make_halt` has pushed the node, and `walk.make_room` keeps the end of
+        # the arrays free.
         height -= 1
         copy_entry(walk, height, len(walk.node) - 1 - num_aside)
         num_aside += 1
@@ -130,10 +140,10 @@ def postpone(
 def resume(
     walk: layout.Walk, height: int, num_aside: int, status: Any
 ) -> tuple[int, Any]:
-    """Pushes the postponed nodes, so that the first one postponed is on top.
+    """Pushes the postponed nodes in reverse order, so that the oldest is on top.
 
     Returns:
-        The new height, and the status of the walk.
+        The new height, and the status: GROW instead of DONE if nodes were postponed.
     """
     # The node postponed first has the highest index and is pushed last.
     for entry in range(len(walk.node) - num_aside, len(walk.node)):
@@ -154,7 +164,7 @@ def push_weighted_children(
     spot: Spot,
     moves: Moves,
     prune: bool,
-    placed: bool,
+    places: int,
     indebted: bool,
 ) -> int:
     """Pushes all children at a node of chance or of an opponent.
@@ -167,21 +177,21 @@ def push_weighted_children(
         spot: the node.
         moves: its moves.
         prune: True to omit children of probability 0.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
         indebted: True to store debts.
 
     Returns:
         The new height.
     """
-    # Descending, so that children are visited in ascending order.
+    # In descending order, so that children are popped in ascending order.
     for child in range(moves.count - 1, -1, -1):
         prob = probs[row + child]
         if not prune or prob > 0.0:
             walk.node[height] = moves.first + child
             walk.sequence[height] = spot.sequence
             walk.weight[height] = spot.weight * prob
-            if placed:
-                walk.place[height] = child_place(spot.place, child)
+            if places != NO_PLACES:
+                walk.place[height] = place_below(spot.place, child, places)
             if indebted:
                 walk.debt[height] = spot.debt
             height += 1
@@ -195,13 +205,14 @@ def push_other_children(
     spot: Spot,
     moves: Moves,
     weighted: bool,
-    placed: bool,
+    places: int,
     indebted: bool,
 ) -> int:
-    """Pushes all children except the first at a node of the updated player.
+    """Pushes the second to last children of a node of the updated player.
 
-    The walk continues with the first child. The last child is pushed first, so that
-    children are visited in ascending order.
+    The first child is not pushed because the walk visits it next. The other children
+    are pushed in descending order, so that they are popped in ascending order. They
+    inherit the weight and the debt of the node, because all actions are followed.
 
     Args:
         walk: the walk with the stack.
@@ -209,7 +220,7 @@ def push_other_children(
         spot: the node.
         moves: its moves.
         weighted: True to store weights; otherwise all weights are 1.
-        placed: True to store places.
+        places: NO_PLACES, or the kind of places to store, see randomness.py.
         indebted: True to store debts.
 
     Returns:
@@ -220,8 +231,8 @@ def push_other_children(
         walk.sequence[height] = moves.slots + child
         if weighted:
             walk.weight[height] = spot.weight
-        if placed:
-            walk.place[height] = child_place(spot.place, child)
+        if places != NO_PLACES:
+            walk.place[height] = place_below(spot.place, child, places)
         if indebted:
             walk.debt[height] = spot.debt
         height += 1

@@ -25,7 +25,7 @@ _MAX_FETCHED = 256
 
 @inlined
 def nothing(*arguments):
-    """Does nothing. Rows need no state, and their infosets exist before the walk."""
+    """Does nothing: stored nodes need no preparation, and no infosets are added."""
 
 
 @inlined
@@ -36,16 +36,20 @@ def acting_at(nodes, node):
 
 @inlined
 def pay(nodes, node):
-    """Returns DONE and the leaf's row of `utilities`."""
+    """Returns the status DONE, and the row of the leaf in `utilities`."""
     return np.int64(layout.DONE), np.int64(nodes.nodes[node]["start"])
 
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Returns the moves of the node; the status is GROW if it is unexpanded."""
+    """Returns a status, and the `Moves` at a node.
+
+    The status is GROW if the node is unexpanded, STACK_FULL if it has more than `room`
+    moves, else DONE. The moves are meaningful only if the status is DONE.
+    """
     record = nodes.nodes[node]
     count, status = np.int64(record["num_children"]), np.int64(layout.DONE)
-    if count == 0:  # more moves than the field can hold, see NODE
+    if count == 0:  # the field `num_children` is too small, see `arrays.NODE`
         count = -np.int64(record["infoset"])
     # The other fields of an unexpanded node are meaningless but safe to read.
     if acting == UNEXPANDED:
@@ -59,31 +63,31 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def place_at(nodes, infoset):
-    """Returns the place of the infoset."""
+    """Returns the place (key of draws) of the infoset."""
     return nodes.infosets[infoset]["place"]
 
 
 @inlined
 def policy_at(nodes, tables, moves):
-    """Returns the table of policies, which is indexed by sequences."""
+    """Returns the table of policies and the sequence of the first move."""
     return tables.policy, moves.start
 
 
 @inlined
 def descend(nodes, moves, child):
-    """Returns the child's row."""
+    """Returns the row of child number `child`."""
     return moves.first + child
 
 
 @inlined
 def stop(nodes, node, acting):
-    """Returns the same row, which needs no saving."""
+    """Returns the same row, because a stored node need not be saved."""
     return node
 
 
 @pasted
 def fetch(nodes: layout.TreeArrays, moves: Moves) -> None:
-    """Prefetches the children before one of them is drawn."""
+    """Prefetches the rows of the children, at most _MAX_FETCHED."""
     count = min(moves.count, _MAX_FETCHED)
     for child in range(moves.first, moves.first + count, _NODES_A_LINE):
         prefetch(nodes.nodes, child)
@@ -110,8 +114,9 @@ def make_iterate(rule: Rule, sampled: Sampled) -> Any:
     """Compiles `iterate(frame)`, which runs iterations with walks over a stored tree.
 
     `iterate` initializes the tables of new infosets and runs iterations up to the
-    limits of the job. The frame holds a Task, TreeArrays, Tables and a Walk. `iterate`
-    returns a status. After GROW, STACK_FULL or PAUSED another call resumes.
+    limits of the job. The frame (frame.py) contains a Task, TreeArrays, Tables and a
+    Walk. `iterate` returns a status. After GROW, STACK_FULL or PAUSED, another call
+    continues where this call stopped.
 
     Args:
         rule: the local rule.

@@ -1,15 +1,16 @@
-"""Compile-time switches of walks: sampled parts, and the bookkeeping they require."""
+"""Compile-time switches of walks: what is sampled, and which data must be recorded."""
 
 from typing import NamedTuple
 
+from mccfr_spiel.kernels.randomness import COUNTED_PLACES, NO_PLACES, PLACES
 from mccfr_spiel.kernels.tables import ALONE, BLOCK_PART, TOP_PART
 
 
 class Sampled(NamedTuple):
     """The sampled parts of an algorithm.
 
-    One loop is compiled for each value. Numbers such as epsilon are arguments of the
-    loop, see `Task.settings`.
+    A separate loop is compiled for each different `Sampled`. Numbers such as epsilon
+    are not part of it; they are arguments of the loop, see `Task.settings`.
 
     Attributes:
         chance: True to draw one outcome at chance nodes, False to visit all.
@@ -21,9 +22,11 @@ class Sampled(NamedTuple):
         skips: True to skip actions of very negative regret, see selection.py.
         baseline: type of baseline, "" for none, see baselines.py.
         batched: True for several walks per player and iteration.
-        forgets: True for players with imperfect recall, see visits.py. Requires regret
-            matching or regret matching+. Such algorithms walk even if they sample
-            nothing.
+        forgets: True for players with imperfect recall, see visits.py. This requires
+            regret matching or regret matching+. Such algorithms use walks instead of
+            passes even if they sample nothing.
+        correlates: True to draw chance from a Sobol sequence over the walks, see
+            sobol.py.
     """
 
     chance: bool
@@ -36,6 +39,14 @@ class Sampled(NamedTuple):
     baseline: str
     batched: bool
     forgets: bool = False
+    correlates: bool = False
+
+    @property
+    def places(self) -> int:
+        """NO_PLACES, PLACES or COUNTED_PLACES, see randomness.py."""
+        if not self.chance:
+            return NO_PLACES
+        return COUNTED_PLACES if self.correlates else PLACES
 
     @property
     def learns(self) -> bool:
@@ -54,10 +65,11 @@ class Sampled(NamedTuple):
 
     @property
     def meets_once(self) -> bool:
-        """True if no infoset of the player is met twice before an update.
+        """True if no infoset of the updated player is visited twice before an update.
 
-        This follows from perfect recall: with all other moves fixed, the player's own
-        moves to the infoset determine the history.
+        This follows from perfect recall: the walk fixes the moves of chance and of all
+        opponents, and the player's own moves before the infoset are known, so the
+        history is unique.
         """
         return self.draws_others and not self.batched
 
@@ -77,7 +89,9 @@ class Switches(NamedTuple):
 
     Attributes:
         samples_chance: one outcome is drawn at chance nodes. Only in this case the
-            stack stores places of histories.
+            stack stores places (keys of chance draws, hashes of histories).
+        places: kind of these places, see randomness.py.
+        correlates: chance is drawn from a Sobol sequence, see sobol.py.
         samples_opponents: one action is drawn at opponents' nodes.
         prunes: actions that opponents play with probability 0 are skipped.
         draws_own: one action of the updated player is drawn.
@@ -86,19 +100,22 @@ class Switches(NamedTuple):
         picks_own: average-strategy sampling selects the updated player's actions.
         skips: actions of very negative regret are skipped.
         may_overflow: weights may become so large that payoffs overflow.
-        learns: the walk adds baselines and appends notes.
+        learns: the walk adds baselines and appends notes (baselines.py).
         branches: a walk with baselines follows all actions of the updated player.
-        forgets: players have imperfect recall, and the walk lists visits.
+        forgets: players have imperfect recall, and the walk lists visits (visits.py).
         is_weighted: the stack stores weights.
-        has_debts: the stack stores debts to the average.
-        meets_once: no infoset of the updated player is met twice.
-        postpones: the walk postpones unexpanded nodes and visits others meanwhile. This
-            requires that no sequence receives two payoffs. Then the order of visits is
-            irrelevant, and a repeated walk writes the same payoffs.
+        has_debts: the stack stores the debts of the lazy average (lazy_average.py).
+        meets_once: no infoset of the updated player is visited twice before an update.
+        postpones: the walk postpones unexpanded nodes and visits other nodes first.
+            This requires that no sequence receives two payoffs before an update. Then
+            the order of visits is irrelevant, and a repeated walk writes the same
+            payoffs.
         in_top: the walk stops at the roots of blocks, see logs.py.
     """
 
     samples_chance: bool
+    places: int
+    correlates: bool
     samples_opponents: bool
     prunes: bool
     draws_own: bool
@@ -128,6 +145,8 @@ def switches_of(sampled: Sampled, *, grows: bool, part: int) -> Switches:
     is_alone_once = sampled.meets_once and has_debts
     return Switches(
         samples_chance=sampled.chance,
+        places=sampled.places,
+        correlates=sampled.correlates,
         samples_opponents=sampled.opponents,
         prunes=sampled.prune,
         draws_own=sampled.draws_one_action,

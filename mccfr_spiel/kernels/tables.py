@@ -13,9 +13,15 @@ arrays, `views` rebuilds the record in compiled code, and `new_record` allocates
 | Passes | leaves of a complete tree, by sequence | the tree, once |
 | Blocks | blocks of infosets, by which threads share work | the tree, once |
 
+Terms: a *walk* visits sampled nodes. A *pass* visits no nodes: it processes the
+infosets and the list of all leaves of a complete tree (passes.py). The *top* consists
+of the infosets above all blocks, and the *roots* of a block are its infosets without a
+parent in a block (blocks.py).
+
 Letters in shapes: `N` nodes, `I` infosets, `S` sequences of all players, `L` leaves,
-`P` players, `C` chance outcomes, `H` height of the stack, `B` blocks, `T` infosets and
-roots in the top, `V` slots of visits, `K` other lengths.
+`P` players, `C` outcomes of all chance nodes, `H` capacity of the stack, `B` blocks,
+`T` infosets of the top plus roots, `V` capacity of the arrays of visits, `K` other
+lengths.
 """
 
 from collections.abc import Collection
@@ -29,12 +35,13 @@ from mccfr_spiel.kernels.jit import inlined
 
 INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
-FLOAT = np.dtype(np.float64)
+FLOAT, WORD = np.dtype(np.float64), np.dtype(np.uint32)
 
 NOTE = np.dtype(
     [("start", "<i8"), ("count", "<i4"), ("chosen", "<i4"), ("number", "<f8")]
 )
-"""A note for baselines; baselines.py lists the fields."""
+"""A note: what a walk records at a decision, so that the update can adjust baselines.
+baselines.py describes the fields."""
 
 VISIT = np.dtype(
     [("weight", "<f8"), ("end", "<i8"), ("infoset", "<i4"), ("above", "<i4")]
@@ -42,9 +49,10 @@ VISIT = np.dtype(
 """A decision visited by a walk of players with imperfect recall; see visits.py.
 
 weight: importance weight, the factor of all payoffs below.
-end: end of the slots of the visit.
+end: end (exclusive) of the range of `Walk.gain` with the gradients of this visit.
 infoset: index of the infoset.
-above: slot through which the updated player came, or `visits.NOT_UPDATED`.
+above: index in `Walk.gain` of the updated player's last action before the visit;
+    `visits.NOT_UPDATED` at decisions of other players.
 """
 
 (
@@ -57,16 +65,18 @@ above: slot through which the updated player came, or `visits.NOT_UPDATED`.
     NEEDS_ONE_THREAD,
     NEEDS_GROUPS,
 ) = range(8)
-"""The statuses that a kernel returns.
+"""The statuses that a kernel returns. Walks over rules also return
+`rule_records.BROKEN` and larger numbers, see rules/rule_faults.py.
 
 DONE: the work is complete.
-GROW: the top `marks[TO_GROW]` nodes of the stack must be expanded first.
+GROW: the `marks[TO_GROW]` nodes on top of the stack must be expanded first.
 STACK_FULL: the stack is too small.
-TOO_UNLIKELY: a payoff times its weight exceeds `walk.MAX_WEIGHT`.
+TOO_UNLIKELY: a payoff times its weight exceeds `recording.MAX_WEIGHT`.
 PAUSED: the walks for one update take long, so Python should handle signals.
 LOG_FULL: the logs of threads that share a batch are too small.
-NEEDS_ONE_THREAD: the loop for a single thread must continue.
-NEEDS_GROUPS: the next batch should be walked in groups.
+NEEDS_ONE_THREAD: threads cannot share this batch, or one of them has failed. The
+    single-threaded loop must continue.
+NEEDS_GROUPS: the next batch of walks should be divided into groups (batches.py).
 """
 
 (
@@ -81,18 +91,19 @@ NEEDS_GROUPS: the next batch should be walked in groups.
     HAS_GROUPS,
     JOB_SIZE,
 ) = range(10)
-"""The entries of `Task.job`.
+"""Indices of `Task.job`.
 
 SEED: seed of all draws.
 LAST_ITERATION: last iteration to run.
-NODE_LIMIT: number of touched nodes from which on no iteration begins.
+NODE_LIMIT: no iteration begins once this number of nodes has been touched.
 ALTERNATING: 1 if players are updated in turns, 0 if all at once.
-NUM_NODES: number of nodes of the tree, whose arrays may be longer.
-NUM_INFOSETS: number of infosets, likewise.
+NUM_NODES: number of nodes of the tree; the arrays may have unused rows behind them.
+NUM_INFOSETS: number of infosets; the arrays may have unused rows behind them.
 BATCH: walks per player and iteration, or `batches.GROWING`.
-PAUSE_LIMIT: number of touched nodes from which on walks pause.
-HAS_GROUPS: 1 if large batches over rules are left to groups (rules/grouped.py).
-JOB_SIZE: number of entries.
+PAUSE_LIMIT: walks pause once this number of nodes has been touched.
+HAS_GROUPS: 1 if the loop returns NEEDS_GROUPS before each large batch, so that threads
+    walk its groups (arenas/rules/grouped.py).
+JOB_SIZE: length of the array.
 """
 
 (
@@ -107,42 +118,44 @@ JOB_SIZE: number of entries.
     WEIGHTS_FROM,
     NUM_SETTINGS,
 ) = range(10)
-"""The entries of `Task.settings`.
+"""Indices of `Task.settings`.
 
 EPSILON: exploration of outcome sampling, or least probability of an action in
     average-strategy sampling.
-GAMMA: exponent of the average's weights.
-GAMMA_CHANGE: total change of that exponent until the horizon.
-HORIZON: number of iterations in which it changes, 0 for none.
+GAMMA: exponent of the average's weights: iteration t has the weight t ** GAMMA.
+GAMMA_CHANGE: total change of this exponent until the horizon.
+HORIZON: number of iterations during which the exponent changes; 0 for no change.
 THRESHOLD: threshold of average-strategy sampling.
 BONUS: bonus of average-strategy sampling.
 PRUNE_BELOW: regret below which walks skip an action.
 BASELINE_RATE: step size of baselines.
-WEIGHTS_FROM: first iteration whose weight is stored behind these entries, 0 for none.
-NUM_SETTINGS: number of entries, without the stored weights.
+WEIGHTS_FROM: iteration whose weight is stored at index NUM_SETTINGS, followed by the
+    weights of later iterations; 0 if no weights are stored.
+NUM_SETTINGS: number of settings, without the stored weights.
 """
 
 WEIGHTS_AHEAD = 1024
-"""Number of weights stored behind the settings if a user's function weights the
-average.
+"""Number of weights stored behind the settings if a user's function computes the
+weights of iterations in the average.
 """
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
-"""The entries of `Walk.clock`.
+"""Indices of `Walk.clock`.
 
 AVERAGE_WEIGHT: weight of the current iteration in the average.
-LOG_POSITIVE: sum of the logarithms of all discounts of positive memories.
-LOG_NEGATIVE: the same for other memories; see discounts.py.
-CLOCK_SIZE: number of entries.
+LOG_POSITIVE: sum over all iterations of the logarithm of the factor by which the rule
+    discounts positive entries of `Tables.memory`; see discounts.py.
+LOG_NEGATIVE: the same sum for all other entries of `Tables.memory`.
+CLOCK_SIZE: length of the array.
 """
 
 ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
-"""The entries of `Walk.cursor`, which only updates change.
+"""Indices of `Walk.cursor`, which only updates change.
 
-ITERATION: number of iterations begun.
+ITERATION: number of iterations whose first update is done.
 PLAYER: player who is updated next; always 0 with simultaneous updates.
-NODES_TOUCHED: number of nodes touched by walks whose update is done.
-CURSOR_SIZE: number of entries.
+NODES_TOUCHED: number of nodes touched before the last update, over the whole run.
+CURSOR_SIZE: length of the array.
 """
 
 (
@@ -159,47 +172,54 @@ CURSOR_SIZE: number of entries.
     TO_GROW,
     MARKS_SIZE,
 ) = range(12)
-"""The entries of `Walk.marks`, the progress of the walks for the next update.
+"""Indices of `Walk.marks`, the progress of the walks for the next update.
 
 TOP: height of the stack, 0 between walks.
-NUM_MET: number of infosets met.
+NUM_MET: length of the list of infosets to update: of `Walk.met`, or of `Walk.visit` for
+    players with imperfect recall, or of `Cut.top` in shared_walks.py.
 TOUCHED: number of nodes touched.
 WALKER: player whose gradient the current walk estimates.
 WALK: index of the walk in its batch.
 NOTED: number of notes for baselines.
 NUM_MET_BEFORE: NUM_MET when the current walk began.
-TOUCHED_BEFORE: TOUCHED when the current walk began.
-NOTED_BEFORE: NOTED when the current walk began.
-PASSED: value of TOUCHED up to which a repeated walk skips its contributions.
+TOUCHED_BEFORE: TOUCHED when the current walk began; a repeated walk starts from it.
+NOTED_BEFORE: NOTED when the current walk began, hence the index of its first note.
+PASSED: while TOUCHED is at most this number, a repeated walk adds nothing to the
+    gradient, because the gradient already contains its payoffs.
 TO_GROW: number of nodes to expand when the status is GROW.
-MARKS_SIZE: number of entries.
+MARKS_SIZE: length of the array.
 """
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)
-"""The parts of a walk, each compiled separately.
+"""Which part of a walk a compiled loop executes.
 
 ALONE: a whole walk by one thread.
-TOP_PART: a walk that stops where blocks of infosets begin.
-BLOCK_PART: its continuation inside a block, or a walk in a group of walks over rules.
+TOP_PART: the part above all blocks of infosets, if threads share a walk
+    (shared_walks.py).
+BLOCK_PART: the continuation of such a walk inside a block. Walks in groups over rules
+    (arenas/rules/grouped.py) also use it, for whole walks.
 """
 
 
-# Names of constants in the shapes below refer to this module, see `new_record`.
+# Shapes may contain names of constants of this module. `new_record` inserts the values.
 
 
 class Task(NamedTuple):
     """The numbers that define the work of a call.
 
     Attributes:
-        job: entries listed at SEED.
-        settings: entries listed at EPSILON.
+        job: integers, indexed by SEED, LAST_ITERATION, ...
+        settings: floats, indexed by EPSILON, GAMMA, ...
         parameters: parameters of the local rule, see minimizers.py.
+        points: Sobol points of correlated chance draws, see
+            `sobol.scrambled_points`; no rows without them.
     """
 
     job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]")]
     settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]")]
     parameters: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
+    points: Annotated[np.ndarray, Entry(WORD, "[K, 1026]")]
 
 
 class TreeArrays(NamedTuple):
@@ -208,8 +228,8 @@ class TreeArrays(NamedTuple):
     Attributes:
         nodes: nodes, see `arrays.NODE`.
         infosets: infosets, see `arrays.INFOSET`.
-        chance_probs: concatenated chance distributions.
-        chance_cdf: cumulative sums of each distribution.
+        chance_probs: probabilities of the outcomes of all chance nodes, concatenated.
+        chance_cdf: cumulative sums of the probabilities of each chance node.
         utilities: returns of all players at the leaves.
     """
 
@@ -226,27 +246,34 @@ class Tables(NamedTuple):
     Attributes:
         plan: realization plans of `policy`, kept by passes from one update to the next.
         policy: current policy; 1 at empty sequences.
-        memory: memory of the local rule, see minimizers.py.
+        memory: the state of the local rule, such as cumulative regrets, see
+            minimizers.py.
         gradient: gradient being estimated; zero between updates.
-        average: lazily updated sum of weighted plans, see lazy_average.py.
-        paid: average at the parent sequence when its share was last added.
+        average: sum of the weighted plans of all iterations, updated only where walks
+            arrive, see lazy_average.py.
+        paid: value of `average` at the infoset's parent sequence when `average` was
+            last updated at the infoset.
         weight: weight of the infoset in the dilated entropy.
         balance: the balanced strategy, from which balanced outcome sampling draws.
         ahead: predicted gradient, see entropy_rules.py; zero between updates.
-        log_positive: clock entry LOG_POSITIVE when the infoset was last met.
-        log_negative: clock entry LOG_NEGATIVE when the infoset was last met.
+        log_positive: `clock[LOG_POSITIVE]` at the last update of the infoset.
+        log_negative: `clock[LOG_NEGATIVE]` at the last update of the infoset.
         baseline: estimated payoff of each player below a sequence, see baselines.py.
-        seen: sum of the plans that updates of the other player used, see
-            regret_pruning.py.
-        known: total payoff of the leaves right after a sequence, up to its last visit.
-        best: upper bound on the total value of a best response after the sequence.
+        seen: sum of the plans that this player played while the other player was
+            updated, see regret_pruning.py.
+        known: in pruned passes, total payoff of the leaves right after a sequence, up
+            to its last visit.
+        best: in pruned passes, upper bound on the total value of a best response after
+            the sequence.
         below: contribution of child infosets to `best`; zero between updates.
-        got: total value that the player received at the infoset.
-        skips: decision of the next pruned pass about a sequence, see
-            `regret_pruning.FOLLOWED`.
-        locked: 1 where the policy must not change. Passes without pruning support this.
-        is_met: 1 if walks met the infoset since the last update. In pruned passes it
-            has the meaning of `skips`.
+        got: in pruned passes, total value that the policies achieved at the infoset.
+        skips: what the next pruned pass does with a sequence: FOLLOWED, SKIPPED or
+            RESUMED of regret_pruning.py.
+        locked: 1 where the policy must not change. Only passes without pruning support
+            locked infosets.
+        is_met: bit 0 is 1 if the infoset is in the list `Walk.met`. Threads that share
+            walks also use bit 1, see `shared_walks.REACHED`. Pruned passes store the
+            state of the infoset instead, with the same values as `skips`.
     """
 
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
@@ -274,24 +301,30 @@ class Tables(NamedTuple):
 class Walk(NamedTuple):
     """The scratch of a walk, and the progress of the solver.
 
-    A walk writes all of it except `cursor` and `clock`. In `Tables` it writes only
-    `gradient` and `is_met`; see walk.py.
+    A walk writes all fields except `cursor` and `clock`. Of the existing rows of
+    `Tables` it changes only `gradient` and `is_met`; see walk.py.
+
+    The first five fields form the stack of nodes to visit.
 
     Attributes:
-        node: nodes on the stack.
+        node: node numbers.
         sequence: last sequence of the updated player before the node.
         weight: importance weight, the factor of all payoffs below the node.
-        place: place of the history, see randomness.py.
-        debt: debt to the average of the infoset of `sequence`, see lazy_average.py.
+        place: key of chance draws at the node, a hash of its history (randomness.py).
+        debt: amount by which the average at the parent sequence of an infoset has grown
+            since the infoset received its share, see lazy_average.py. The infoset is
+            that of `sequence`.
         note: notes for baselines.
         visit: visited decisions of players with imperfect recall.
-        gain: gradient over the slots of these visits, see visits.py.
-        met: infosets met since the last update, ancestors first.
-        settled: average at the parent sequence of each of these infosets.
+        gain: gradient at the actions of these visits, see visits.py.
+        met: infosets of the updated players that the next update changes, ancestors
+            first.
+        settled: average at the parent sequence of each infoset in `met`, including all
+            debts.
         known: number of infosets whose tables are initialized.
-        marks: entries listed at TOP.
-        cursor: entries listed at ITERATION.
-        clock: entries listed at AVERAGE_WEIGHT.
+        marks: integers, indexed by TOP, NUM_MET, ...
+        cursor: integers, indexed by ITERATION, PLAYER, ...
+        clock: floats, indexed by AVERAGE_WEIGHT, LOG_POSITIVE, ...
     """
 
     node: Annotated[np.ndarray, Entry(INT, "[H]")]
@@ -311,19 +344,19 @@ class Walk(NamedTuple):
 
 
 WORK_OF_SEQUENCE = 8
-"""The cost of one sequence in a pass, in rows of leaves."""
+"""The cost of one sequence in a pass, in units of the cost of one row of leaves."""
 
 
 class Passes(NamedTuple):
     """The leaves of a complete tree, and each player's infosets.
 
-    Every leaf has one row per player. Rows are grouped by that player's last sequence
-    before the leaf.
+    Every leaf has one row for each player. Rows are grouped by the last sequence of
+    their player before the leaf.
 
     Attributes:
         ends: rows of sequence s are `ends[s] .. ends[s + 1] - 1`.
-        others: last sequences of the other players.
-        payoffs: return of the player times the probability of chance.
+        others: last sequences of the other players before the leaf of the row.
+        payoffs: return of the row's player, times the probability of chance.
         members: infosets grouped by player, ancestors first.
         member_ends: infosets of player p are
             `members[member_ends[p] : member_ends[p + 1]]`.
@@ -337,7 +370,7 @@ class Passes(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Cost of a pass for all players, in rows of leaves."""
+        """Cost of a pass for all players, as a multiple of the cost of one row."""
         return len(self.payoffs) + WORK_OF_SEQUENCE * (len(self.ends) - 1)
 
 
@@ -347,10 +380,12 @@ class Blocks(NamedTuple):
     Attributes:
         ends: infosets of block b are `ends[b] .. ends[b + 1] - 1`.
         starts: infosets of player p in block b are
-            `members[starts[k] : starts[k + 1]]`, with the piece k = p B + b.
-        kinds: INNER, ROOT or IN_TOP; empty if there is one block.
-        top: infosets in the top, and each root i as `~i`, by player, ancestors first.
-        top_ends: entries of player p are `top[top_ends[p] : top_ends[p + 1]]`.
+            `Passes.members[starts[k] : starts[k + 1]]`. The index k = p B + b is the
+            number of this *piece* of work.
+        kinds: INNER, ROOT or IN_TOP of blocks.py; empty if there is one block.
+        top: the infosets of the top, and each root i as `~i`, grouped by player,
+            ancestors first.
+        top_ends: the part of player p is `top[top_ends[p] : top_ends[p + 1]]`.
     """
 
     ends: Annotated[np.ndarray, Entry(LONG, "[B + 1]")]
@@ -363,7 +398,8 @@ class Blocks(NamedTuple):
 PER_INFOSET = tuple(
     name for name, entry in entries_of(Tables).items() if entry.shape == "[I]"
 )
-"""Names of the fields of `Tables` over infosets. All other fields are over sequences.
+"""Names of the fields of `Tables` with one row per infoset. All other fields have one
+row per sequence.
 """
 
 OPTIONAL = tuple(
@@ -386,11 +422,11 @@ SCRATCH = "gradient", "ahead", "below", "is_met"
 
 
 def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> Walk:
-    """Allocates the scratch of a walk that has not begun.
+    """Allocates a `Walk` of zeros.
 
     Args:
         height: capacity of the stack, and of the notes and visits.
-        num_infosets: capacity of the list of infosets met.
+        num_infosets: capacity of the lists `met` and `settled`.
         needed: names of optional arrays: `note` for baselines, `visit` and `gain` for
             players with imperfect recall.
     """
@@ -398,7 +434,8 @@ def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> 
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Blocks)
-"""The records in a frame. Kernels that walk do not read the last two."""
+"""The records in a frame (array of addresses, see frame.py). Walks do not read the last
+two records."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()
@@ -406,9 +443,13 @@ views = LAYOUT.viewer()
 
 @inlined
 def tree_in(frame, job):
-    """Returns the tree in a frame, without unused capacity at the end of its arrays."""
+    """Returns the tree in a frame.
+
+    Its arrays of nodes and infosets omit the unused rows at their ends.
+    """
     tree = views(frame, TreeArrays)
-    # Numba adds uint64 and int64 as float64, so entries of the job are converted.
+    # `job` holds uint64. Numba computes uint64 with int64 in float64, so the numbers
+    # are converted to int64 first.
     return TreeArrays(
         nodes=tree.nodes[: np.int64(job[NUM_NODES])],
         infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],

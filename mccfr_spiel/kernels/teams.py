@@ -1,13 +1,16 @@
 """Threads that run one compiled function together.
 
-Every thread calls `work(*arguments, desk, leads)`, compiled with `jit(nogil=True)`. The
-calling thread is the leader: it runs the sequential parts and shares the others by
-`tickets.share`. The other threads only run `tickets.take_pieces`. The leader never
-waits for a thread to start, so a busy machine or a limit of threads makes a call slower
-but has no other effect. With a single thread, `share` is a loop over the pieces.
+Every thread calls the same function `work(*arguments, desk, leads)`, compiled with
+`jit(nogil=True)`. `desk` is an array of integers by which the threads communicate
+(tickets.py). `leads` is True in the thread that calls `run`, the *leader*. The leader
+runs the sequential parts, and divides the other parts into pieces of work by
+`tickets.share`. The other threads, the *helpers*, only process pieces, by
+`tickets.take_pieces`. The leader never waits for a helper to start. So if the machine
+is busy or limits the number of threads, a call takes longer, but nothing else changes.
+With a single thread, `share` is a loop over the pieces.
 
-Signals are deferred meanwhile. A KeyboardInterrupt inside ThreadPoolExecutor may leave
-one of its locks held, and the next caller would wait forever.
+Signals are deferred during a call. A KeyboardInterrupt inside ThreadPoolExecutor might
+leave one of its locks held, and the next caller would wait forever.
 """
 
 import concurrent.futures
@@ -26,21 +29,22 @@ from mccfr_spiel.kernels.tickets import CLOSED, FAILED, new_desk
 
 @functools.lru_cache(maxsize=4)
 def _helpers(num_helpers: int, process: int) -> concurrent.futures.ThreadPoolExecutor:
-    """Returns the pool of threads other than the caller's.
+    """Returns a pool of threads.
 
-    A forked process does not inherit the threads of its parent, so each process has its
-    own pool.
+    The argument `process`, the process id, only serves as a key of the cache: a forked
+    process does not inherit the threads of its parent, so it needs its own pool.
     """
     return concurrent.futures.ThreadPoolExecutor(num_helpers, "mccfr_spiel")
 
 
 def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs a call in another thread; returns its future.
+    """Runs a call in another thread; returns the `concurrent.futures.Future`.
 
     Args:
-        num_threads: number of threads, including the caller's.
+        num_threads: size of the team, including the caller's thread. It selects a pool
+            with one thread less.
         task: the function to call.
-        arguments: its arguments.
+        arguments: arguments of the function.
 
     Raises:
         RuntimeError: the system cannot start more threads, or Python is shutting down.
@@ -53,12 +57,14 @@ def in_parts(
 ) -> None:
     """Splits a range into parts and calls a function for each, in several threads.
 
+    It returns when all calls have returned.
+
     Args:
-        num_threads: maximum number of parts; the caller's thread processes the last
-            one.
+        num_threads: maximum number of parts and threads. The caller's thread processes
+            the last part.
         size: length of the range, at least 1.
-        task: called with the begin and end of a part. It should release Python's lock,
-            as NumPy does.
+        task: called with the start and end of a part. It should release Python's global
+            lock (GIL), as NumPy does.
     """
     count, waited = min(num_threads, size), []
     *first_parts, last = itertools.pairwise(size * k // count for k in range(count + 1))
@@ -66,9 +72,9 @@ def in_parts(
         for part in first_parts:
             try:
                 waited.append(submit(count, task, part).result)
-            except RuntimeError:  # no more threads: the caller does this part
+            except RuntimeError:  # no thread is available: the caller runs this part
                 waited.append(functools.partial(task, part))
-        # Runs in this thread while the pool runs the other parts.
+        # The caller's thread runs the last part while the pool runs the other parts.
         task(last)
         for result in waited:
             result()
@@ -87,13 +93,15 @@ def run(
         work: the function; its result must not depend on the number of threads.
         num_threads: number of threads, including the caller's.
         arguments: arguments of `work` before the desk.
-        notes: number of notes on the desk.
-        keep: owner of the arrays whose addresses are in a frame. It must stay alive
-            because a thread may still read them after the leader has returned.
+        notes: number of integers on the desk that `work` uses itself, from index
+            `tickets.NOTES` on.
+        keep: object that owns the arrays whose addresses are in a frame. It is kept
+            alive until the last helper ends, because a helper may still read the arrays
+            after the leader has returned.
 
     Raises:
-        Exception: an exception in any of the threads. The other threads have ended
-            then, and the work is incomplete.
+        Exception: any exception that was raised in one of the threads. All threads have
+            ended then, and the work is incomplete.
     """
     desk = new_desk(notes)
     if num_threads == 1:
@@ -110,9 +118,9 @@ def _run_in_team(
     keep: object,
 ) -> int:
     helpers: list[concurrent.futures.Future[None]] = []
-    # The desk is closed in all cases. Helpers wait until then.
+    # The desk must be closed in all cases, because helpers run until it is closed.
     try:
-        with contextlib.suppress(RuntimeError):  # too few threads are fine
+        with contextlib.suppress(RuntimeError):  # fewer threads suffice, see above
             for _ in range(num_threads - 1):
                 helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
         status = work(*arguments, desk, True)
@@ -123,10 +131,10 @@ def _run_in_team(
         raise
     finally:
         desk[CLOSED] = 1
-    # Helpers that are running return at the next attempt to claim a ticket.
+    # The desk is closed, so running helpers return as soon as they look for work.
     for helper in helpers:
         helper.cancel()  # no work is left for helpers that have not started
-    # Exceptions propagate only when all helpers have ended.
+    # An exception of a helper is raised only when all helpers have ended.
     if has_failed:
         _end(helpers)
         for helper in helpers:
@@ -138,18 +146,18 @@ def _run_in_team(
 def _help(
     work: Callable[..., int], arguments: tuple[Any, ...], desk: np.ndarray, keep: object
 ) -> None:
-    """Runs the work in a thread other than the leader's; keeps `keep` alive."""
+    """Runs `work` in a helper's thread, and keeps `keep` alive until it returns."""
     try:
         work(*arguments, desk, False)
     except BaseException:
-        desk[FAILED] = 1  # prevents that the leader waits for this ticket
+        desk[FAILED] = 1  # otherwise the leader would wait for this helper's piece
         raise
     finally:
         del keep
 
 
 def _end(helpers: list[concurrent.futures.Future[None]]) -> None:
-    """Waits until all helpers have ended."""
+    """Cancels helpers that have not started, and waits until all others have ended."""
     for helper in helpers:
         helper.cancel()
     concurrent.futures.wait(helpers)

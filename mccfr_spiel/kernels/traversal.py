@@ -1,6 +1,6 @@
-"""Depth-first traversals of a complete tree, without memory per node.
+"""Depth-first traversals of a complete tree that allocate no arrays over nodes.
 
-`leaves_walk` lists the leaves for passes (`tables.Passes`). `reaches_walk` adds up the
+`leaves_walk` lists the leaves for passes (`tables.Passes`). `reaches_walk` computes
 reach probabilities of infosets.
 """
 
@@ -18,14 +18,20 @@ from mccfr_spiel.kernels.jit import jit
 def _make_walk(of_leaves: bool) -> Any:
     """Compiles `walk(tree, notes, stack)`; it returns False if the stack is too small.
 
-    The work at a node is part of the loop. A call with the arrays of the stack would
-    count references, which takes as long as the rest.
+    The work at a node is written inside the loop instead of in a helper. A call of a
+    helper with the arrays of the stack would change their reference counts, which takes
+    as long as the rest.
 
     Args:
-        of_leaves: whether the work is done at leaves. Then the notes are: `[S]` the
-            number of rows of each sequence, or the position of the next one; `others`
-            and `payoffs` of `Passes`; and `fill`, whether rows are written rather than
-            counted. Otherwise the notes are `reach` and `plan` of `add_reaches`.
+        of_leaves: whether to list the leaves. Then `notes` are four values:
+
+            - `next_row`, `[S]`: for each sequence, the number of rows so far, or the
+              row number of its next leaf;
+            - `others` and `payoffs` of `Passes`;
+            - `fill`: whether rows are written. Otherwise they are only counted.
+
+            If `of_leaves` is False, reach probabilities are computed, and `notes` are
+            `reach` and `plan` of `add_reaches`.
     """
 
     @jit(nogil=True)
@@ -44,11 +50,12 @@ def _make_walk(of_leaves: bool) -> Any:
         for player in range(num_players):
             stack_sequences[0, player] = player
         top = 1
-        # Each pass pops a node, works on it, and pushes its children, the first on top.
-        # `prob` is the probability of chance up to the node, and `sequences` has the
-        # sequence of each player there. It is copied element by element: for
-        # assignments of rows numba compiles an error message about shapes, which takes
-        # 1 s. The loop ends when the stack is empty, or returns False if it overflows.
+        # Each pass of the loop pops a node, works on it, and pushes its children, the
+        # first child on top. `prob` is the probability of chance up to the node, and
+        # `sequences` holds each player's last sequence before the node. `sequences` is
+        # copied element by element: for the assignment of a whole row numba compiles an
+        # error message about shapes, which takes 1 s. The loop ends when the stack is
+        # empty. The function returns False if the stack would overflow.
         while top > 0:
             top -= 1
             prob = stack_prob[top]
@@ -103,13 +110,14 @@ HEIGHT = 1024
 def walk_whole(
     walk: Any, tree: layout.TreeArrays, changed: np.ndarray, *notes: Any
 ) -> None:
-    """Traverses a tree, and repeats that with a larger stack if necessary.
+    """Traverses a tree, and repeats the traversal with a larger stack if necessary.
 
     Args:
-        walk: one of the functions above.
+        walk: `leaves_walk` or `reaches_walk`.
         tree: arrays of a complete tree.
-        changed: first note, an array of sums, which is restored before a repetition.
-        notes: the other notes.
+        changed: the first of the `notes` of `walk`, an array to which the walk adds. It
+            is restored before a repetition.
+        notes: the other notes of `walk`.
     """
     height, before, num_players = HEIGHT, changed.copy(), tree.utilities.shape[1]
     while True:
@@ -122,14 +130,15 @@ def walk_whole(
 
 
 def add_reaches(tree: layout.TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
-    """Adds the probability that chance and the other players reach each infoset.
+    """Computes the probability that chance and the other players reach each infoset.
 
-    It is a sum over the nodes of the infoset. Times the player's own plan at the parent
-    sequence, it is the probability that a play reaches the infoset.
+    The probability is a sum over the nodes of the infoset. Multiplied by the player's
+    own plan at the parent sequence, it is the probability that a play reaches the
+    infoset.
 
     Args:
         tree: arrays of a complete tree.
         plan: `[S]` realization plans of all players.
-        reach: `[I]` sums, to which the probabilities are added.
+        reach: `[I]` the probabilities are added to this array.
     """
     walk_whole(reaches_walk, tree, reach, plan)

@@ -1,20 +1,22 @@
-"""Walks and updates of players with imperfect recall.
+"""Records and updates of walks for players with imperfect recall.
 
 Under an abstraction a player may reach an infoset after different own moves. The
-infoset then has one row of tables but no unique parent sequence. A walk therefore keeps
-gradients per visit of a decision instead of per sequence.
+infoset then has one policy but no unique parent sequence. A walk therefore estimates
+the gradient for each visit of a decision instead of each sequence.
 
-`Walk.visit` lists the visits, ancestors first. `Walk.gain` has a *slot* for each action
-at each visit of the updated player. The first slots represent the empty sequences, one
-per player. The update processes visits bottom-up. It adds the regrets of a visit to the
-row of the infoset, and the value of the visit to the slot from which the walk came.
+`Walk.visit` lists the visits, ancestors first. `Walk.gain` holds the gradient: for each
+visit of the updated player, it has one element per action. The index of an element is
+called a *slot*. The first slots represent the empty sequences, one per player. The
+update processes visits bottom-up. It adds the regrets of a visit to `Tables.memory` at
+the infoset, and the value of the visit to the slot of the player's previous action.
 Policies are updated after all visits were processed.
 
-The average uses stochastic weights (Lanctot 2013, section 4.4): each visit of a player
-who is not updated adds that player's policy, times the weight of the walk. The chance
-of this visit depends on the player's own moves. With two players, the expected weight
-of an iteration's policy is therefore the reach probability of chance and the player.
-With more players it also depends on the moves of the others.
+The average uses stochastic weights (Lanctot 2013, section 4.4): whenever a walk visits
+a decision of a player who is not updated, that player's policy, times the weight of the
+walk, is added to the average at the infoset. The probability of such a visit contains
+the probability of the player's own moves. With two players, the expected weight of an
+iteration's policy is therefore the reach probability of chance and the player, as
+required. With more players it also depends on the moves of the other players.
 """
 
 from typing import Any
@@ -26,12 +28,13 @@ from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.regret_rules import match_sums
 
 NOT_UPDATED = -1
-"""Value of `above` for visits of players who are not updated and have no slots."""
+"""Value of `VISIT["above"]` for visits of players who are not updated. Such visits have
+no slots."""
 
 
 @inlined
 def end_of_slots(walk: layout.Walk, num_met: int, num_players: int) -> Any:
-    """Returns the first free slot."""
+    """Returns the first slot (index in `Walk.gain`) that no visit uses yet."""
     return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
 
 
@@ -51,7 +54,8 @@ def note_visit(
         walk: the walk with the list.
         num_met: length of the list.
         infoset: the infoset.
-        above: the slot from which the updated player came, or NOT_UPDATED.
+        above: the slot of the updated player's previous action. NOT_UPDATED if another
+            player acts.
         weight: importance weight of payoffs below.
         count: number of moves.
         num_players: number of players of the game.
@@ -80,13 +84,14 @@ def apply_visits(
     Args:
         tree: the tree, or another record with `infosets` and `utilities`.
         tables: the tables, of which `average`, `memory` and `policy` change.
-        walk: the walk with the visits; `gain` is set to 0.
+        walk: the walk with the visits; all slots of `gain` that were used become 0.
         num_met: number of visits.
         floored: True to replace negative sums of regrets by 0 (regret matching+).
     """
     policy, memory, gain = tables.policy, tables.memory, walk.gain
     share = walk.clock[layout.AVERAGE_WEIGHT]
-    # Descendants come later in the list, so the slots of visit k are complete here.
+    # Descendants come later in the list, so they have already added their values to the
+    # slots of visit k.
     for k in range(num_met - 1, -1, -1):
         visit, record = walk.visit[k], tree.infosets[walk.visit[k]["infoset"]]
         start, count = record["first_sequence"], np.int64(record["num_actions"])
@@ -102,8 +107,9 @@ def apply_visits(
             memory[start + i] = memory[start + i] + gain[first + i] - value
             gain[first + i] = 0.0
         gain[above] += value
-    # Policies change only now, because the values above depend on the old ones. An
-    # infoset with several visits is matched several times, with the same result.
+    # Policies change only now, because the values in the previous loop depend on the
+    # old policies. If an infoset was visited several times, its policy is computed
+    # several times, with the same result.
     for k in range(num_met):
         if walk.visit[k]["above"] != NOT_UPDATED:
             record = tree.infosets[walk.visit[k]["infoset"]]

@@ -11,12 +11,12 @@ Read `walk_on` below first. For each node, its loop calls these stages in order:
 |---|---|---|
 | `open_node` | pop a node from the stack | walk.py |
 | `pay_leaf` | credit a leaf's payoff; the history ends | recording.py |
-| `draw_at` | draw the number that selects a child | children.py |
+| `draw_at` | draw the random number that selects a child | children.py |
 | `meet_infoset` | record the infoset for the update | recording.py |
 | `choose` | select the child to follow, push others | children.py |
 | `correct` | add baselines, if any | children.py |
 | `follow` | move to the selected child | children.py |
-| `halt` | push a node again that cannot be visited yet | walk.py |
+| `halt` | push the node back if it cannot be visited yet | walk.py |
 
 The concepts:
 
@@ -30,24 +30,27 @@ The concepts:
 7.  Choice: the child that the walk follows next (stack.py).
 8.  Stack: nodes to visit later (stack.py).
 9.  Trip: constants of one walk, such as the player and the draw stream (progress.py).
-10. Progress: counters of the walk, kept in registers (progress.py).
+10. Progress: counters of the walk, kept in processor registers (progress.py).
 11. Status: DONE, or the reason why the walk stopped (tables.py).
 12. Task: job, settings and rule parameters (tables.py).
 13. Tables: learned state, read only, and the gradient (tables.py).
-14. Walk: scratch that a walk writes: stack, infosets met, notes (tables.py).
-15. Place: key of a draw, identifying an infoset or a chance history (randomness.py).
-16. Debt: amount that the lazy average still owes an infoset (apply.py).
-17. Notes: decisions from which baselines learn (baselines.py).
+14. Walk: arrays that a walk writes: stack, list of infosets to update, notes, ...
+    (tables.py).
+15. Place: key of a draw, a hash of an infoset or a chance history (randomness.py,
+    sobol.py).
+16. Debt: amount that the lazy average still owes an infoset (lazy_average.py).
+17. Notes: decisions recorded for the update of baselines (baselines.py).
 18. Visits: decisions of players with imperfect recall (visits.py).
 19. Log: records of a walk above all blocks, read by other threads (logs.py).
 
-A walk writes scratch and gradient only. It can therefore stop at any node and resume,
-or be discarded and repeated. A repeated walk takes the same steps but skips the
-contributions of the first `Trip.passed` nodes, which are already in the gradient.
+A walk changes only the arrays of `Walk`, the gradient, and tables of new infosets. It
+can therefore stop at any node and resume, or be discarded and repeated. A repeated walk
+visits the same nodes in the same order. It adds nothing to the gradient at the first
+`Trip.passed` nodes, because the discarded walk has already done so.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
+# (numba removes branches that compile-time constants exclude)
 
 from typing import Any
 
@@ -75,9 +78,10 @@ from mccfr_spiel.kernels.visits import end_of_slots
 
 
 def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -> Any:
-    """Builds `walk_on`, which visits nodes until the stack is empty or a node blocks.
+    """Builds `walk_on`, which visits nodes until the stack is empty or it must stop.
 
-    `walk_on` returns a status and the counters.
+    `walk_on` returns a status, which is DONE if the stack is empty, and the counters
+    (`Progress`).
 
     Args:
         sampled: the sampled parts of the algorithm.
@@ -98,15 +102,16 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
     @inlined
     def walk_on(task, nodes, tables, walk, log, trip, progress):
         status, num_aside = np.int64(DONE), np.int64(0)
-        # A pass of the outer loop pops a node and follows a history from there. A pass
-        # of the inner loop visits a node of this history. Invariant: the stack holds
-        # all nodes that remain to be visited, except the present one. Hence the walk is
-        # complete when the stack is empty. The inner loop ends at a leaf, after all
-        # children were pushed, at the root of a block, or at a node that cannot be
-        # visited yet, which `halt` pushes.
+        # The outer loop pops a node and follows a history from there; the inner loop
+        # visits the nodes of this history. Invariant: the stack holds all nodes that
+        # remain to be visited, except the present node and postponed nodes. Hence the
+        # walk is complete when the stack is empty and no node was postponed. The inner
+        # loop ends at a leaf, at a skipped child, after all children were pushed, at
+        # the root of a block, or at a node that cannot be visited yet, which `halt`
+        # pushes.
         #
-        # `progress` and `spot` are rebuilt instead of changed, so that they stay in
-        # registers.
+        # `progress` and `spot` are new tuples instead of changed arrays, so that their
+        # values stay in registers.
         while progress.height > 0 and status == DONE:
             if progress.num_touched >= trip.pause:
                 status = np.int64(PAUSED)
@@ -115,7 +120,8 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
             spot = open_node(nodes, walk, progress.height)
             while True:
                 acting = acting_at(nodes, spot.node)
-                # After a poor action only leaves are paid, see selection.LOOK.
+                # The weight LOOK marks the child after an action with very negative
+                # regret. If the child is not a leaf, the action is skipped.
                 if skips and spot.weight == LOOK and acting >= CHANCE_NODE:
                     tables.gradient[spot.sequence] = SKIPPED
                     break
@@ -135,8 +141,9 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
                     progress = with_height(progress, height)
                     break
                 # Draw before recording the infoset: the address of the next node
-                # depends on the draw, and the processor records while it loads.
-                draw = draw_at(nodes, trip, spot, moves)
+                # depends on the draw, so the processor can load the node while it
+                # records the infoset.
+                draw = draw_at(task, nodes, trip, spot, moves)
                 if acting >= 0:
                     status, continues, spot, moves, progress = meet_infoset(
                         task, nodes, tables, walk, log, trip, spot, moves, progress
@@ -163,7 +170,10 @@ def make_walk(sampled: Sampled, rule: Rule, source: Source, part: int = ALONE) -
 
 
 def make_open(switches: Switches, source: Source) -> Any:
-    """Builds `open_node`, which loads a stack entry and moves to the entry's node."""
+    """Builds `open_node`, which returns a row of the stack as a `Spot`.
+
+    The source moves to the node of that row.
+    """
     enter, samples_chance = source.enter, switches.samples_chance
     is_weighted, has_debts = switches.is_weighted, switches.has_debts
 
@@ -181,7 +191,11 @@ def make_open(switches: Switches, source: Source) -> Any:
 
 
 def make_halt(switches: Switches, source: Source) -> Any:
-    """Builds `halt`, which returns a node to the stack that cannot be visited yet."""
+    """Builds `halt`, which pushes a node back because it cannot be visited yet.
+
+    `halt` returns the status of the walk, the height of the stack, and the number of
+    postponed nodes.
+    """
     stop, grows = source.stop, source.grows
     has_debts, postpones = switches.has_debts, switches.postpones
 
@@ -201,9 +215,9 @@ def make_halt(switches: Switches, source: Source) -> Any:
 
 
 def make_room(switches: Switches) -> Any:
-    """Builds `room_for_moves`, which returns the number of moves that still fit.
+    """Builds `room_for_moves`, which returns the capacity left for moves of a node.
 
-    A node with more moves could overflow the stack or a list of the walk.
+    A node with more moves could overflow the stack, the notes or the visits.
     """
     learns, forgets = switches.learns, switches.forgets
     reserved = MAX_POSTPONED if switches.postpones else 0

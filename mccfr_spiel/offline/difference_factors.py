@@ -1,9 +1,12 @@
 """Factors of a payoff matrix by differences of similar rows or columns.
 
-Each row is written as a multiple of a similar row plus a difference. A minimum spanning
-tree decides which row refers to which other row, and M = I - C, where C holds the
-multiples along the edges of the tree. The same is done with the columns of the result.
-On the win-lose matrix of poker this gives the bidiagonal differences of Farina and
+The factors are those of `Factorization`: A = Ahat + U M^-1 V'.
+
+Each row of A is written as a multiple of a similar row plus a difference with few
+nonzeros. A minimum spanning tree decides which row refers to which other row. The
+matrix C holds the multiples: C_ik is c if row i is c times row k plus a difference.
+Then M = I - C. The columns of the result can be treated in the same way. For the
+win-lose matrix of poker, the result is the bidiagonal differences of Farina and
 Sandholm 2022.
 """
 
@@ -23,18 +26,22 @@ from mccfr_spiel.offline.factorization import (
 )
 
 _OVERHEAD = 2
-"""Nonzeros that a reference from one row to another adds to the other factors."""
+"""Number of nonzeros in U and M for a row that refers to another row."""
 
 _MAX_CANDIDATES = 200
-"""Number of rows with which each row is compared."""
+"""Largest number of rows with which each row is compared."""
 
 
 @jit
 def _most_common(ratios, count):
-    """(value, frequency) of the most common of the first `count` ratios, which are
-    sorted."""
-    # Equal ratios form a run. A pass extends the current run by one ratio or, if the
-    # ratio differs, records the run's length and begins the next run.
+    """Returns the most common of the first `count` ratios, and its frequency.
+
+    The ratios are sorted. Ratios whose relative difference is at most EQUAL count as
+    equal.
+    """
+    # Equal ratios form a run, `begin .. end - 1`. Each iteration of this loop extends
+    # the current run by one ratio. If the ratio differs, it compares the length of the
+    # run with the longest run so far, and begins the next run.
     best, frequency = ratios[0], 0
     begin = 0
     for end in range(1, count + 1):
@@ -47,15 +54,17 @@ def _most_common(ratios, count):
 
 @jit
 def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
-    """Finds pairs of rows i > k whose difference A_i - c A_k has few nonzeros.
+    """Finds pairs of rows i > k of a matrix A for which A_i - c A_k has few nonzeros.
 
     Args:
         starts, columns, values: A in csr form with sorted columns.
-        column_starts, column_rows: the rows that appear in each column, sorted.
+        column_starts, column_rows: the numbers of the rows with a nonzero in each
+            column, in csc form, sorted.
         limit: the largest number of rows k to compare with a row i.
 
     Returns:
-        Arrays of i, k, c, and the number of nonzeros of each difference.
+        Four arrays with an element per pair: i, k, the number c, and the number of
+        nonzeros of A_i - c A_k.
     """
     num_rows = len(starts) - 1
     shared = np.zeros(num_rows, np.int64)
@@ -65,10 +74,11 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
     out_k = [0 for _ in range(0)]
     out_c = [0.0 for _ in range(0)]
     out_cost = [0 for _ in range(0)]
-    # A pass handles row i. It counts the columns that i shares with all earlier rows
-    # and compares i, entry by entry, with the rows that share the most columns; the
-    # most common ratio of two entries becomes the factor c. A pair is kept if its
-    # difference has fewer nonzeros than the longer of the two rows.
+    # Each iteration of this loop handles a row i. First it counts, for each earlier
+    # row k, the columns in which both rows have nonzeros (`shared`). Then it compares
+    # row i with the rows that share the most columns. The factor c is the most common
+    # ratio of two entries in the same column. The pair is kept if its difference has
+    # fewer nonzeros than the longer of the two rows.
     for i in range(num_rows):
         size = starts[i + 1] - starts[i]
         met = 0
@@ -91,7 +101,7 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
             common = shared[k]
             shared[k] = 0
             other = starts[k + 1] - starts[k]
-            # Skip a pair that would save nothing even if it matched perfectly.
+            # Skips the pair if it would save nothing even if all ratios were equal.
             if common < least or size + other - 2 * common >= max(size, other):
                 continue
             a, b, count = starts[i], starts[k], 0
@@ -117,7 +127,11 @@ def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
 
 
 def _difference_rows(matrix: Csr) -> Factorization:
-    """Factors the matrix by differences of rows."""
+    """Factors a matrix by differences of similar rows.
+
+    Returns:
+        The factorization; the trivial factorization if no rows are similar.
+    """
     matrix = csr(matrix)
     matrix.sort_indices()
     by_column = scipy.sparse.csc_array(matrix)
@@ -131,8 +145,9 @@ def _difference_rows(matrix: Csr) -> Factorization:
         by_column.indices.astype(np.int64),
         _MAX_CANDIDATES,
     )
-    # A row refers to the parent in a minimum spanning tree rooted at the zero row. A
-    # row that resembles no other row refers to the zero row and stays unchanged.
+    # Rows are the nodes of a graph with one more node, the root, for a row of zeros.
+    # The costs of edges are numbers of nonzeros. Each row refers to its parent in a
+    # minimum spanning tree. A row that refers to the root stays unchanged.
     sizes = np.diff(matrix.indptr)
     root = num_rows
     ends = np.concatenate((first, np.full(num_rows, root)))
@@ -158,7 +173,8 @@ def _difference_rows(matrix: Csr) -> Factorization:
     combine = csr((ratios, (rows, references)), shape=(num_rows, num_rows))
     taken = combine @ matrix
     difference = drop_rounding(matrix - taken, abs(matrix) + abs(combine) @ abs(matrix))
-    # Inner rows are the rows to which others refer. Only they become rows of V'.
+    # Inner rows are the rows to which other rows refer. Only inner rows become rows of
+    # V'.
     is_inner = np.zeros(num_rows, bool)
     is_inner[references] = True
     rest = scipy.sparse.diags_array((~is_inner).astype(float))
@@ -172,7 +188,12 @@ def _difference_rows(matrix: Csr) -> Factorization:
 
 
 def _difference_columns(factors: Factorization) -> Factorization:
-    """Also factors the columns of Ahat and V' together by differences."""
+    """Factors the columns of Ahat and V', stacked on each other, by differences.
+
+    Returns:
+        A factorization of the original matrix with more factors; the argument if no
+        columns are similar.
+    """
     stacked = scipy.sparse.vstack((factors.residual, factors.right), format="csr")
     inner = _difference_rows(csr(stacked.T))
     if not inner.rank:
@@ -199,7 +220,7 @@ def _transpose(factors: Factorization) -> Factorization:
 
 
 def difference_factors(matrix: Csr) -> Factorization:
-    """Factors by differences of similar rows, of similar columns, or of both.
+    """Factors a matrix by differences of similar rows, of similar columns, or of both.
 
     Returns:
         The factorization with the fewest nonzeros, which may be the trivial one.

@@ -10,23 +10,25 @@ from mccfr_spiel.offline.prox_maps import evaluate_gradient, mix_into, prox, res
 from mccfr_spiel.offline.sequence_forms import SequenceForm
 
 _X, _Y = 1, 0
-"""The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
-holds player 0's payoffs, so x belongs to player 1."""
+"""The players with the plans x and y of the paper. There, x minimizes a bilinear form
+and y maximizes it. As the matrix A contains player 0's payoffs, y is the plan of player
+0, and x the plan of player 1."""
 
 _LEAST_TAU = 1e-9
-"""The practical variant stops below this tau, because rounding leaves no room for a
-step."""
+"""The practical variant stops if tau falls below this number, because the progress of a
+step would be smaller than rounding errors."""
 
 _MOST_HALVINGS = 60
-"""The largest number of times that the practical variant halves both mu at the
-start."""
+"""The largest number of times that the practical variant halves both smoothing
+parameters before the first iteration."""
 
 
 @jit(nogil=True)
 def smoothed_values(sides, scales, gradients, scratch):
-    """The sum over both players of `max <gradient, x> - mu d(x)`.
+    """Returns the sum over both players of `max over x of <gradient, x> - mu d(x)`.
 
-    The excessive gap condition says that this sum is at most 0.
+    x are the player's plans, mu is the player's smoothing parameter (in `scales`), and
+    d the dilated entropy. The excessive gap condition says that this sum is at most 0.
     """
     values, middles, logs = scratch
     total = 0.0
@@ -41,32 +43,35 @@ def egt_steps(sides, first, iterations, slack, tau, scales, plans, gradients_at,
     """Runs iterations of the excessive gap technique.
 
     Args:
-        sides: Sides of both players.
+        sides: the `Side` of each player.
         first: number of the first iteration, counted from 1.
         iterations: number of iterations.
-        slack: allowed violation of the condition by rounding.
-        tau: tau of the practical variant at the end of the last call; 0 for the variant
-            in which iteration t uses 2 / (t + 2).
-        scales: `[2]` mu of each player, updated.
-        plans: Pair of the plans, updated.
-        gradients_at: Pair of the gradients at `plans`, updated.
+        slack: allowed violation of the excessive gap condition by rounding.
+        tau: for the practical variant, its tau at the end of the last call; 0 for the
+            variant in which iteration t has the step 2 / (t + 2).
+        scales: `[2]` smoothing parameter mu of each player, updated.
+        plans: (plan of player 0, plan of player 1), updated.
+        gradients_at: the players' gradients at `plans`, updated.
         spare: (three Pairs, two Pairs) of working memory.
 
     Returns:
-        (number of gradient evaluations, tau). The loop ends early when rounding leaves
-        no room for another step.
+        The number of gradient evaluations, and the new tau. The practical variant
+        returns early if a step would be smaller than rounding errors.
     """
     working, (next_plans, next_gradients) = spare
     gradients, middles, logs = working
     is_practical = tau > 0.0
     evaluations = 0
-    # Invariant: the plans satisfy the excessive gap condition. A pass shrinks the mu of
-    # one player p by the factor 1 - tau. It mixes p's plan with p's smoothed best
-    # response and lets the other player q respond to the mixture. Then q's plan moves
-    # towards that response, and p's plan towards the prox step by the gradient at it
-    # (Nesterov 2005). The new plans and gradients are written aside until the step is
-    # accepted. The practical variant shrinks the larger mu; its inner loop halves tau
-    # until the new plans satisfy the condition (Kroer, Farina, Sandholm 2018).
+    # Invariant: the plans satisfy the excessive gap condition. Each iteration of the
+    # outer loop multiplies the mu of one player p by 1 - step (Nesterov 2005):
+    # 1. Mix p's plan with p's smoothed best response.
+    # 2. Compute the smoothed best response of the other player q to this mixture. The
+    #    new plan of q is a mixture of the old plan and this response.
+    # 3. Compute a prox step of p, from p's smoothed best response and with the gradient
+    #    at q's response. The new plan of p is a mixture of the old plan and the result.
+    # The new plans and gradients replace the old ones when the step is accepted. The
+    # practical variant chooses the player with the larger mu. Its inner loop halves the
+    # step until the new plans satisfy the condition (Kroer, Farina, Sandholm 2018).
     for t in range(first, first + iterations):
         p = _Y if t % 2 else _X
         step = 2.0 / (t + 2.0)
@@ -107,19 +112,22 @@ def egt_steps(sides, first, iterations, slack, tau, scales, plans, gradients_at,
 class ExcessiveGap(FirstOrderSolver):
     """The excessive gap technique (Nesterov 2005) with the dilated entropy.
 
-    Two smoothing parameters mu_x and mu_y shrink while the excessive gap condition
+    The method decreases two smoothing parameters mu_x and mu_y, and changes the plans x
+    and y such that the excessive gap condition always holds:
 
         max_y {x' A y - mu_y d(y)} <= min_x {x' A y + mu_x d(x)}
 
-    still holds; then the gap is at most `mu_x max d_x + mu_y max d_y`. Both start at
-    ||A||, and iteration t = 1, 2, ... shrinks one of them by the factor
-    `1 - 2 / (t + 2)`. An iteration makes three gradient evaluations. The last plans are
-    the result, so `average_policy()` and `current_policy()` are equal.
+    Here A is the payoff matrix, and d the dilated entropy of a plan (see prox_maps.py).
+    The condition implies that the saddle-point gap is at most `mu_x max d_x + mu_y max
+    d_y`. Both parameters start at ||A||, the largest absolute entry of A. Iteration
+    t = 1, 2, ... multiplies one of them by `1 - 2 / (t + 2)`, and makes three gradient
+    evaluations. The last plans are the result, so `average_policy()` and
+    `current_policy()` are equal.
 
-    `aggressive=True` is the practical variant (Kroer, Farina, Sandholm 2018). Both mu
-    start as small as the condition allows. Each iteration shrinks the larger one by the
-    factor 1 - tau. Initially tau is 1/2; it is halved whenever a step would violate the
-    condition.
+    `aggressive=True` is the practical variant (Kroer, Farina, Sandholm 2018). Both
+    parameters are halved at the start for as long as the condition holds. Each
+    iteration multiplies the larger parameter by 1 - tau. Initially tau is 1/2; it is
+    halved whenever a step would violate the condition.
     """
 
     def __init__(
@@ -153,9 +161,10 @@ class ExcessiveGap(FirstOrderSolver):
     def _start(self) -> None:
         """Writes the initial plans.
 
-        The plan y is the smoothed best response to the uniform plan, and x is a prox
-        step from the uniform plan by the gradient at y. With both mu at ||A|| the pair
-        satisfies the excessive gap condition.
+        The plan y is the smoothed best response to the uniform plan. The plan x is the
+        result of the prox map with the uniform plan as center and the gradient at y. If
+        both smoothing parameters are ||A||, the plans satisfy the excessive gap
+        condition.
         """
         sides, plans, (to, middles, logs) = self.sides, self.plans, self.scratch
         to[_X][:] = 0.0
@@ -167,12 +176,13 @@ class ExcessiveGap(FirstOrderSolver):
         self.gradient_evaluations += 2
 
     def _shrink_start(self) -> None:
-        """Halves both mu while the initial plans satisfy the condition."""
+        """Halves both smoothing parameters for as long as the initial plans satisfy the
+        excessive gap condition."""
         good = self._scales.copy()
         for _ in range(_MOST_HALVINGS):
             self._scales *= 0.5
             self._start()
-            self.gradient_evaluations += 2  # made by `excess`
+            self.gradient_evaluations += 2  # those in `excess`
             if self.excess() < 0:
                 break
             good[:] = self._scales
@@ -181,11 +191,14 @@ class ExcessiveGap(FirstOrderSolver):
 
     @property
     def gap_bound(self) -> float:
-        """mu_x max d_x + mu_y max d_y, which bounds the gap by the condition."""
+        """mu_x max d_x + mu_y max d_y, an upper bound on the saddle-point gap."""
         return float(np.dot(self._scales, self.ranges))
 
     def excess(self) -> float:
-        """The slack in the excessive gap condition; not negative, up to rounding."""
+        """The right-hand side of the excessive gap condition minus the left-hand side.
+
+        It is not negative, except for rounding errors.
+        """
         gradients = zeros(self.form)
         for p in range(2):
             evaluate_gradient(self.sides[p], self.plans[1 - p], gradients[p])

@@ -1,8 +1,9 @@
 """Factored payoff matrices A = Ahat + U M^-1 V', which make linear programs sparser.
 
-A linear program can use `Ahat' x + V w` with `M' w = U' x` in place of A' x. The size
-of the program then depends on the number of nonzeros in all four factors together
-(Zhang, Sandholm 2020).
+In a linear program with the variables x, the product A' x can be replaced by `Ahat' x +
+V w`, with additional variables w and the constraints `M' w = U' x`. The size of the
+program is then determined by the number of nonzeros in all four factors together,
+which can be much smaller than that in A (Zhang, Sandholm 2020).
 
 | file | method |
 |---|---|
@@ -25,17 +26,20 @@ def csr(data: Any, *, shape: tuple[int, int] | None = None) -> Csr:
 
 
 EQUAL = 1e-11
-"""Relative difference up to which two ratios count as equal."""
+"""Largest relative difference of two ratios that count as equal."""
 
 
 class Factorization(NamedTuple):
-    """A factored matrix A `[m, n]` = residual + left middle^-1 right, in csr arrays.
+    """A factored matrix A = Ahat + U M^-1 V' of shape `[m, n]`.
+
+    All factors are csr arrays.
 
     Attributes:
-        residual: `[m, n]` Ahat.
-        left: `[m, k]` U.
-        middle: `[k, k]` M, triangular after a permutation.
-        right: `[k, n]` V'.
+        residual: `[m, n]` the matrix Ahat.
+        left: `[m, k]` the matrix U.
+        middle: `[k, k]` the matrix M, which is triangular after a permutation of rows
+            and columns.
+        right: `[k, n]` the matrix V'.
     """
 
     residual: Csr
@@ -55,15 +59,18 @@ class Factorization(NamedTuple):
 
 
 def trivial_factors(matrix: Csr) -> Factorization:
-    """The factorization A = Ahat."""
+    """The factorization A = Ahat, in which the other factors are empty."""
     m, n = matrix.shape
     return Factorization(matrix, csr((m, 0)), csr((0, 0)), csr((0, n)))
 
 
 def drop_rounding(difference: Csr, sizes: Csr) -> Csr:
-    """Drops the entries of `difference` that are rounding errors.
+    """Removes the entries of a difference of matrices that are only rounding errors.
 
-    `sizes` holds the magnitude of the subtracted terms of each entry.
+    Args:
+        difference: the difference.
+        sizes: for each entry, the sum of the absolute values of the terms of which the
+            entry is the difference.
     """
     return without_zeros(difference * (abs(difference) > 10 * EQUAL * sizes))
 

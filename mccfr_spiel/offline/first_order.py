@@ -1,8 +1,9 @@
-"""The common part of first-order methods for two-player zero-sum games.
+"""The base class of first-order methods for two-player zero-sum games.
 
 The methods solve the bilinear saddle-point problem of the sequence form by gradient
-evaluations and prox maps. Each player maximizes a payoff, so player p's gradient is B_p
-times the other player's plan, where B_0 = A and B_1 = -A'.
+evaluations and prox maps. Let A be the matrix of player 0's payoffs. Both players
+maximize their own payoff, so player p's gradient is B_p times the other player's plan,
+where B_0 = A and B_1 = -A'.
 """
 
 import abc
@@ -25,32 +26,34 @@ from mccfr_spiel.offline.sequence_forms import (
 from mccfr_spiel.policies.policy import SequencePolicy
 
 SLACK = 1e-15
-"""Allowed violation of a condition by rounding, relative to the largest payoff."""
+"""Allowed violation of conditions by rounding, relative to the largest payoff."""
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""A vector `[m]` over the sequences of each player."""
+"""Two vectors: `[m0]` over the sequences of player 0, and `[m1]` over those of player
+1."""
 
 
 def zeros(form: SequenceForm) -> Pair:
-    """Zero vectors over the sequences of both players."""
+    """Returns a Pair of zero vectors."""
     first, second = form.treeplexes
     return np.zeros(first.num_sequences), np.zeros(second.num_sequences)
 
 
 class FirstOrderSolver(abc.ABC):
-    """The problem, the counters and the policies of a first-order method.
+    """Base class of first-order methods: problem, counters and policies.
 
     Attributes:
         form: sequence form of the game.
         tree: the game's tree.
         num_iterations: number of iterations so far.
-        gradient_evaluations: number of products B_p y so far.
-        seconds: time in `iterate` so far.
-        sides: Sides of both players.
+        gradient_evaluations: number of gradient evaluations (products of B_p and a
+            plan) so far.
+        seconds: time in `iterate` so far, without compilation.
+        sides: the arrays of each player for compiled loops, see `Side`.
         ranges: maximum of each player's dilated entropy.
-        norm: ||A||, the largest absolute payoff in A; 1 if A has none.
-        scratch: three Pairs as working memory of the compiled loops: a gradient, the
-            maximizer of a prox map, and the logarithm of the maximizer's policy.
+        norm: ||A||, the largest absolute entry of A; 1 if all entries are 0.
+        scratch: three Pairs as working memory of the compiled loops: gradients,
+            maximizers of prox maps, and logarithms of the maximizers' policies.
         plans: Pair of the current plans.
     """
 
@@ -73,7 +76,7 @@ class FirstOrderSolver(abc.ABC):
         self.scratch = tuple(zeros(self.form) for _ in range(3))
         self.plans = zeros(self.form)
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
-        self.norm = largest or 1.0  # any policy solves a game without payoffs
+        self.norm = largest or 1.0  # if all payoffs are 0, any number will do
 
     @never_raises
     def __repr__(self) -> str:
@@ -85,20 +88,20 @@ class FirstOrderSolver(abc.ABC):
     @property
     @abc.abstractmethod
     def gap_bound(self) -> float:
-        """The theorem's upper bound on NashConv."""
+        """The upper bound on NashConv from the method's convergence theorem."""
 
     @property
     def nodes_touched(self) -> int:
-        """Number of nodes touched; a gradient evaluation counts as one pass over the
-        tree."""
+        """Number of nodes touched. A gradient evaluation counts as a pass over all
+        nodes of the tree."""
         return self.gradient_evaluations * self.tree.num_nodes
 
     @abc.abstractmethod
     def run(self, iterations: int) -> int:
-        """Runs iterations; returns the number of gradient evaluations."""
+        """Runs iterations; returns how many gradient evaluations they made."""
 
     def average_plans(self) -> Pair:
-        """The plans to report."""
+        """The plans that are the result of the method."""
         return self.plans
 
     def current_plans(self) -> Pair:
@@ -106,7 +109,7 @@ class FirstOrderSolver(abc.ABC):
         return self.plans
 
     def average_policy(self) -> SequencePolicy:
-        """A copy of the policy to report."""
+        """A copy of the policy that is the result of the method."""
         return SequencePolicy(self.tree, self.average_vector())
 
     def current_policy(self) -> SequencePolicy:
@@ -114,15 +117,15 @@ class FirstOrderSolver(abc.ABC):
         return SequencePolicy(self.tree, self.current_vector())
 
     def average_vector(self) -> np.ndarray:
-        """`[S]` the policy to report, over the tree's sequences."""
+        """`[S]` the policy that is the result, one number per sequence of the tree."""
         return joint_vector(self.form, self.average_plans())
 
     def current_vector(self) -> np.ndarray:
-        """`[S]` the last iteration's policy, over the tree's sequences."""
+        """`[S]` the last iteration's policy, one number per sequence of the tree."""
         return joint_vector(self.form, self.current_plans())
 
     def gap(self) -> float:
-        """The saddle-point gap (NashConv) of the policy to report."""
+        """The saddle-point gap (NashConv) of `average_policy()`."""
         return saddle_point_gap(self.form, *self.average_plans())
 
     def iteration(self) -> None:
@@ -136,7 +139,14 @@ class FirstOrderSolver(abc.ABC):
             self.iterate(1)
 
     def iterate(self, iterations: int) -> None:
-        """Runs iterations; raises ValueError unless `iterations` is an integer >= 0."""
+        """Runs iterations.
+
+        Args:
+            iterations: the number of iterations, at least 0.
+
+        Raises:
+            ValueError: `iterations` is negative or not an integer.
+        """
         iterations = refusals.integer(iterations, "iterations", 0)
         began = working_clock()
         self.gradient_evaluations += self.run(iterations)

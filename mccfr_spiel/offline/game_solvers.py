@@ -1,4 +1,4 @@
-"""The protocol of solvers that experiments run, and linear programs as such solvers."""
+"""The protocol of solvers that experiments run, and a solver for linear programs."""
 
 from typing import Any, Protocol
 
@@ -16,11 +16,11 @@ from mccfr_spiel.policies.vectors import (
 
 
 class GameSolver(Protocol):
-    """A computation that runs in steps and has a policy after each step.
+    """The interface of solvers for experiments: runs iterations, returns a policy.
 
-    The code that measures convergence (experiments/runs.py) and writes results uses
-    solvers only through this protocol, so new methods need no change there. `Solver`,
-    the first-order methods and `LinearProgramRun` satisfy it.
+    Code that measures convergence and writes results uses solvers only through this
+    protocol, so it does not depend on the method. `Solver`, the first-order methods and
+    `LinearProgramRun` satisfy the protocol.
 
     Attributes:
         tree: the game's tree. It grows while a sampling algorithm runs.
@@ -40,7 +40,7 @@ class GameSolver(Protocol):
 
     @property
     def nodes_touched(self) -> int:
-        """Number of nodes touched so far, a cost that all methods share."""
+        """Number of nodes touched so far, by which costs of methods are compared."""
         ...
 
     def iterate(self, num_iterations: int, /) -> None:
@@ -52,16 +52,18 @@ class GameSolver(Protocol):
         ...
 
     def average_vector(self) -> np.ndarray:
-        """`[S]` the policy to report, over the tree's sequences."""
+        """`[S]` the policy that is the result, one number per sequence of the tree."""
         ...
 
     def average_policy(self) -> SequencePolicy:
-        """A copy of the policy to report."""
+        """A copy of the policy that is the result of the method."""
         ...
 
 
 class LinearProgramRun:
-    """A linear program as a solver whose first iteration computes the solution.
+    """A solver whose first iteration solves the linear program of a game.
+
+    Further iterations do nothing.
 
     Attributes:
         tree: the game's whole tree.
@@ -73,10 +75,14 @@ class LinearProgramRun:
     """
 
     def __init__(self, tree: GameTree, **options: Any) -> None:
-        """Makes the payoff matrix; `options` are those of `solve_lp`.
+        """Makes the payoff matrix.
+
+        Args:
+            tree: the game's tree, which is expanded completely.
+            options: keyword arguments of `solve_lp`.
 
         Raises:
-            ValueError: `sequence_form` or `solve_lp` refuses the game or the options.
+            ValueError: an option is invalid, or `sequence_form` refuses the game.
         """
         check_options(**{k: v for k, v in options.items() if k != "sparsify"})
         self.form: SequenceForm = sequence_form(tree)
@@ -93,11 +99,16 @@ class LinearProgramRun:
 
     @property
     def nodes_touched(self) -> int:
-        """Number of nodes of the tree, each of which is read once."""
+        """Number of nodes of the tree, also before the program is solved."""
         return self.tree.num_nodes
 
     def iterate(self, num_iterations: int) -> None:
-        """Solves the program unless it is solved already; raises LinearProgramError."""
+        """Solves the program, unless it is solved already or `num_iterations` is 0.
+
+        Raises:
+            LinearProgramError: HiGHS did not find a solution.
+            ValueError: `num_iterations` is invalid, or see `solve_lp`.
+        """
         more = refusals.integer(num_iterations, "num_iterations", 0)
         if more and self.solution is None:
             self.solution = solve_lp(self.form, **self.options)
@@ -105,22 +116,22 @@ class LinearProgramRun:
             self.num_iterations = 1
 
     def iterate_until(self, nodes_touched: float) -> None:
-        """Solves the program, which touches all nodes at once."""
+        """Solves the program, for any number of nodes."""
         del nodes_touched
         self.iterate(1)
 
     def average_policy(self) -> SequencePolicy:
-        """The equilibrium; the uniform policy before the program is solved."""
+        """The equilibrium, or the uniform policy before the program is solved."""
         return SequencePolicy(self.tree, self.average_vector())
 
     def average_vector(self) -> np.ndarray:
-        """`[S]` probabilities of `average_policy` over the tree's sequences."""
+        """`[S]` the probabilities of `average_policy`, one per sequence of the tree."""
         if self.solution is not None:
             return self.solution.policy.vector
         return uniform_vector(self.tree)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the solution that are written to a file.
+        """Name -> number, for the numbers of the solution that are written to a file.
 
         Raises:
             ValueError: the program is not solved yet.

@@ -1,6 +1,7 @@
 """Nash equilibria of two-player zero-sum games by linear programming.
 
-HiGHS solves the program of `programs`; `write_mps` writes it for other solvers.
+`solve_lp` solves the program that programs.py describes with HiGHS. `write_mps` writes
+the program to a file for other solvers.
 """
 
 import math
@@ -34,11 +35,11 @@ from mccfr_spiel.offline.sequence_forms import (
 from mccfr_spiel.policies.policy import SequencePolicy
 
 METHODS = {"simplex": "highs-ds", "interior_point": "highs-ipm"}
-"""Name of each method in scipy."""
+"""Value of the argument `method` -> name of the method in scipy."""
 
 
 SPARSIFICATIONS = {"differences": difference_factors, "rank_one": rank_one_factors}
-"""Function of each factorization."""
+"""Value of the argument `factorization` -> function that factors a matrix."""
 
 
 _STATUS = {
@@ -47,35 +48,37 @@ _STATUS = {
     3: "it called the program unbounded, which only rounding can cause for a game",
     4: "it ran into numerical difficulties",
 }
-"""Explanation of scipy's status codes."""
+"""Status code of scipy -> explanation."""
 
 _TOLERANCE = 1e-10
 """Feasibility and optimality tolerance of HiGHS."""
 
 _ORDINARY = 2.0**-10, 2.0**40
-"""The range of the largest payoff in which HiGHS solves a program without scaling."""
+"""If the largest payoff is between these numbers, payoffs are not scaled for HiGHS."""
 
 _BYTES_OF_NONZERO = 600
-"""Memory of scipy's and HiGHS's copies per nonzero; 410 to 570 were measured with both
-methods."""
+"""Bytes that scipy and HiGHS need per nonzero of a program. With the simplex method and
+the interior-point method, 410 to 570 bytes were measured."""
 
 
 class LPSolution(NamedTuple):
     """An equilibrium found by linear programming, with the cost of finding it.
 
     Attributes:
-        policy: one joint policy of both players.
-        value: player 0's expected return; player 1's is the game's constant minus this.
-        duals: multipliers of the constraints F1 x = f1 and F2 y = f2: player 0's `[n0 +
-            1]` and player 1's `[n1 + 1]`. Entry 0 is the value of the game to the
-            player. Entry 1 + i is the contribution of the player's i-th infoset,
-            weighted by the probability that chance and the opponent play to it.
+        policy: the policy of both players.
+        value: player 0's expected return. Player 1's is the constant sum of the game's
+            payoffs minus this number.
+        duals: multipliers of the constraints F1 x = f1 and F2 y = f2 (see programs.py):
+            `[n0 + 1]` of player 0, and `[n1 + 1]` of player 1, for n0 and n1 infosets.
+            Element 0 is the value of the game to the player. Element 1 + i is the
+            contribution of the player's i-th infoset, weighted by the probability that
+            chance and the opponent reach the infoset.
         nash_conv: NashConv of `policy`, computed from the payoffs, not taken from
             HiGHS.
         program: the linear program.
-        payoff_nonzeros: number of nonzeros in A.
-        factor_nonzeros: number of nonzeros in all factors of A; equal to
-            `payoff_nonzeros` without sparsification.
+        payoff_nonzeros: number of nonzeros in the payoff matrix A.
+        factor_nonzeros: number of nonzeros in all factors of A. Without sparsification
+            it equals `payoff_nonzeros`.
         iterations: number of simplex or interior-point iterations.
         build_seconds: time to make the program, including the factorization.
         solve_seconds: time of HiGHS.
@@ -105,7 +108,8 @@ class LinearProgramError(ValueError):
     """HiGHS did not solve the program.
 
     Attributes:
-        status: scipy's status (1 limit, 2 infeasible, 3 unbounded, 4 numerical).
+        status: scipy's status: 1 limit reached, 2 infeasible, 3 unbounded, 4 numerical
+            difficulties.
         form: the sequence form.
         program: the program.
     """
@@ -120,9 +124,9 @@ class LinearProgramError(ValueError):
 
 
 def _unit_of(form: SequenceForm) -> float:
-    """A power of two by which payoffs are multiplied if they are unusually small or
-    large.
+    """Returns the power of two by which payoffs are multiplied for HiGHS.
 
+    It is 1 unless payoffs are unusually small or large. Scaling is necessary because
     HiGHS has absolute tolerances, treats entries below 1e-9 as 0, and refuses entries
     of 1e15.
     """
@@ -138,9 +142,17 @@ def _run(
     method: str,
     time_limit: float | None,
 ):
-    """Solves the program of payoffs times `unit` with scipy.
+    """Solves a program with scipy, after multiplying payoffs by `unit`.
 
-    The values in the result are multiplied by `unit`, too.
+    Args:
+        form: the sequence form, for messages.
+        program: the program.
+        unit: the number from `_unit_of`.
+        method, time_limit: see `solve_lp`.
+
+    Returns:
+        The result of `scipy.optimize.linprog`. Values of infosets in it are multiplied
+        by `unit`, too.
 
     Raises:
         LinearProgramError: HiGHS did not reach the optimum.
@@ -210,25 +222,29 @@ def solve_lp(
 ) -> LPSolution:
     """Computes a Nash equilibrium of a two-player zero-sum game, exact up to rounding.
 
-    One program gives both plans: player 1's plan consists of multipliers. The accuracy
-    is the solution's `nash_conv`, usually 1e-12 of the payoffs' range or less.
+    A single linear program determines the plans of both players: player 0's plan are
+    its variables, and player 1's plan the multipliers of its constraints. The accuracy
+    of the solution is its `nash_conv`, usually at most 1e-12 times the range of the
+    payoffs.
 
     Args:
         game: a game, its load string, its tree or its sequence form.
         method: "simplex" (HiGHS's dual simplex) or "interior_point" (with crossover).
-        sparsify: whether to solve the sparsified program, which has the same solution.
-        factorization: how to factor the payoff matrix: by "differences" of similar
-            rows, or by "rank_one" products (Zhang, Sandholm 2020).
+        sparsify: whether to solve a program with a factored payoff matrix, which has
+            the same solution and may have far fewer nonzeros.
+        factorization: how to factor the payoff matrix: "differences" of similar rows or
+            columns, or "rank_one" products (Zhang, Sandholm 2020).
         time_limit: time limit of the solve in seconds.
         max_memory: memory limit in bytes or as text such as "4GiB", see
-            `sequence_form`. HiGHS counts as 600 bytes per nonzero of the program, more
-            than simplex needed in any measured game. The memory of an interior-point
-            factorization cannot be predicted and is not counted.
+            `sequence_form`. For HiGHS, 600 bytes per nonzero of the program are
+            counted, more than the simplex method needed in any measured game. The
+            memory for the matrix factorizations of the interior-point method cannot be
+            predicted and is not counted.
 
     Raises:
         NotZeroSumError, TooLargeError, TreeFullError: see `sequence_form`.
         MemoryBudgetError: the program exceeds `max_memory`.
-        LinearProgramError: HiGHS stopped before the optimum. The error holds the
+        LinearProgramError: HiGHS did not find the optimum. The error contains the
             program.
         ValueError: an argument is invalid.
     """
@@ -274,7 +290,10 @@ def _factors(form: SequenceForm, sparsify: bool, factorization: str) -> Factoriz
 
 
 def _clean(form: SequenceForm, player: int, plan: np.ndarray) -> np.ndarray:
-    """Makes a plan exactly feasible: nonnegative, and normalized at every infoset."""
+    """Returns a plan `[m]` after removing violations of the constraints by rounding.
+
+    The returned plan is nonnegative and normalized at every infoset.
+    """
     plex = form.treeplexes[player]
     return policy_to_plan(plex, plan_to_policy(plex, plan))
 
@@ -287,18 +306,20 @@ def write_mps(
     factorization: str = "differences",
     max_memory: MaxMemory = None,
 ) -> LinearProgram:
-    """Writes the program in free MPS format, which other solvers read.
+    """Writes the linear program of a game in free MPS format, for other solvers.
 
-    The program is a minimization whose optimum is minus the value of the game to player
-    0.
+    The program is a minimization. Its optimum is minus the value of the game to player
+    0. programs.py describes the program.
 
     | label | meaning |
     |---|---|
     | columns x0, x1, ... | player 0's plan, in the order of the Treeplex |
-    | columns v0, v1, ... | player 1's values |
-    | columns w0, w1, ... | variables of the factorization |
+    | columns v0, v1, ... | player 1's values at infosets |
+    | columns w0, w1, ... | additional variables of the factorization |
     | rows y0, y1, ... | inequalities, whose multipliers are player 1's plan |
     | rows e0, e1, ... | equalities |
+
+    The arguments except `path` are those of `solve_lp`.
 
     Returns:
         The program.

@@ -1,7 +1,7 @@
-"""Offline methods as values, the counterparts of `algorithms.Algorithm`.
+"""Offline methods as values, corresponding to `algorithms.Algorithm` for a Solver.
 
-Each value holds the parameters of a method, validates them, and starts a `GameSolver`
-on a tree.
+A value contains the parameters of a method and validates them. Its method `start` makes
+a `GameSolver` on a tree.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ from mccfr_spiel.offline.sequence_forms import sum_of_payoffs
 
 @dataclass(frozen=True)
 class OfflineMethod:
-    """The base class of offline methods, whose fields are parameters.
+    """Base class of offline methods. The fields of a method are its parameters.
 
-    A field that is None leaves the parameter to the solver's default.
+    If a field is None, the default value of the solver is used.
 
     Attributes:
         name: name in files, legends and on the command line.
-        is_iterative: whether the method approaches the solution in steps. A linear
-            program does not: it is one call that cannot be interrupted and produces one
-            row.
+        is_iterative: whether the method approaches the solution in iterations. False
+            for linear programs, which are solved by a single call that cannot be
+            interrupted; an experiment records a single row for them.
     """
 
     name: ClassVar[str]
@@ -39,10 +39,10 @@ class OfflineMethod:
         return {name: value for name, value in values.items() if value is not None}
 
     def start(self, tree: GameTree) -> GameSolver:
-        """A solver on a tree, which is expanded completely.
+        """Makes a solver.
 
         Args:
-            tree: the game's tree.
+            tree: the game's tree, which is expanded completely.
 
         Raises:
             NotZeroSumError, TooLargeError: see `sequence_form`.
@@ -80,7 +80,8 @@ class MirrorProxMethod(OfflineMethod):
     """Mirror prox, see `MirrorProx`.
 
     Attributes:
-        step_size: eta; None: 1 over the largest entry of the payoff matrix.
+        step_size: the step size eta; None for 1 / the largest absolute entry of the
+            payoff matrix.
 
     Raises:
         ValueError: `step_size` is not a positive number.
@@ -104,8 +105,8 @@ class LinearProgramMethod(OfflineMethod):
     """The linear program of the sequence form, see `solve_lp`.
 
     Attributes:
-        method: a name in `linear_program.METHODS`; None: simplex.
-        time_limit: time limit of HiGHS in seconds; None: no limit.
+        method: a name in `linear_program.METHODS`; None for simplex.
+        time_limit: time limit of HiGHS in seconds; None for no limit.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -131,7 +132,7 @@ class SparsifiedProgramMethod(LinearProgramMethod):
     """The linear program with a factored payoff matrix, see `solve_lp`.
 
     Attributes:
-        factorization: a name in `linear_program.SPARSIFICATIONS`; None: differences.
+        factorization: a name in `linear_program.SPARSIFICATIONS`; None for differences.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
@@ -157,14 +158,15 @@ OFFLINE_METHODS: dict[str, OfflineMethod] = {
     method.name: method
     for method in (EGT, PRACTICAL_EGT, MIRROR_PROX, LP, SPARSIFIED_LP)
 }
-"""The methods with default parameters, by their names on the command line. They solve
+"""Name on the command line -> method with default parameters. The methods solve
 two-player zero-sum games only."""
 
 
 def check_players(tree: GameTree) -> None:
     """Raises NotZeroSumError unless the game has two players.
 
-    The payoffs are validated later, because that needs the whole tree.
+    Whether the payoffs have a constant sum is checked later, when the whole tree has
+    been expanded.
     """
     if tree.num_players != 2:
         sum_of_payoffs(tree)

@@ -15,17 +15,19 @@ from mccfr_spiel.offline.sequence_forms import SequenceForm
 def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
     """Runs iterations of mirror prox.
 
-    Each iteration makes two prox steps from the same centers: the first to the middle
-    plans w, the second, with the gradients at w, to the next plans.
+    Each iteration makes two prox steps from the current policies. The first step uses
+    the gradients at the current plans; its results are the middle plans w. The second
+    step uses the gradients at w; its results are the next plans.
 
     Args:
-        sides: Sides of both players.
+        sides: the `Side` of each player.
         iterations: number of iterations.
         eta: the step size.
         centers: Pair of logarithms of the current policies, updated.
         plans: Pair of the plans of these policies, updated.
         sums: Pair of the sums of all plans w so far, updated.
-        scratch: Pairs for gradients, w, and logarithms of w's policy.
+        scratch: three Pairs of working memory: gradients, w, and logarithms of the
+            policies of w.
     """
     gradients, middles, logs = scratch
     for _ in range(iterations):
@@ -39,7 +41,11 @@ def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
 
 
 def checked_step(step_size: float) -> float:
-    """`step_size` as a float; raises ValueError unless it is finite and positive."""
+    """Returns `step_size` as a float.
+
+    Raises:
+        ValueError: `step_size` is not a finite positive number.
+    """
     largest = np.finfo(np.float64).max
     return refusals.number(step_size, "step_size", 0, largest, open_low=True)
 
@@ -47,10 +53,15 @@ def checked_step(step_size: float) -> float:
 class MirrorProx(FirstOrderSolver):
     """Mirror prox (Nemirovski 2004) with the dilated entropy.
 
-    `w_x = prox_x(x, eta B_x y)`, `w_y = prox_y(y, eta B_y x)`, then `x = prox_x(x, eta
-    B_x w_y)`, `y = prox_y(y, eta B_y w_x)` with the old x, y as centers.
-    `average_policy()` is the average of the w. An iteration makes four gradient
-    evaluations.
+    An iteration computes middle plans w from the plans x and y of the players, and then
+    the next plans. Each of these steps is a prox map with the old x or y as center:
+
+        w_x = prox(x, eta B_x y),    w_y = prox(y, eta B_y x)
+        next x = prox(x, eta B_x w_y),    next y = prox(y, eta B_y w_x)
+
+    B_x y is the gradient of the player with the plan x, and eta the step size. An
+    iteration makes four gradient evaluations. `average_policy()` is the policy of the
+    mean of all plans w.
     """
 
     def __init__(
@@ -63,8 +74,8 @@ class MirrorProx(FirstOrderSolver):
 
         Args:
             game: a two-player zero-sum game, its tree or its sequence form.
-            step_size: eta. None: 1 / ||A||, where ||A|| is the largest absolute entry
-                of A.
+            step_size: the step size eta; None for 1 / the largest absolute entry of the
+                payoff matrix.
 
         Raises:
             ValueError: `step_size` is not positive, or `sequence_form` refuses the
@@ -81,10 +92,11 @@ class MirrorProx(FirstOrderSolver):
 
     @property
     def gap_bound(self) -> float:
-        """The theorem's bound on the gap, (max d_x + max d_y) / (eta T).
+        """The theorem's bound on the saddle-point gap: (max d_x + max d_y) / (eta T).
 
-        It is infinite before the first iteration, and for a step size above the
-        default, which the theorem does not cover.
+        T is the number of iterations, and max d_x the maximum of the dilated entropy of
+        a plan x. The bound is infinite before the first iteration, and for step sizes
+        above the default, which the theorem does not cover.
         """
         if self.step_size > (1 + SLACK) / self.norm:
             return float("inf")

@@ -5,8 +5,11 @@ plan x and player 1's values v at infosets:
 
     maximize f2' v   subject to   A' x - F2' v >= 0,   F1 x = f1,   x >= 0.
 
-The dual solution is player 1's plan and player 0's values. The *sparsified* program
-replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020).
+A is the matrix of player 0's payoffs. F1 x = f1 and F2 y = f2 are the constraints on
+plans x of player 0 and y of player 1, see `sequence_forms.constraints`. The multipliers
+of the first constraints are player 1's plan, those of the second player 0's values. The
+*sparsified* program replaces A' x by `Ahat' x + V w` with additional variables w and
+constraints `M' w = U' x`, see factorization.py (Zhang, Sandholm 2020).
 """
 
 import os
@@ -25,18 +28,21 @@ from mccfr_spiel.offline.sequence_forms import SequenceForm, constraints
 
 
 class LinearProgram(NamedTuple):
-    """Minimize cost' z subject to inequalities z >= 0, equalities z = right.
+    """A linear program: minimize cost' z subject to `inequalities z >= 0` and
+    `equalities z = right`.
 
-    The variables are z = (x, v, w): player 0's plan `[m0]`, which is nonnegative;
-    player 1's values `[n1 + 1]`; and the variables of the factorization `[k]`. The last
-    two are free.
+    Player p has n_p infosets and m_p sequences. The variables z consist of player 0's
+    plan x `[m0]`, player 1's values v `[n1 + 1]`, and the variables w `[k]` of the
+    factorization. Variables x are nonnegative; variables v and w have no bounds.
 
     Attributes:
-        cost: `[m0 + n1 + 1 + k]`; the optimum is minus the value of the game.
-        inequalities: `[m1, ...]` csr array whose multipliers are player 1's plan.
-        equalities: `[n0 + 1 + k, ...]` csr array whose first n0 + 1 multipliers are
-            player 0's values.
-        right: `[n0 + 1 + k]`.
+        cost: `[m0 + n1 + 1 + k]` costs. The optimum is minus the value of the game to
+            player 0.
+        inequalities: `[m1, m0 + n1 + 1 + k]` csr array. The multipliers of the rows are
+            player 1's plan.
+        equalities: `[n0 + 1 + k, m0 + n1 + 1 + k]` csr array. The multipliers of the
+            first n0 + 1 rows are player 0's values.
+        right: `[n0 + 1 + k]` right-hand sides of the equalities.
         num_plan: m0.
         num_values: n1 + 1.
     """
@@ -64,17 +70,22 @@ class LinearProgram(NamedTuple):
 
     @property
     def num_variables(self) -> int:
-        """The number of columns."""
+        """The number of variables, which are the columns of the matrices."""
         return len(self.cost)
 
     @property
     def num_constraints(self) -> int:
-        """The number of rows."""
+        """The number of inequalities and equalities, the rows of the matrices."""
         return self.inequalities.shape[0] + self.equalities.shape[0]
 
 
 def program_of(form: SequenceForm, factors: Factorization) -> LinearProgram:
-    """Makes the sequence-form program with a factored payoff matrix."""
+    """Makes the linear program of a game.
+
+    Args:
+        form: the sequence form of the game.
+        factors: the factored payoff matrix, see `trivial_factors` for no factorization.
+    """
     own, own_right = constraints(form.treeplexes[0])
     other, other_right = constraints(form.treeplexes[1])
     rank = factors.rank
@@ -98,10 +109,10 @@ def program_of(form: SequenceForm, factors: Factorization) -> LinearProgram:
 def write_program(
     program: LinearProgram, path: str | os.PathLike[str], name: str
 ) -> None:
-    """Writes a program that already exists, such as that of a LinearProgramError.
+    """Writes a program in free MPS format, such as that of a LinearProgramError.
 
     Args:
-        program: the program, laid out as `write_mps` describes.
+        program: the program. `write_mps` describes rows and columns.
         path: the file.
         name: name of the program in the file.
 

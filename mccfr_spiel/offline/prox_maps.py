@@ -1,21 +1,25 @@
 """The dilated entropy of a treeplex and its prox map, in compiled loops.
 
-The dilated entropy of a plan x with the policy b is
+The dilated entropy (Kroer, Waugh, Kilinc-Karzan, Sandholm 2020) of a player's plan x
+with the policy b is
 
     d(x) = sum_I beta_I x[p(I)] (log |A(I)| + sum_a b(a|I) log b(a|I)),
-    beta_I = 2 + 2 max_a sum of beta_K over the infosets K right below (I, a)
+    beta_I = 2 + 2 max_a sum of beta_K over the infosets K right below (I, a).
 
-(Kroer, Waugh, Kilinc-Karzan, Sandholm 2020). It is 0 at the uniform policy, where it is
-smallest. For a gradient g, a center c and a scale mu, the *prox map* computes
+The sums are over the player's infosets I and the actions a at I. A(I) is the set of
+these actions, p(I) the sequence that leads to I, and beta_I the weight of I. The
+dilated entropy is smallest, namely 0, at the uniform policy. For a gradient g, a policy
+c (the center) and a number mu (the scale), the *prox map* computes
 
-    max over x of <g, x> - mu D(x || c),   D(x || c) = sum_I beta_I x[p(I)] KL(b || c).
+    max over x of <g, x> - mu D(x || c),   D(x || c) = sum_I beta_I x[p(I)] KL(b || c),
 
-This needs one softmax per infoset, bottom up, and then the plan of the new policy, top
-down. With the uniform policy as center, the prox map is the *smoothed best response*,
+where KL is the Kullback-Leibler divergence of the policies at I. The computation needs
+one softmax per infoset, bottom-up, and then the plan of the new policy, top-down. With
+the uniform policy as center, the maximizer is called the *smoothed best response*,
 because d(x) = D(x || uniform).
 
-A center is stored as the logarithm of a policy, which cannot underflow. A plan can,
-because plans multiply probabilities along a history.
+A center is stored as the logarithms of a policy, which cannot underflow. The elements
+of a plan can underflow, because they are products of probabilities along a history.
 """
 
 import math
@@ -34,14 +38,14 @@ from mccfr_spiel.offline.sequence_forms import (
 
 
 class Side(NamedTuple):
-    """One player's arrays for the compiled loops: n infosets, m sequences.
+    """The arrays of a player with n infosets and m sequences, for compiled loops.
 
     Attributes:
-        infosets: `[n]` as in the player's Treeplex.
+        infosets: `[n]` of dtype INFOSET, numbered within the player.
         weight: `[n]` weights beta of the dilated entropy.
         uniform: `[m]` logarithm of the uniform policy.
-        starts, columns, values: B_p in csr form, one row per sequence of the player.
-            B_p maps the other player's plan to the player's gradient.
+        starts, columns, values: the matrix B_p in csr form, with one row per sequence
+            of the player. The player's gradient is B_p times the other player's plan.
     """
 
     infosets: np.ndarray
@@ -58,15 +62,18 @@ def prox(side, gradient, center, scale, log_policy, plan):
 
     Args:
         side: the player's Side.
-        gradient: `[m]`, overwritten by the values of the sequences.
-        center: `[m]` logarithm of the center's policy. Actions at -inf are never
-            played, but every infoset needs an action with a finite entry.
-        scale: mu, above 0.
-        log_policy, plan: `[m]` outputs: the maximizer. `log_policy` may be `center`.
+        gradient: `[m]` the gradient. It is overwritten: the value of all infosets below
+            a sequence is added to the gradient at the sequence.
+        center: `[m]` logarithms of the center's probabilities. Actions with -inf keep
+            the probability 0; every infoset needs an action with a finite element.
+        scale: the number mu, above 0.
+        log_policy: `[m]` output: logarithms of the maximizer's policy. The array may be
+            the same as `center`.
+        plan: `[m]` output: the maximizer x.
     """
-    # Bottom up. When a pass reaches infoset i, the gradient at the infoset's sequences
-    # includes the value of everything below. The pass writes the softmax policy of the
-    # infoset and adds the infoset's value to the gradient at the parent sequence.
+    # Bottom-up: when the loop reaches infoset i, `gradient` at the infoset's sequences
+    # already includes the values of all infosets below. The iteration writes the
+    # infoset's policy, a softmax, and adds its value to the parent sequence.
     for i in range(len(side.infosets) - 1, -1, -1):
         start = side.infosets[i]["first_sequence"]
         stop = start + side.infosets[i]["num_actions"]
@@ -78,12 +85,14 @@ def prox(side, gradient, center, scale, log_policy, plan):
         total = 0.0
         for s in range(start, stop):
             total += math.exp(log_policy[s] - largest)
-        # Subtracted separately, because `largest + rest` could round `rest` away.
+        # `largest` and `rest` are subtracted one after the other. In the sum of both, a
+        # small `rest` could be lost by rounding.
         rest = math.log(total)
         for s in range(start, stop):
             log_policy[s] = log_policy[s] - largest - rest
         gradient[side.infosets[i]["parent"]] += step * (largest + rest)
-    # Top down: multiply the policy along the sequences.
+    # Top-down: each element of the plan is the parent sequence's element times the
+    # probability of the action.
     plan[0] = 1.0
     for i in range(len(side.infosets)):
         mass = plan[side.infosets[i]["parent"]]
@@ -95,13 +104,19 @@ def prox(side, gradient, center, scale, log_policy, plan):
 
 @jit
 def respond(side, gradient, scale, log_policy, plan):
-    """The smoothed best response: the prox map with the uniform policy as center."""
+    """Computes the smoothed best response: `prox` with the uniform policy as center."""
     return prox(side, gradient, side.uniform, scale, log_policy, plan)
 
 
 @jit
 def evaluate_gradient(side, plan, gradient):
-    """Writes B_p times the other player's plan into `gradient` `[m]`."""
+    """Computes the gradient of a player p, which is B_p times the other player's plan.
+
+    Args:
+        side: the arrays of player p.
+        plan: the other player's plan.
+        gradient: `[m]` output: the gradient.
+    """
     for row in range(len(gradient)):
         total = 0.0
         for entry in range(side.starts[row], side.starts[row + 1]):
@@ -111,14 +126,16 @@ def evaluate_gradient(side, plan, gradient):
 
 @jit
 def mix_into(first, second, weight, result):
-    """Writes (1 - weight) first + weight second into `result`, which may be either of
-    them."""
+    """Writes (1 - weight) first + weight second into `result`.
+
+    The array `result` may be the same as `first` or `second`.
+    """
     for s in range(len(result)):
         result[s] = (1.0 - weight) * first[s] + weight * second[s]
 
 
 def make_sides(form: SequenceForm) -> tuple[Side, Side]:
-    """The Sides of both players."""
+    """Makes the Side of each player."""
 
     def side(plex: Treeplex, rows: Csr) -> Side:
         infosets, weight = plex.records, np.empty(plex.num_infosets)
@@ -133,7 +150,10 @@ def make_sides(form: SequenceForm) -> tuple[Side, Side]:
 
 
 def regularizer_range(plex: Treeplex, side: Side) -> float:
-    """The maximum of the dilated entropy d on the treeplex; the minimum is 0."""
+    """Returns the maximum of the dilated entropy over a player's plans.
+
+    The minimum is 0.
+    """
     values = np.zeros(plex.num_sequences)
     np.add.at(values, plex.parent, side.weight * np.log(plex.num_actions))
     return best_response_value(plex, values)

@@ -1,4 +1,8 @@
-"""Factors of a payoff matrix by greedily subtracted rank-one products."""
+"""Factors of a payoff matrix by greedily subtracting rank-one products u v'.
+
+In the factorization A = Ahat + U M^-1 V', the vectors u are the columns of U, the
+vectors v those of V, and M is the identity.
+"""
 
 import numpy as np
 import scipy.sparse
@@ -13,26 +17,32 @@ from mccfr_spiel.offline.factorization import (
 )
 
 _PATIENCE = 30
-"""The method stops after this many products in a row that save no nonzeros."""
+"""The method stops after this number of consecutive products that save no nonzeros."""
 
 _MOST_PRODUCTS = 5_000
 """The largest number of products."""
 
 
 _ALTERNATIONS = 20
-"""The largest number of rounds that improve u for v and v for u."""
+"""The largest number of times that u is computed for a fixed v, and then v for this
+u."""
 
 
 def _best_multipliers(
     matrix: scipy.sparse.csc_array, columns: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Finds the u that makes A - u v' sparsest for a given v.
+    """Finds the vector u for which A - u v' has the fewest nonzeros, for a given v.
 
-    The entry of u in row i is the most common ratio A_ij / v_j, if it removes more
-    nonzeros than it creates, counting the entry itself.
+    The element of u in row i is the most common ratio A_ij / v_j. It is left out (0) if
+    it would not save nonzeros, where the element itself counts as a nonzero.
+
+    Args:
+        matrix: A.
+        columns, values: the indices and values of the nonzeros of v.
 
     Returns:
-        The rows and entries of u, and the number of nonzeros saved, net of those of u.
+        The indices and the values of the nonzeros of u, and the number of saved
+        nonzeros, minus the number of nonzeros of u.
     """
     part = scipy.sparse.coo_array(matrix[:, columns])
     if not part.nnz:
@@ -59,18 +69,19 @@ def _best_multipliers(
 
 
 def rank_one_factors(matrix: Csr) -> Factorization:
-    """Subtracts products u v' greedily while that removes nonzeros (Zhang, Sandholm
-    2020)."""
+    """Factors a matrix by subtracting products u v' for as long as this saves nonzeros
+    (Zhang, Sandholm 2020)."""
     rng = np.random.default_rng(0)
     residual = csr(matrix)
     m, n = residual.shape
     lefts, rights = [], []
     failures = 0
     by_column = scipy.sparse.csc_array(residual)
-    # A pass searches for a product. It starts with v, a row of the residual drawn
-    # with probability proportional to the row's number of nonzeros. Then it alternates
-    # between the best u for v and the best v for u until neither improves. The product
-    # is subtracted if that saves nonzeros, counting those of u and v.
+    # Each iteration of this loop searches for a product u v'. The initial v is a row of
+    # the residual, drawn with a probability proportional to the row's number of
+    # nonzeros. Then the best u for v and the best v for u are computed in turn, until
+    # neither saves more nonzeros. The product is subtracted if it saves more nonzeros
+    # than u and v have.
     while failures < _PATIENCE and len(lefts) < _MOST_PRODUCTS and residual.nnz:
         sizes = np.diff(residual.indptr).astype(float)
         row = rng.choice(m, p=sizes / sizes.sum())

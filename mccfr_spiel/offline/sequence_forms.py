@@ -1,10 +1,13 @@
 """Two-player zero-sum games in sequence form: treeplexes, payoff matrix, plans.
 
-In the sequence form (Romanovskii 1962; von Stengel 1996) a player chooses a realization
-plan x from a *treeplex* {x >= 0, F x = f}, and expected payoffs are bilinear: player 0
-gets x' A y, player 1 a constant minus that. A treeplex numbers the player's sequences
-from 0, the empty sequence, in the order of the tree: the actions of an infoset are
-contiguous and come after the sequence that leads to the infoset.
+In the sequence form (Romanovskii 1962; von Stengel 1996), a player chooses a
+realization plan from a polytope {x : x >= 0, F x = f}, called *treeplex*. For plans x
+of player 0 and y of player 1, the expected payoff of player 0 is x' A y. The payoff of
+player 1 is a constant minus this number.
+
+In a treeplex, the player's sequences are numbered from 0, the empty sequence, in the
+order of the tree: the sequences of an infoset are contiguous, and come after the
+sequence that leads to the infoset.
 """
 
 from typing import NamedTuple
@@ -23,17 +26,19 @@ from mccfr_spiel.kernels.plans import fill_plan
 from mccfr_spiel.offline.factorization import Csr, csr
 
 DEFAULT_MAX_LEAVES = 30_000_000
-"""Assembling the payoff matrix of this many terminal histories needs about 4 GiB."""
+"""Default limit on terminal histories. Making the payoff matrix then needs about 4
+GiB."""
 
 _BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
-"""Memory for the assembly, per terminal history and per sequence."""
+"""Bytes needed to make the payoff matrix, per terminal history and per sequence."""
 
 _ZERO_SUM_TOLERANCE = 1e-9
-"""Largest difference of payoff sums, relative to the largest payoff."""
+"""The sum of the players' payoffs counts as constant if it varies by at most this
+factor times the largest payoff."""
 
 _ROUNDING = 1e-14
-"""Entries that are smaller than this, relative to their terms, count as rounding
-errors."""
+"""An entry of the payoff matrix counts as a rounding error of 0 if it is at most this
+factor times the sum of its terms' absolute values."""
 
 
 class NotZeroSumError(ValueError):
@@ -45,12 +50,15 @@ class TooLargeError(ValueError):
 
 
 class Treeplex(NamedTuple):
-    """One player's n infosets and m sequences, numbered from 0 within the player.
+    """The n infosets and m sequences of a player.
+
+    "Numbered within the player" means: infosets from 0 to n - 1, and sequences from 0
+    to m - 1, where 0 is the empty sequence.
 
     Attributes:
         player: the player.
-        infosets: `[n]` infoset numbers in the tree, ancestors first.
-        sequences: `[m]` sequence numbers in the tree; the first is the empty sequence.
+        infosets: `[n]` the tree's number of each infoset, ancestors first.
+        sequences: `[m]` the tree's number of each sequence.
         first_sequence: `[n]` first sequence of each infoset, numbered within the
             player.
         num_actions: `[n]` number of actions at each infoset.
@@ -83,7 +91,10 @@ class Treeplex(NamedTuple):
 
     @property
     def records(self) -> np.ndarray:
-        """`[n]` of dtype INFOSET, numbered within the player, for compiled loops."""
+        """`[n]` the infosets as records of dtype INFOSET, for compiled loops.
+
+        Sequences in the records are numbered within the player.
+        """
         records = np.zeros(self.num_infosets, INFOSET)
         records["first_sequence"], records["parent"] = self.first_sequence, self.parent
         records["num_actions"] = self.num_actions
@@ -96,9 +107,11 @@ class SequenceForm(NamedTuple):
     Attributes:
         tree: the whole tree.
         treeplexes: treeplexes of player 0 and player 1.
-        payoffs: `[m0, m1]` csr array A of player 0's payoffs times the probability of
-            chance moves, without duplicates and stored zeros.
-        constant: sum of both players' payoffs at every terminal history.
+        payoffs: `[m0, m1]` csr array A, for the m0 and m1 sequences of the players. An
+            entry is the sum, over the terminal histories with this pair of last
+            sequences, of player 0's payoff times the probability of chance moves. It
+            has no duplicates and no stored zeros.
+        constant: sum of both players' payoffs, equal at all terminal histories.
     """
 
     tree: GameTree
@@ -130,7 +143,8 @@ def treeplex(tree: GameTree, player: int) -> Treeplex:
 
 
 def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
-    """F `[n + 1, m]` and f `[n + 1]` such that the treeplex is {x >= 0 : F x = f}.
+    """Returns F `[n + 1, m]` and f `[n + 1]`, so that the treeplex is {x >= 0 : F x =
+    f}.
 
     Row 0 says that the empty sequence has weight 1. Row 1 + i says that the weights of
     the actions at infoset i add up to the weight of the sequence that leads to the
@@ -147,7 +161,8 @@ def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
 
 
 def sum_of_payoffs(tree: GameTree) -> float:
-    """The sum of both players' payoffs, equal at every terminal history.
+    """Returns the sum of both players' payoffs, which is equal at all terminal
+    histories.
 
     Raises:
         NotZeroSumError: there are not two players, or the sum is not constant.
@@ -177,11 +192,12 @@ def sequence_form(
 
     Args:
         game: a game, its load string or its tree, which is expanded completely.
-            Simultaneous moves become turns.
+            Simultaneous moves are converted to turns. A SequenceForm is returned
+            unchanged.
         max_leaves: the largest number of terminal histories.
         max_memory: memory limit of the tree and the matrix, in bytes or as text such as
-            "4GiB", see `GameTree`. A tree that is passed in keeps the limit with which
-            it was made.
+            "4GiB", see `GameTree`. If `game` is a tree, the limit with which this tree
+            was made applies instead.
 
     Raises:
         NotZeroSumError: the game does not have two players, or the payoffs do not have
@@ -219,8 +235,8 @@ def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
     places = (own[sequences], own[others[:, 0]])
     matrix = csr((values, places), shape=shape)
     matrix.sum_duplicates()
-    # Payoffs that should cancel leave rounding errors. An entry counts as a rounding
-    # error if it is far smaller than the terms whose sum it is.
+    # Entries whose terms cancel may differ from 0 by a rounding error. An entry counts
+    # as 0 if it is far smaller than its terms.
     if matrix.nnz < len(values):
         sizes = csr((np.abs(values), places), shape=shape)
         sizes.sum_duplicates()
@@ -230,28 +246,39 @@ def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
 
 
 def best_response_value(treeplex: Treeplex, gradient: np.ndarray) -> float:
-    """The maximum of `<gradient, x>` over the treeplex; `gradient` is `[m]`."""
+    """Returns the maximum of `<gradient, x>` over the plans x of a treeplex.
+
+    Args:
+        treeplex: the treeplex.
+        gradient: `[m]` the gradient.
+    """
     values = gradient.copy()
     pass_up(treeplex.records, gradient, np.zeros(treeplex.num_infosets, bool), values)
     return float(values[0])
 
 
 def saddle_point_gap(form: SequenceForm, x: np.ndarray, y: np.ndarray) -> float:
-    """The saddle-point gap max_x' x' A y - min_y' x A y' of plans x `[m0]`, y `[m1]`.
+    """Returns the saddle-point gap of a plan of each player, which equals NashConv.
 
-    It equals NashConv.
+    It is the maximum of player 0's payoff over all plans against y, minus the minimum
+    of player 0's payoff over all plans of player 1 against x.
+
+    Args:
+        form: the sequence form.
+        x: `[m0]` player 0's plan.
+        y: `[m1]` player 1's plan.
     """
     best_x = best_response_value(form.treeplexes[0], form.payoffs @ y)
     best_y = best_response_value(form.treeplexes[1], -(form.payoffs.T @ x))
-    return max(best_x + best_y, 0.0)  # below 0 is rounding
+    return max(best_x + best_y, 0.0)  # negative only by rounding
 
 
 def plan_to_policy(treeplex: Treeplex, plan: np.ndarray) -> np.ndarray:
-    """The policy `[m]` of a plan `[m]`; uniform at infosets that the plan never
-    reaches.
+    """Converts a plan `[m]` to a policy `[m]`, uniform at infosets that the plan does
+    not reach.
 
-    Negative entries count as 0, and the plan may violate the constraints slightly,
-    because the policy is normalized at every infoset.
+    The plan may violate the constraints slightly: negative elements count as 0, and the
+    policy is normalized at every infoset.
     """
     policy = np.maximum(plan, 0.0)
     policy[0] = 1.0
@@ -266,7 +293,7 @@ def plan_to_policy(treeplex: Treeplex, plan: np.ndarray) -> np.ndarray:
 
 
 def policy_to_plan(treeplex: Treeplex, policy: np.ndarray) -> np.ndarray:
-    """The plan `[m]` of a policy `[m]`."""
+    """Converts a policy `[m]` to its plan `[m]`."""
     plan = np.ones(treeplex.num_sequences)
     fill_plan(treeplex.records, policy, plan)
     return plan
@@ -275,7 +302,12 @@ def policy_to_plan(treeplex: Treeplex, policy: np.ndarray) -> np.ndarray:
 def joint_vector(
     form: SequenceForm, plans: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """`[S]` the policy of both players' plans `[m0]`, `[m1]` over all sequences."""
+    """Converts the plans of both players to a policy `[S]` over the tree's sequences.
+
+    Args:
+        form: the sequence form.
+        plans: (player 0's plan `[m0]`, player 1's plan `[m1]`).
+    """
     joint = np.ones(form.tree.num_sequences)
     for plex, plan in zip(form.treeplexes, plans, strict=True):
         joint[plex.sequences] = plan_to_policy(plex, plan)

@@ -1,4 +1,4 @@
-"""Adapts any policy to one interface, and lists one policy per player."""
+"""Adapts policies of any kind to the interface of OpenSpiel's policies in Python."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,11 +22,11 @@ from mccfr_spiel.policies.shared_strings import (
 
 
 class PolicyAdapter:
-    """A policy of any kind with the interface of OpenSpiel's policies in Python.
+    """Wraps a policy of any kind; has the method of OpenSpiel's policies in Python.
 
     Attributes:
-        policy: an object with `action_probabilities`, or a dictionary information-state
-            string -> action -> probability.
+        policy: the wrapped policy: an object with `action_probabilities`, or a
+            dictionary information-state string -> action -> probability.
     """
 
     def __init__(self, policy: Any, game: pyspiel.Game | None = None) -> None:
@@ -35,8 +35,8 @@ class PolicyAdapter:
         Args:
             policy: a policy of OpenSpiel's (Python or C++), a SequencePolicy, or a
                 dictionary, for example the parsed JSON of a `policy.json`.
-            game: the required game of a parsed file; None for the game named in the
-                file.
+            game: for a parsed `policy.json`, the game to which it must belong; None for
+                the game named in the file.
 
         Raises:
             ValueError: `policy` is not a policy, or belongs to another game.
@@ -62,10 +62,14 @@ class PolicyAdapter:
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The probability of every action at a state where a player acts.
+        """Action -> probability at a state where a player acts.
+
+        Args:
+            state: the state.
+            player_id: the player; required if moves are simultaneous.
 
         Raises:
-            ValueError: the policy lacks the state.
+            ValueError: the policy has no probabilities for the state.
         """
         player = state.current_player() if player_id is None else player_id
         if is_turn_based(state.get_game()) and self._needs_simultaneous_states():
@@ -87,7 +91,11 @@ class PolicyAdapter:
         return dict(self.policy.action_probabilities(state))
 
     def needs_turns(self) -> bool:
-        """Whether the policy accepts only states of a turn-based form."""
+        """Whether the policy accepts only states of a game whose players act in turn.
+
+        For a game with simultaneous moves, these are the states of its turn-based form
+        (`pyspiel.convert_to_turn_based`).
+        """
         game, tree = (getattr(self.policy, name, None) for name in ("game", "tree"))
         is_of_turns = isinstance(game, pyspiel.Game) and is_turn_based(game)
         return is_of_turns or getattr(tree, "abstraction", None) is not None
@@ -106,16 +114,17 @@ class PolicyAdapter:
 def row_in(
     table: dict[str, dict[int, float]], names: Sequence[str], player: int
 ) -> dict[int, float]:
-    """Looks up the first of several strings in a table and returns the player's row.
+    """Returns a player's row of a policy table, found by any of several strings.
 
     Args:
-        table: information-state string -> action -> probability; rows may be pairs, and
-            strings may be spelled with the player, see `owned`.
-        names: the possible spellings of the string.
+        table: information-state string -> row. A row is a dictionary action ->
+            probability, or a list of (action, probability) pairs. The table may spell a
+            string with its player, see `owned`.
+        names: possible strings of the state. The first one in the table counts.
         player: the player.
 
     Raises:
-        ValueError: the table lacks the state, or the row is malformed.
+        ValueError: the table contains none of the strings, or the row is malformed.
     """
     for name in names:
         for key in (owned(name, player), name):
@@ -131,14 +140,16 @@ def row_in(
 
 
 def policy_of(solution: Any) -> Any:
-    """The policy of a solution, such as the result of `solve_lp`; other values
-    unchanged."""
+    """Returns the policy of a solution, such as the result of `solve_lp`.
+
+    Other values, such as policies, are returned unchanged.
+    """
     policy = getattr(solution, "policy", None)
     return policy if isinstance(policy, SequencePolicy) else solution
 
 
 def is_one_for_each(policies: Any) -> bool:
-    """Whether a value is a list of policies, not a single policy."""
+    """Whether a value is a list with a policy per player, not a single policy."""
     return isinstance(policies, list | tuple)
 
 
@@ -153,7 +164,7 @@ def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
 
 
 def of_each_player(policies: Any, game: pyspiel.Game) -> list[PolicyAdapter]:
-    """`[P]` the policy of each player.
+    """Returns a list `[P]` with the adapted policy of each player.
 
     Args:
         policies: one policy for all players, or a list `[P]` with one per player.

@@ -13,17 +13,18 @@ from mccfr_spiel.policies.vectors import MOST_OFF
 
 
 class SeatBot(pyspiel.Bot):
-    """The methods that OpenSpiel expects, for bots that ignore the moves of other
-    players.
+    """Base class of bots that do not observe the moves of other players.
+
+    It implements methods that OpenSpiel's match runners call.
 
     Attributes:
-        player: the seat.
+        player: the index of the player whose moves the bot makes.
     """
 
     player: int
 
     def player_id(self) -> int:
-        """The seat of the bot."""
+        """The index of the player whose moves the bot makes."""
         return self.player
 
     def provides_policy(self) -> bool:
@@ -31,15 +32,15 @@ class SeatBot(pyspiel.Bot):
         return True
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a new match, as `restart` does; ignores the state."""
+        """Begins a new match, as `restart` does. The state is not needed."""
         self.restart()
 
 
 class PolicyBot(SeatBot):
-    """Plays one seat by sampling from a policy; `bot` makes one.
+    """A bot that samples one player's actions from a policy. Call `bot` to make one.
 
-    A random generator is the only state of the bot, so it can be restarted at any
-    state.
+    The bot remembers nothing except its random generator, so it can continue from any
+    state of the game.
     """
 
     def __init__(self, policy: Any, player: int, *, seed: int = 0) -> None:
@@ -47,7 +48,7 @@ class PolicyBot(SeatBot):
         pyspiel.Bot.__init__(self)
         self._adapter = PolicyAdapter(policy)
         game: Any = getattr(self._adapter.policy, "game", None)
-        num_players = 2**31  # a policy without a game
+        num_players = 2**31  # unknown, because the policy has no game
         if hasattr(game, "num_players"):
             num_players = game.num_players()
         self.player = refusals.player(player, num_players)
@@ -70,7 +71,8 @@ class PolicyBot(SeatBot):
         """The (action, probability) pairs of the policy at a state.
 
         Raises:
-            ValueError: the policy returns no distribution over the legal actions.
+            ValueError: the policy has no probabilities for the state, or does not
+                return a distribution over the legal actions.
         """
         policy = self._adapter.action_probabilities(state, self.player)
         legal = state.legal_actions(self.player)
@@ -90,10 +92,10 @@ class PolicyBot(SeatBot):
     def step_with_policy(
         self, state: pyspiel.State
     ) -> tuple[list[tuple[int, float]], int]:
-        """Returns the result of `get_policy` and an action sampled from it.
+        """Returns the result of `get_policy`, and an action sampled from this policy.
 
-        At a node with simultaneous moves where the player has no legal action, the
-        action is `pyspiel.INVALID_ACTION`.
+        If moves are simultaneous and the player has no legal action, returns an empty
+        list and `pyspiel.INVALID_ACTION`.
         """
         if not state.legal_actions(self.player):
             return [], pyspiel.INVALID_ACTION
@@ -112,8 +114,8 @@ def bot(policy: Any, player: int, *, seed: int = 0) -> PolicyBot:
     Args:
         policy: a SequencePolicy, an OpenSpiel policy, or a dictionary information-state
             string -> action -> probability.
-        player: the seat.
-        seed: a nonnegative integer. Seed and seat determine the draws of the bot.
+        player: the index of the player whose moves the bot makes.
+        seed: a nonnegative integer. Seed and player determine the draws of the bot.
 
     Raises:
         ValueError: an argument is out of range, or `policy` is not a policy.

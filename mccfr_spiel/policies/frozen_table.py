@@ -1,4 +1,4 @@
-"""The infosets of a policy, independent of the arena that met them."""
+"""A fixed table of infosets, for policies that are used without their tree."""
 
 import functools
 import itertools
@@ -14,15 +14,15 @@ from mccfr_spiel.arenas.infosets.table import Abstraction, InfosetTable
 from mccfr_spiel.common.infoset_arrays import pack_strings
 
 Maker = Callable[[pyspiel.Game, int], InfosetTable | None]
-"""Expands the whole tree of a game up to a number of nodes; returns None if it is
-larger."""
+"""The type of functions (game, max_nodes) that expand the whole tree of a game. They
+return None if the tree has more nodes than `max_nodes`."""
 
 
 class FrozenTable(InfosetTable):
-    """A fixed infoset table with its strings, in a few arrays.
+    """A table of infosets that does not change, stored with its strings in arrays.
 
     Policies use it when they are saved, pickled or read from a file. The field `place`
-    of its infosets is 0, because a policy draws nothing.
+    of the infosets, which identifies random draws of walks, is 0.
     """
 
     def __init__(
@@ -32,15 +32,17 @@ class FrozenTable(InfosetTable):
         abstraction: Abstraction | None = None,
         maker: Maker | None = None,
     ) -> None:
-        """Keeps the arrays.
+        """Stores the arguments.
 
         Args:
             source: the game.
             arrays: `infosets` `[I]` of dtype INFOSET; `actions` `[S]`; and the strings
                 as packed by `pack_strings`.
-            abstraction: the abstraction of the arena; None if there is none.
-            maker: expands the tree that gives `SequencePolicy.table` an order and
-                reaches; None for tables that lack reaches.
+            abstraction: the abstraction with which the policy was computed; None if
+                there was none.
+            maker: a function that expands the whole tree, from which
+                `SequencePolicy.table` computes the order of its rows and the
+                probabilities of reaching infosets. None if this is not possible.
         """
         super().__init__(source, turn_based(source), abstraction)
         self.arrays, self.maker = arrays, maker
@@ -71,19 +73,25 @@ class FrozenTable(InfosetTable):
         return self.infoset_names.shared()
 
     def whole(self, max_nodes: int) -> InfosetTable | None:
-        """See InfosetTable."""
+        """Expands the whole tree, see `InfosetTable.whole`. None if this fails."""
         if self.maker is None or self.abstraction is not None:
             return None
         return self.maker(self.source, max_nodes)
 
 
 def frozen(tree: Any, num_infosets: int, num_sequences: int) -> FrozenTable:
-    """Copies the first infosets of a table; returns a FrozenTable unchanged."""
+    """Copies the first infosets of a table into a FrozenTable.
+
+    Args:
+        tree: an infoset table, which may grow later. A FrozenTable is returned
+            unchanged.
+        num_infosets, num_sequences: the numbers of infosets and sequences to copy.
+    """
     if isinstance(tree, FrozenTable):
         return tree
     infosets = tree.infosets[:num_infosets].copy()
     infosets["place"] = 0
-    # An iterator, because a list of all strings might not fit into memory.
+    # `islice` avoids a list of all strings, which might not fit into memory.
     strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
     arrays |= pack_strings(strings)

@@ -3,8 +3,9 @@
     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}],
      "sha256": "..."}
 
-Each player has a table information-state string -> action -> probability. Missing
-states are unvisited states, where the policy is uniform.
+The list `players` has a table per player: information-state string -> action ->
+probability. States that are missing in the table were not visited; the policy is
+uniform there. `sha256` is a checksum, see `digest_of`.
 """
 
 import hashlib
@@ -28,19 +29,30 @@ from mccfr_spiel.policies.policy_files import checked_policy
 
 
 def is_of_file(value: Any) -> bool:
-    """Whether a value has the form of a policy file, as opposed to a single table."""
+    """Whether a parsed JSON value is that of a policy file.
+
+    False for a bare table information-state string -> action -> probability.
+    """
     return isinstance(value, dict) and {"game", "players"} <= value.keys()
 
 
 def digest_of(value: Mapping[str, Any]) -> str:
-    """SHA-256 of the game and the tables, independent of white space in the file."""
+    """Hex digits of the SHA-256 of a policy's game and tables.
+
+    White space in the file does not matter, because the parsed value is hashed.
+    """
     parts = {"game": value["game"], "players": value["players"]}
     text = json.dumps(parts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_int_actions(table: dict[str, Any]) -> dict[str, Any]:
-    """Converts the actions of a table from strings, the only keys of JSON, to integers.
+    """Converts the actions of a table to integers.
+
+    In JSON, keys are strings. Rows with integer actions are returned unchanged.
+
+    Args:
+        table: information-state string -> action -> probability.
 
     Raises:
         ValueError: an action is neither an integer nor the string of an integer.
@@ -58,20 +70,23 @@ def _has_strings(row: Any) -> bool:
 def from_json(
     value: Any, game: pyspiel.Game | None = None, maker: Maker | None = None
 ) -> tuple[FrozenTable, np.ndarray]:
-    """Converts JSON, as written by `write_policy`, to infosets and a vector `[S]`.
+    """Converts parsed JSON, as written by `write_policy`, to a policy.
 
-    The file does not contain the parent sequences of infosets, and policies do not need
-    them. All parents are set to the empty sequence.
+    The file does not contain the parent sequences of infosets, which policies do not
+    need. All parents are set to the player's empty sequence.
 
     Args:
         value: a value for which `is_of_file` is true.
         game: the game, if the load string in the value is not sufficient.
         maker: see `FrozenTable`.
 
+    Returns:
+        The infosets, and the vector `[S]` of probabilities of the sequences.
+
     Raises:
-        ValueError: the entry of a state is not a distribution, or the policy belongs to
-            another game.
-        DamagedError: the value is not a policy.
+        ValueError: the probabilities at a state are not a distribution, or the policy
+            belongs to another game.
+        DamagedError: the value is not a policy, or the checksum is wrong.
     """
     name, tables = value["game"], value["players"]
     if value.get("sha256") != digest_of(value):

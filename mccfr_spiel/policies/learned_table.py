@@ -1,10 +1,11 @@
-"""The regrets and averages of the online bot, with an exponent per infoset.
+"""The regrets and average policy of the online bot, see online_bot.py.
 
-In a hand with a thousand own decisions, estimates reach 2 ** 1000 and own reaches 2 **
--1000, the limits of a double. Only ratios of the sums at an infoset matter, so all sums
-of an infoset share an exponent that follows the largest sum. Multiplication by a power
-of two does not round: wherever plain doubles suffice, the results are equal to the last
-bit.
+In a hand with a thousand decisions of the bot, estimated values reach 2 ** 1000, and
+the probability that the bot plays to the last infoset reaches 2 ** -1000. These are the
+limits of a double. Policies depend only on ratios of the sums at an infoset. Therefore
+each infoset has an exponent e, and a sum x is stored as x / 2 ** e. If a number is
+added that is too large, e is raised. Multiplication by a power of two does not round:
+wherever plain doubles suffice, the results are equal to the last bit.
 """
 
 import copy
@@ -20,13 +21,13 @@ from mccfr_spiel.common.infoset_arrays import pack_strings, unpack_strings
 from mccfr_spiel.kernels.regret_rules import plain_play_positive
 
 _FAR = 500
-"""The largest distance, in powers of two, of a number from the scale of its infoset."""
+"""The exponent of an infoset changes if a new number exceeds 2 ** (exponent + _FAR)."""
 
 _BYTES_OF_INFOSET, _BYTES_OF_ACTION = 300, 40
-"""Bytes per infoset and per action: growing arrays, and a string in a dictionary."""
+"""Bytes per infoset (without its string) and per action, of arrays and dictionary."""
 
 FORGOTTEN = -1
-"""The infoset number of a decision that the table does not keep."""
+"""The number that replaces an infoset that is not stored, or does not exist."""
 
 _OF_INFOSETS = {
     **dict.fromkeys(("counts", "above", "taken"), "q"),
@@ -34,26 +35,33 @@ _OF_INFOSETS = {
     "paid": "d",
 }
 _OF_ACTIONS = {"actions": "q", "policy": "d", "regret": "d", "average": "d"}
-"""The arrays of a file with their type codes; `_OF_INFOSETS` has one entry per infoset,
-`_OF_ACTIONS` one per action."""
+"""Name of an array in a file -> its type code ("q" for int64, "d" for float64). Arrays
+in `_OF_INFOSETS` have one element per infoset, arrays in `_OF_ACTIONS` one per action
+of every infoset."""
 
 
 class LearnedTable:
-    """Tables of the visited infosets, numbered by first visit.
+    """Tables of the visited infosets of the bot, numbered by first visit.
+
+    Arrays `[I]` have one element per infoset. Arrays `[S]` have one element per action
+    of every infoset.
 
     Attributes:
-        numbers: information-state string -> number.
-        starts: `[I]` the first action of an infoset in the arrays `[S]`.
+        numbers: information-state string -> number of the infoset.
+        starts: `[I]` the index of the infoset's first action in the arrays `[S]`.
         counts: `[I]` the number of actions.
-        above: `[I]` the previous own infoset; FORGOTTEN at the first of a hand.
-        taken: `[I]` the index of the action taken at the previous infoset.
-        regret_exponents, average_exponents: `[I]` the exponents of `regret` and
-            `average`.
-        paid: `[I]` the sum of the parent sequence at the last payment, see `pay`.
+        above: `[I]` the infoset of the bot's previous decision; FORGOTTEN if there is
+            none.
+        taken: `[I]` the index of the action taken at that decision; FORGOTTEN if there
+            is none.
+        regret_exponents, average_exponents: `[I]` the exponents of the numbers in
+            `regret` and `average`, see the module.
+        paid: `[I]` the sum of plans at the parent sequence when `average` was last
+            updated, with the infoset's exponent; see `pay`.
         actions: `[S]` the legal actions.
         policy: `[S]` the current policy.
         regret: `[S]` the cumulative regrets.
-        average: `[S]` the sums of realization plans.
+        average: `[S]` the sums of realization plans over all hands.
     """
 
     def __init__(self) -> None:
@@ -70,12 +78,17 @@ class LearnedTable:
         return len(self.numbers)
 
     def row(self, infoset: int) -> slice:
-        """The slice of an infoset's actions."""
+        """Returns the slice of an infoset's actions in the arrays `[S]`."""
         start = self.starts[infoset]
         return slice(start, start + self.counts[infoset])
 
     def row_of(self, values: array, infoset: int) -> dict[int, float]:
-        """Action -> value at an infoset, from an array `[S]`."""
+        """Returns action -> value at an infoset.
+
+        Args:
+            values: `[S]` the array with the values.
+            infoset: the infoset.
+        """
         row = self.row(infoset)
         return dict(zip(self.actions[row], values[row], strict=True))
 
@@ -85,7 +98,7 @@ class LearnedTable:
         Args:
             info_state: the information-state string.
             actions: the legal actions.
-            parent: the entries of `above` and `taken`.
+            parent: the elements to append to `above` and `taken`.
         """
         infoset, size = len(self), len(actions)
         self.numbers[info_state] = infoset
@@ -103,13 +116,15 @@ class LearnedTable:
         return infoset
 
     def pay(self, infoset: int, num_hands: int) -> None:
-        """Adds to the sums of plans the amounts accumulated since the last payment.
+        """Updates the sums of plans at an infoset to include all hands so far.
 
-        The policy was constant in between, so each sum grows by the action's
-        probability times the growth of the parent sequence's sum.
+        Sums are updated lazily: when the infoset is visited, before its policy changes.
+        Since the last call the policy was constant. So each sum grows by the action's
+        probability times the growth of the sum at the parent sequence. At an infoset
+        without parent, the latter sum is the number of hands.
 
         Args:
-            infoset: the infoset, whose parent has already been paid.
+            infoset: the infoset. The sums at its parent are up to date.
             num_hands: the number of hands to include.
         """
         mass, power = float(num_hands), 0
@@ -126,13 +141,15 @@ class LearnedTable:
         self.average[row], self.paid[infoset] = array("d", sums), mass
 
     def move(self, infoset: int, chosen: int, value: float, power: int) -> None:
-        """Adds the regrets of a hand at an infoset; updates the policy by regret
-        matching.
+        """Adds the estimated regrets of a hand at an infoset, and updates the policy by
+        regret matching.
 
         Args:
             infoset: the infoset.
-            chosen: the index of the chosen action.
-            value, power: the action's estimated value is `value * 2 ** power`.
+            chosen: the index of the action played in the hand. The estimated values of
+                all other actions are 0.
+            value, power: the estimated value of the chosen action is
+                `value * 2 ** power`.
         """
         row = self.row(infoset)
         regret = list(self.regret[row])
@@ -147,8 +164,9 @@ class LearnedTable:
     def average_policy(self, num_hands: int) -> array:
         """`[S]` the average policy of all hands.
 
-        Payments are made on copies. Infosets are numbered by first visit, so parents
-        are paid before their descendants.
+        Copies of the sums are brought up to date by `pay`, so that reading the policy
+        changes nothing. Infosets are numbered by first visit, so parents come before
+        their descendants.
         """
         paid = copy.copy(self)
         for name in ("average", "average_exponents", "paid"):
@@ -160,7 +178,7 @@ class LearnedTable:
         return policy
 
     def contents(self) -> dict[str, np.ndarray]:
-        """The arrays of a file, which `table_of` reads."""
+        """The arrays of a file: name -> array. `table_of` reads them."""
         names = [*_OF_INFOSETS, *_OF_ACTIONS]
         arrays = {name: np.array(getattr(self, name)) for name in names}
         return arrays | pack_strings(self.numbers)
@@ -169,10 +187,16 @@ class LearnedTable:
 def _in_scale(
     sums: list[float], exponents: array, infoset: int, mantissa: float, power: int
 ) -> float:
-    """Converts `mantissa * 2 ** power` to the scale of an infoset's sums.
+    """Returns `mantissa * 2 ** power`, divided by 2 ** e for the infoset's exponent e.
 
-    If the number is too large for that scale, or if all sums are 0 and the number is
-    too small, the sums are first converted, in place, to the scale of the number.
+    If the number is too large for this exponent, or if it is too small and all sums are
+    0, the exponent is changed first, and the sums are converted to the new exponent.
+
+    Args:
+        sums: the sums at the infoset, converted in place.
+        exponents: the exponents of all infosets, changed in place.
+        infoset: the infoset.
+        mantissa, power: the number.
     """
     fraction, own = math.frexp(mantissa)
     power += own
@@ -192,16 +216,16 @@ def _shares(weights: list[float]) -> list[float]:
 
 
 def bytes_of(info_state: str, num_actions: int) -> int:
-    """The bytes of an infoset in the tables."""
+    """The number of bytes that a new infoset needs in the tables."""
     size = sys.getsizeof(info_state) + _BYTES_OF_INFOSET
     return size + _BYTES_OF_ACTION * num_actions
 
 
 def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
-    """Reads the arrays of `LearnedTable.contents`.
+    """Makes a table from the arrays of an untrusted file, see `LearnedTable.contents`.
 
     Raises:
-        DamagedError: the arrays are inconsistent or contain no policy.
+        DamagedError: the arrays are inconsistent, or a policy is not a distribution.
     """
     table = LearnedTable()
     names, counts = unpack_strings(arrays["text"], arrays["ends"]), arrays["counts"]
@@ -230,7 +254,11 @@ def table_of(arrays: dict[str, np.ndarray]) -> LearnedTable:
 
 
 def below(index: Any, size: int) -> int:
-    """Returns an index below `size`; raises DamagedError for other values."""
+    """Returns `index` if it is an integer from 0 to `size - 1`.
+
+    Raises:
+        DamagedError: it is not.
+    """
     if not isinstance(index, int) or not 0 <= index < size:
         raise DamagedError(
             f"The file contains index {index!r}, expected 0 to {size - 1}."

@@ -1,9 +1,10 @@
 """A bot that learns by outcome sampling while it plays (Lanctot, Waugh, Zinkevich,
 Bowling 2009).
 
-Outcome sampling needs only the player's own information states, the probabilities of
-the own choices, and the payoff, because the probabilities of chance and of the other
-players cancel. A player can therefore learn against unknown opponents.
+Outcome sampling needs only the player's own information states, the probabilities with
+which the player sampled its own actions, and the payoff. The probabilities of chance
+and of the other players cancel in the estimates. A player can therefore learn against
+unknown opponents.
 """
 
 import math
@@ -35,8 +36,8 @@ from mccfr_spiel.policies.learned_table import (
 )
 
 MOST_PAYOFF = 1e100
-"""The largest absolute payoff. Sums of larger payoffs would overflow after many
-hands."""
+"""The largest absolute payoff that the bot accepts. Sums of larger payoffs would
+overflow after many hands."""
 
 
 class Move(NamedTuple):
@@ -44,8 +45,8 @@ class Move(NamedTuple):
 
     Attributes:
         infoset: the number of the infoset; FORGOTTEN if it is not stored.
-        chosen: the index of the action.
-        q: the probability of the draw.
+        chosen: the index of the action among the legal actions.
+        q: the probability with which the bot sampled the action, exploration included.
         num_actions: the number of legal actions.
     """
 
@@ -56,30 +57,33 @@ class Move(NamedTuple):
 
 
 class MemoryBudgetWarning(UserWarning):
-    """A budget `max_memory` is full; new infosets are no longer stored."""
+    """The infosets of a bot fill its `max_memory`; new infosets are not stored."""
 
 
 class OnlineOutcomeSamplingBot(SeatBot):
-    """Plays one seat and learns by outcome sampling with regret matching.
+    """A bot that plays for one player and learns by outcome sampling with regret
+    matching.
 
-    The bot observes its information states and the payoff of each hand, and nothing
-    else. The rules may be unknown, with chance moves and any number of players. At an
-    infoset the bot plays its policy b mixed with the uniform policy, `(1 - epsilon) b +
-    epsilon / |A|`. After a hand with payoff u, the estimated value of each chosen
-    action is u times the product of b over the later actions of the bot, divided by the
-    probability q of all draws of the bot. The regrets at the visited infosets are then
-    updated.
+    The bot observes only its information states, its legal actions, and the payoff of
+    each hand (a play of the game). It does not need the rules. The game may have chance
+    moves and any number of players. At an infoset with n legal actions, the bot samples
+    an action from its policy b mixed with the uniform policy, `(1 - epsilon) b +
+    epsilon / n`. Let u be the payoff of a hand and q the product of the probabilities
+    with which the bot sampled its actions. The estimated value of each chosen action is
+    then u / q, times the product of the probabilities in b of the bot's later actions.
+    With these estimates the regrets at the visited infosets are updated.
 
     The average policy is exact: the normalized sum of the realization plans of all
-    hands. It is computed lazily. A visit to an infoset adds the plans since the
-    previous visit.
+    hands. The sum is computed lazily: a visit to an infoset adds the plans of all hands
+    since the previous visit.
 
-    A hand can have any number of decisions of the bot. The sums of an infoset share an
-    exponent, so that neither 1 / q nor products of b overflow or underflow.
+    A hand can have any number of decisions of the bot. All sums at an infoset have a
+    common exponent, so that neither 1 / q nor products of probabilities overflow or
+    underflow.
 
     Use it like any OpenSpiel bot, and call `observe_outcome` after each hand.
-    `restart()` drops a hand if there was no outcome. Draws are a function of (seed,
-    hand, information state), so a run repeats if the opponents' moves repeat.
+    `restart()` drops a hand that has no outcome. Draws are a function of (seed, index
+    of the hand, information state), so a run repeats if the opponents' moves repeat.
     """
 
     def __init__(
@@ -95,17 +99,18 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
         Args:
             game: the game; only the number of players is used, not the rules.
-            player_id: the seat.
-            epsilon: the weight of the uniform policy in play. Lanctot et al. use 0.6,
-                which suits learning an average policy but costs payoff during play.
+            player_id: the index of the player for whom the bot plays.
+            epsilon: the weight of the uniform policy in play. The value 0.6 of Lanctot
+                et al. is good for learning an average policy, but lowers the payoffs of
+                the bot while it learns.
             seed: any integer, used modulo 2^64.
             max_memory: bytes, or a string such as "4GiB", for the learned tables; by
-                default half of the free memory, see `GameTree`. When the memory is
+                default half of the free memory, see `GameTree`. When this memory is
                 full, the bot warns once. It continues to learn at stored infosets, and
                 plays uniformly at new infosets, which are not stored.
 
         Raises:
-            ValueError: there is no such seat, or epsilon is not in (0, 1].
+            ValueError: there is no such player, or epsilon is not in (0, 1].
         """
         pyspiel.Bot.__init__(self)
         self._set_up(load_game(game).num_players(), player_id, epsilon, seed)
@@ -116,7 +121,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
     ) -> None:
         self.num_players = num_players
         self.player = refusals.player(player_id, num_players, "player_id")
-        # Not 0: the estimates of actions that the bot never plays would be biased.
+        # 0 is refused: actions that the bot never plays would have biased estimates.
         self.epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
         self.seed = refusals.integer(seed, "seed")
         self.is_full = False
@@ -134,17 +139,18 @@ class OnlineOutcomeSamplingBot(SeatBot):
             counted(len(self._table), "infoset"),
         )
 
-    # --- what OpenSpiel calls ----------------------------------------------
+    # --- methods that OpenSpiel calls --------------------------------------
 
     def restart(self) -> None:
-        """Begins a new hand; drops a hand without an outcome."""
+        """Begins a new hand; drops a hand whose outcome the bot has not observed."""
         self._hand.clear()
         seed, hand = np.uint64(self.seed % 2**64), self.num_hands + 1
         key = stream_key(seed, hand, self.player, self.num_players)
         self._stream = np.uint64(key)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """The (action, probability) pairs of play at a state, exploration included."""
+        """The (action, probability) pairs from which `step` samples, exploration
+        included."""
         actions = state.legal_actions(self.player)
         info_state = state.information_state_string(self.player)
         infoset = self._table.numbers.get(info_state, FORGOTTEN)
@@ -153,15 +159,16 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def step_with_policy(
         self, state: pyspiel.State
     ) -> tuple[list[tuple[int, float]], int]:
-        """Returns the result of `get_policy` and an action sampled from it."""
+        """Returns the result of `get_policy`, and an action sampled from it."""
         policy = self.get_policy(state)
         return policy, self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Samples an action at an own decision and remembers it for learning.
+        """Samples an action at a decision of the bot, and records it for learning.
 
         Raises:
-            ValueError: the bot has no legal action at the state.
+            ValueError: the bot has no legal action at the state, or the game has
+                imperfect recall.
         """
         info_state = state.information_state_string(self.player)
         actions = state.legal_actions(self.player)
@@ -180,13 +187,14 @@ class OnlineOutcomeSamplingBot(SeatBot):
     # --- learning ----------------------------------------------------------
 
     def observe_outcome(self, payoff: float) -> None:
-        """Ends a hand and learns from the payoff of the bot's seat.
+        """Ends a hand and learns from the payoff of the bot's player.
 
-        The first loop pays the infosets of the hand, while their policies are still
-        those of the hand. The last loop visits the hand backwards. At each infoset,
-        `value` times two to the `scale` is the estimated value of the chosen action;
-        the loop updates regrets and policy, and multiplies `value` by the action's
-        probability for the previous infoset.
+        The first loop updates the sums of plans at the infosets of the hand, before
+        their policies change. The second loop computes q, the probability with which
+        the bot sampled the actions of the hand. The last loop visits the infosets in
+        reverse order. At each of them, the estimated value of the chosen action is
+        `value * 2 ** scale`. The loop updates regrets and policy, and multiplies
+        `value` by the probability of the action for the next infoset.
 
         Raises:
             ValueError: the absolute payoff exceeds MOST_PAYOFF, or is not a number.
@@ -196,7 +204,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         for move in self._hand:
             if move.infoset != FORGOTTEN:
                 self._table.pay(move.infoset, self.num_hands)
-        reach, scale = 1.0, 0  # the probability q is reach * 2**scale
+        reach, scale = 1.0, 0  # q is reach * 2**scale
         for move in self._hand:
             reach, shift = math.frexp(reach * move.q)
             scale += shift
@@ -211,7 +219,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         self.restart()
 
     def _explored(self, infoset: int, num_actions: int) -> list[float]:
-        """The probabilities of play at an infoset, exploration included."""
+        """The probabilities of the legal actions in play, exploration included."""
         policy = [1 / num_actions] * num_actions
         if infoset != FORGOTTEN:
             policy = self._table.policy[self._table.row(infoset)].tolist()
@@ -239,10 +247,10 @@ class OnlineOutcomeSamplingBot(SeatBot):
         return infoset
 
     def _has_room(self, info_state: str, num_actions: int) -> bool:
-        """Takes the bytes of another infoset from the budget; returns whether they fit.
+        """Takes the bytes of a new infoset from the budget; returns whether they fit.
 
-        A bot that was full once stays full. Otherwise it could store a small infoset
-        whose larger parent did not fit.
+        Once an infoset did not fit, no later infoset is stored. Otherwise the bot could
+        store a small infoset although its larger parent did not fit.
         """
         size = bytes_of(info_state, num_actions)
         if not self.is_full and size > self.budget.left:
@@ -259,7 +267,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         self.budget.take(size)
         return True
 
-    # --- what it learned ---------------------------------------------------
+    # --- learned policies --------------------------------------------------
 
     @property
     def num_infosets(self) -> int:
@@ -275,16 +283,19 @@ class OnlineOutcomeSamplingBot(SeatBot):
         return None if infoset is None else table.row_of(table.policy, infoset)
 
     def current_policy(self) -> dict[str, dict[int, float]]:
-        """A snapshot, information state -> action -> probability, exploration excluded.
+        """A copy of the current policy: information state -> action -> probability.
 
-        Unknown information states are missing; the bot plays uniformly there.
+        The probabilities exclude exploration. Information states that are not stored
+        are missing; the bot plays uniformly there.
         """
         return self._by_name(self._table.policy)
 
     def average_policy(self) -> dict[str, dict[int, float]]:
-        """The average of the policies of all hands, weighted by own reach.
+        """The average of the policies of all hands: information state -> action ->
+        probability.
 
-        The form is that of `current_policy`.
+        At each information state, a hand has the weight with which its policy plays to
+        this information state (the product of the probabilities of the bot's actions).
         """
         return self._by_name(self._table.average_policy(self.num_hands))
 
@@ -298,8 +309,8 @@ class OnlineOutcomeSamplingBot(SeatBot):
         """Writes the complete state of the bot into a file, from which `load` resumes
         exactly.
 
-        It also works in the middle of a hand. The file appears whole or not at all; an
-        existing one is kept as `path` + ".previous".
+        It also works in the middle of a hand. The file is written completely or not at
+        all; an existing file is kept as `path` + ".previous".
 
         Raises:
             OSError: the file cannot be written; an existing one is unchanged.
@@ -314,8 +325,9 @@ class OnlineOutcomeSamplingBot(SeatBot):
 
         Args:
             path: the file.
-            max_memory: as in the constructor; it is not saved. If it is given between
-                two hands, a bot that was full stores new infosets again.
+            max_memory: as in the constructor; it is not saved. If it is given, and the
+                bot was not saved in the middle of a hand, a bot whose memory was full
+                stores new infosets again.
 
         Raises:
             CheckpointError: the file is damaged, or is not a bot.
@@ -371,7 +383,7 @@ class OnlineOutcomeSamplingBot(SeatBot):
         return bot
 
     def _move_of(self, infoset: Any, chosen: Any, q: Any, num_actions: Any) -> Move:
-        """Checks the entries of a saved move; raises ValueError."""
+        """Makes a Move from the fields in a file; raises ValueError if one is wrong."""
         num_actions = refusals.integer(num_actions, "num_actions", 1)
         if infoset != FORGOTTEN:
             num_actions = self._table.counts[below(infoset, len(self._table))]

@@ -1,4 +1,4 @@
-"""SequencePolicy: a policy vector with the interface of OpenSpiel's policies."""
+"""SequencePolicy: a vector of action probabilities, as an OpenSpiel policy."""
 
 import difflib
 import functools
@@ -37,41 +37,38 @@ from mccfr_spiel.policies.tabular_policy import TabularPolicy
 from mccfr_spiel.policies.vectors import check_shape, checked_vector
 
 _SEARCHED = 5_000
-"""The number of strings to compare with an unknown one for suggestions."""
+"""The number of known strings that are compared with an unknown string."""
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
-"""Attributes computed at the first access. Users may modify them."""
+"""Attributes that are computed at the first access, and again in copies."""
 
 _ROWS_IN_NOTEBOOK = 10
 
 _FEW_NODES = 100_000
-"""Notebooks look up action names in trees of at most this size."""
+"""Notebooks show action names and reaches from trees of at most this size."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
-    """A snapshot of a policy vector as an OpenSpiel policy of all players.
+    """A policy of all players: a copy of a vector, with OpenSpiel's policy interface.
 
-    It accepts states of its game. If the game has simultaneous moves, it accepts both
-    its states and those of its turn-based form. At states that were never visited it
+    The policy accepts states of its game. If the game has simultaneous moves, it
+    accepts both states of the game and states of the turn-based form of the game
+    (`pyspiel.convert_to_turn_based`). At states whose infosets no walk has visited it
     returns the uniform policy. `state_lookup`, `action_probability_array` and
-    `legal_actions_mask` are those of OpenSpiel's TabularPolicy, restricted to visited
-    states.
+    `legal_actions_mask` of OpenSpiel's TabularPolicy contain visited infosets only.
 
-    A policy with an abstraction calls the abstraction for every state. If moves are
-    simultaneous, it then accepts states of the turn-based form only. `info_states`, and
-    all arrays in the same order, list a string once for each sequence of the player
-    that leads to it.
+    If the policy was computed with an abstraction, the abstraction is called for every
+    state. Of a game with simultaneous moves, such a policy accepts states of the
+    turn-based form only. If several sequences of a player lead to the same string,
+    `info_states` and all arrays in the same order contain it once per sequence.
 
-    A policy also behaves like a read-only dictionary of the visited states:
-    `policy[info_state]` is a dictionary action -> probability. `len`, `in` and
-    iteration use the strings of `to_dict`. Unlike a dictionary, a policy without states
-    is true.
+    A policy is also a read-only dictionary of the visited states. `policy[info_state]`
+    is a dictionary action -> probability; keys are those of `to_dict`.
 
     Attributes:
         tree: the infoset table with the strings and actions.
         vector: `[S]` the probability of each sequence's action at its infoset.
-        turn_based_game: the game with moves in turn; equals `game` if moves are already
-            in turn.
+        turn_based_game: the game with moves in turn, possibly `game` itself.
     """
 
     def __init__(self, tree: InfosetTable, vector: np.ndarray) -> None:
@@ -101,16 +98,12 @@ class SequencePolicy(openspiel_policy.Policy):
     def _actions(self) -> np.ndarray:
         return self.tree.actions
 
-    # --- saving ------------------------------------------------------------
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy into a file that `load` reads.
 
-        The file appears whole or not at all, and replaces an existing one. It has 24
-        bytes per infoset, 16 per sequence, and 8 plus the length of the text per
-        string. Measured with the 3.3 million infosets of Goofspiel with 7 cards: 577
-        MB, 47 s to save, 1.2 s to load, 6 us per lookup. Most of the saving time is
-        spent on building the strings, which compiled rules avoid until then.
+        The file is written completely or not at all, and replaces an existing file. Its
+        size is at most 24 bytes per infoset, 16 per sequence, and 8 plus the length of
+        the text per string: 577 MB for 3.3 million infosets of Goofspiel with 7 cards.
 
         Raises:
             ValueError: the vector is not a policy.
@@ -152,10 +145,12 @@ class SequencePolicy(openspiel_policy.Policy):
     def table(self) -> PolicyTable:
         """The policy as a printable table with one row per visited information state.
 
-        A row has the string, the player, the actions by name, their probabilities, and
-        the probability that a play reaches the state if all players follow the policy.
-        Rows are in the order of the game's tree. If the tree does not exist, it is
-        expanded for games of up to a million nodes.
+        A row consists of the information-state string, the player, the names of the
+        actions, their probabilities, and the probability that a play reaches the
+        information state if all players follow the policy. Rows are in the order of the
+        game's tree. If the tree has not been expanded yet, it is expanded now, unless
+        it has more than a million nodes; then rows are in the order of first visits,
+        without the probabilities of reaching them.
 
         Raises:
             ValueError: the policy belongs to a different game of the same name.
@@ -182,7 +177,8 @@ class SequencePolicy(openspiel_policy.Policy):
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
         return html_rows(tree.game, str(self), rows, note)
 
-    # Not by inheritance: a Mapping compares its items, but policies compare identity.
+    # The class does not inherit from Mapping, because `==` would then compare the
+    # items. Policies are equal only if they are the same object.
     keys, values, items, get = Mapping.keys, Mapping.values, Mapping.items, Mapping.get
 
     def __bool__(self) -> bool:
@@ -204,11 +200,11 @@ class SequencePolicy(openspiel_policy.Policy):
         """The probability of every legal action at a visited information state.
 
         Args:
-            info_state: the string, spelled as in `to_dict` if players share it: "player
-                0: " + string.
+            info_state: the string. If several players have the same string, it must be
+                a key of `to_dict`, such as "player 0: " + string.
 
         Raises:
-            KeyError: the string is unknown, or players share it.
+            KeyError: the string is unknown, or several players have it.
         """
         if not isinstance(info_state, str):
             raise KeyError(
@@ -226,14 +222,15 @@ class SequencePolicy(openspiel_policy.Policy):
         actions, values = self._actions[row].tolist(), self.vector[row].tolist()
         return dict(zip(actions, values, strict=True))
 
-    # Shared strings are spelled "player 0: " + string and so on. The plain string is
-    # then unknown.
+    # A string is called shared if several players have an infoset with this string. Its
+    # keys are "player 0: " + string and so on; the string itself is not a key.
 
     @functools.cached_property
     def _shared(self) -> set[str]:
-        """Strings that players share among the infosets of this policy.
+        """The shared strings among the infosets of this policy.
 
-        The shared strings of the tree may include later infosets.
+        The set `tree.shared_strings` may be larger, because the tree may have grown
+        since the policy was made.
         """
         if not self.tree.shared_strings:
             return set()
@@ -241,7 +238,8 @@ class SequencePolicy(openspiel_policy.Policy):
 
     @functools.cached_property
     def _unique(self) -> list[str]:
-        """`[I]` the strings, with the player added to shared ones."""
+        """`[I]` the keys of the infosets: their strings, with the player added to
+        shared strings."""
         shared = self._shared
         if not shared:
             return self.info_states
@@ -252,7 +250,7 @@ class SequencePolicy(openspiel_policy.Policy):
         ]
 
     def _number_of(self, info_state: str) -> int | None:
-        """The infoset of a string of `_unique`; None for other strings."""
+        """The infoset with a key, see `_unique`; None for other strings."""
         owners = self._owners(info_state)
         if len(owners) == 1:
             return next(iter(owners.values()))
@@ -263,7 +261,7 @@ class SequencePolicy(openspiel_policy.Policy):
         return owners.get(int(owned_string[1])) if len(owners) > 1 else None
 
     def _owners(self, info_state: str) -> dict[int, int]:
-        """Player -> infoset with this string."""
+        """Player -> the player's infoset with this string, for players that have it."""
         infosets = {
             player: self.tree.find(info_state, player)
             for player in range(self.tree.num_players)
@@ -296,7 +294,10 @@ class SequencePolicy(openspiel_policy.Policy):
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
-        """The probability of every legal action at a state.
+        """Action -> probability, for every legal action at a state.
+
+        If players act in turn and `player_id` is not the acting player, the result is
+        {0: 1.0}, as in OpenSpiel's TabularPolicy.
 
         Args:
             state: a state in which a player acts.
@@ -331,8 +332,9 @@ class SequencePolicy(openspiel_policy.Policy):
         if self.game is self.turn_based_game or is_turn_based(state.get_game()):
             infoset = self.tree.find_at(state, acting)
         else:
-            # Not `state.information_state_string`: the turn-based form of a Python game
-            # asks the game's observer, as this method of the base class does.
+            # The method of the base class asks the game's observer for the string, as
+            # the turn-based form of a Python game does. A Python state may override
+            # `information_state_string` and return a different string.
             info_state = pyspiel.State.information_state_string(state, acting)
             info_state = with_turn(acting, info_state)
             infoset = self.tree.find(info_state, acting)
@@ -351,8 +353,9 @@ class SequencePolicy(openspiel_policy.Policy):
     def to_tabular(self, states: Any = None) -> TabularPolicy:
         """Converts the policy to OpenSpiel's TabularPolicy of all states of the game.
 
-        OpenSpiel's own conversion fails for games with simultaneous moves. If players
-        share a string, each has a row, see `tabular_policy.TabularPolicy`.
+        OpenSpiel's own conversion fails for games with simultaneous moves. If several
+        players have the same information-state string, the table has a row for each of
+        them, see `tabular_policy.TabularPolicy`.
 
         Args:
             states: history -> state, as in OpenSpiel's TabularPolicy; None for all
@@ -371,14 +374,14 @@ class SequencePolicy(openspiel_policy.Policy):
         """Converts the policy to a C++ policy: a table of the visited states, uniform
         elsewhere.
 
-        C++ can return the uniform policy for a state but not for a string, so
-        evaluation needs states: `pyspiel.nash_conv(game, policy, True)`. If the game
-        has simultaneous moves, the table contains the strings of the game and of its
-        turn-based form.
+        A string is not sufficient for the uniform policy, because C++ does not know its
+        legal actions. Evaluation must therefore use states:
+        `pyspiel.nash_conv(game, policy, True)`. If the game has simultaneous moves, the
+        table contains the strings of the game and those of its turn-based form.
 
         Raises:
-            ValueError: players share an information-state string, or the policy has an
-                abstraction.
+            ValueError: several players have the same information-state string, or the
+                policy has an abstraction.
         """
         if self.tree.abstraction is not None:
             raise ValueError(
@@ -396,7 +399,13 @@ class SequencePolicy(openspiel_policy.Policy):
         return pyspiel.PartialTabularPolicy(table)
 
     def policy_for_key(self, info_state: str) -> np.ndarray:
-        """`[A]` the probabilities of all actions of the game at a visited string.
+        """`[A]` the probabilities at a visited information state.
+
+        A is the number of distinct actions of the game; illegal actions have
+        probability 0.
+
+        Args:
+            info_state: the string, as in `policy[info_state]`.
 
         Raises:
             KeyError: the string is unknown; the message suggests similar strings.
@@ -406,11 +415,10 @@ class SequencePolicy(openspiel_policy.Policy):
         return self.action_probability_array[self.state_lookup[info_state]]
 
     def to_dict(self) -> dict[str, dict[int, float]]:
-        """A dictionary information-state string -> action -> probability of visited
-        states.
+        """The visited states: information-state string -> action -> probability.
 
-        Strings that players share become "player 0: " + string, "player 1: " + string,
-        and so on.
+        If several players have the same string, its keys are "player 0: " + string,
+        "player 1: " + string, and so on.
         """
         return dict(zip(self._unique, map(self._row, range(len(self))), strict=True))
 
@@ -421,20 +429,23 @@ class SequencePolicy(openspiel_policy.Policy):
 
     @functools.cached_property
     def state_lookup(self) -> dict[str, int]:
-        """A dictionary information-state string -> row of `action_probability_array`.
+        """A dictionary information-state string -> index of the row in
+        `action_probability_array`.
 
-        Shared strings are spelled as in `to_dict`.
+        The keys are those of `to_dict`.
         """
         return {name: row for row, name in enumerate(self._unique)}
 
     @functools.cached_property
     def legal_actions_mask(self) -> np.ndarray:
-        """`[I, actions of the game]` 1 for legal actions, else 0."""
+        """`[I, A]` 1 for legal actions, else 0, for the A distinct actions of the
+        game."""
         return (self._dense(np.ones_like(self.vector)) > 0).astype(int)
 
     @functools.cached_property
     def action_probability_array(self) -> np.ndarray:
-        """`[I, actions of the game]` the probabilities; 0 for illegal actions."""
+        """`[I, A]` the probabilities, for the A distinct actions of the game; 0 for
+        illegal actions."""
         return self._dense(self.vector)
 
     def _dense(self, vector: np.ndarray) -> np.ndarray:
@@ -461,8 +472,7 @@ class SequencePolicy(openspiel_policy.Policy):
         self._last_game = game
 
     def __copy__(self) -> "SequencePolicy":
-        """A policy of the same infosets with an independent vector; the tree is
-        shared."""
+        """A policy on the same tree with a copy of the vector."""
         copy = type(self).__new__(type(self))
         copy.__dict__ |= self.__dict__
         for name in _MADE_OF_VECTOR:
@@ -480,7 +490,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
 
 def to_json(policy: SequencePolicy) -> dict[str, Any]:
-    """Converts a policy to the JSON that `json_policies.from_json` reads."""
+    """Converts a policy to a JSON value that `json_policies.from_json` reads."""
     players: list[dict[str, Any]] = [{} for _ in range(policy.tree.num_players)]
     owners = policy._infosets["player"].tolist()
     for infoset, info_state in enumerate(policy.info_states):

@@ -1,4 +1,4 @@
-"""Policies in the file format of `common.checkpoint`."""
+"""Reads and writes policies in the binary file format of `common.checkpoint`."""
 
 import numpy as np
 import pyspiel
@@ -26,11 +26,16 @@ _ARRAYS = {
     "ends": np.dtype(np.int64),
     "vector": np.dtype(np.float64),
 }
-"""The arrays of a policy file and their types."""
+"""Name of an array in a policy file -> its type."""
 
 
 def to_contents(names: FrozenTable, vector: np.ndarray) -> checkpoint.Contents:
-    """The contents of a policy file."""
+    """The contents of a policy file.
+
+    Args:
+        names: the infosets.
+        vector: `[S]` the policy.
+    """
     header = {
         "version": checkpoint.POLICY.version,
         "game": str(names.source),
@@ -47,13 +52,16 @@ def from_contents(
     abstraction: Abstraction | None,
     maker: Maker | None = None,
 ) -> tuple[FrozenTable, np.ndarray]:
-    """Reads the infosets and the vector `[S]` of a policy file.
+    """Makes a policy from the contents of a policy file.
 
     Args:
         contents: untrusted contents of a file.
         game: the game, if the load string in the file is not sufficient.
         abstraction: the abstraction of the policy, if there was one.
         maker: see `FrozenTable`.
+
+    Returns:
+        The infosets, and the vector `[S]` of probabilities.
 
     Raises:
         CheckpointError: the contents are damaged or belong to another game.
@@ -90,8 +98,12 @@ def from_contents(
 def checked_policy(
     names: FrozenTable, vector: np.ndarray
 ) -> tuple[FrozenTable, np.ndarray]:
-    """Returns both arguments if they are a policy of the game; raises ValueError
-    otherwise."""
+    """Returns both arguments if they are a policy of the game.
+
+    Raises:
+        DamagedError: (a ValueError) an action is not an action of the game.
+        ValueError: the vector is not a distribution at every infoset.
+    """
     actions, num_actions = names.actions, names.game.num_distinct_actions()
     wrong = np.flatnonzero((actions < 0) | (actions >= num_actions))
     wrong = wrong[wrong >= names.num_players]

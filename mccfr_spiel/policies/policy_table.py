@@ -1,4 +1,8 @@
-"""A policy as a printable table, with the reach of each information state."""
+"""A policy as a printable table.
+
+The reach of an information state is the probability that a play reaches it if all
+players follow the policy.
+"""
 
 import importlib
 import itertools
@@ -32,11 +36,11 @@ from mccfr_spiel.common.display import (
 from mccfr_spiel.policies.renumbering import moved, numbers_in
 
 MOST_NODES = 1_000_000
-"""The largest tree to expand for a table, which takes a few seconds. A larger tree is
-used if it already exists."""
+"""The largest number of nodes of a tree that is expanded for a table; this takes a few
+seconds. A larger tree is used if it exists already."""
 
 SHOWN = 20
-"""The number of printed rows."""
+"""The largest number of rows that a printed table shows."""
 
 _HEADER = ("player", "information state", "policy", "reach")
 _MOST_ACTIONS = 8
@@ -64,8 +68,9 @@ class PolicyRow(NamedTuple):
     reach: float | None
 
     def policy_in_words(self, names: Sequence[str] = ()) -> str:
-        """Formats the policy: `Pass 0.787, Bet 0.213`, or the most probable of many
-        actions.
+        """Formats the policy, such as `Pass 0.787, Bet 0.213`.
+
+        If there are many actions, only the most probable actions are shown.
 
         Args:
             names: `[A]` names to show in place of the game's names.
@@ -82,24 +87,24 @@ class PolicyRow(NamedTuple):
 
 
 class PolicyTable(Sequence[PolicyRow]):
-    """The rows of a policy in the order of a depth-first walk.
+    """The rows of a policy, in the order in which a depth-first walk visits infosets.
 
-    It prints its first rows. A slice, such as `table[20:40]`, is a table again. The
-    reaches and the order need the game's whole tree. Without it, that is above
-    MOST_NODES nodes or with an abstraction, reaches are None and rows are in the order
-    of the first visits.
+    Printing the table shows its first rows. A slice, such as `table[20:40]`, is a
+    PolicyTable, too. The order and the reaches need the game's whole tree, which is not
+    available if it has more than MOST_NODES nodes or if the policy has an abstraction.
+    Rows are then in the order of the first visits, and reaches are None.
 
     Attributes:
         title: the title of the game.
-        rows: the rows, with OpenSpiel's strings; printing replaces them by readable
-            ones.
-        game: the turn-based game.
+        rows: the rows. They contain OpenSpiel's information-state strings; for some
+            games, readable strings are printed instead.
+        game: the turn-based form of the game.
     """
 
     def __init__(
         self, title: str, rows: Sequence[PolicyRow], game: pyspiel.Game
     ) -> None:
-        """Keeps the rows."""
+        """Stores the arguments, see the attributes."""
         self.title, self.game = title, game
         self.rows = list(rows)
 
@@ -123,7 +128,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     @never_raises
     def __repr__(self) -> str:
-        """Equals `str`, so that notebooks and debuggers show the rows."""
+        """Returns the same text as `str`, so that notebooks and debuggers show rows."""
         return str(self)
 
     @never_raises
@@ -158,21 +163,26 @@ class PolicyTable(Sequence[PolicyRow]):
 
 
 def more_rows(number: int) -> str:
-    """The line below an incomplete table; empty if no rows are left."""
+    """The line below a table that says how many rows are not shown.
+
+    Args:
+        number: the number of rows that are not shown; the line is empty if it is not
+            positive.
+    """
     return f"... and {counted(number, 'more row')}" if number > 0 else ""
 
 
 def html_rows(
     game: pyspiel.Game, heading: str, rows: Sequence[PolicyRow], note: str
 ) -> str:
-    """Formats rows of a table as HTML."""
+    """Formats rows as an HTML table, with a heading above and a note below."""
     return html_table(_HEADER, _cells(game, rows), {0, 3}, caption=heading, note=note)
 
 
 def _cells(
     game: pyspiel.Game, rows: Sequence[PolicyRow]
 ) -> list[tuple[str, str, str, str]]:
-    """The cells of rows, in the columns of `_HEADER`."""
+    """Returns the texts of some rows, one text for each column of `_HEADER`."""
     texts = [said_info_state(game, row.player, row.info_state) for row in rows]
     strings = one_lines(texts, _MOST_OF_STRING)
     return [
@@ -190,8 +200,9 @@ def _cells(
 
 
 def table_of(table: InfosetTable, vector: np.ndarray, num_infosets: int) -> PolicyTable:
-    """Returns the table of a policy; expands the game's whole tree if it is small
-    enough.
+    """Makes the printable table of a policy.
+
+    The game's whole tree is expanded first if it has at most MOST_NODES nodes.
 
     Args:
         table: the infosets of the policy.
@@ -210,13 +221,14 @@ def rows_of(
     basis: InfosetTable | None,
     most: int | None = None,
 ) -> list[PolicyRow]:
-    """Makes the rows of a policy, or the first `most` rows.
+    """Makes the rows of a policy.
 
     Args:
         table, vector, num_infosets: as in `table_of`.
-        basis: a table of the game that supplies the order, the reaches and a state per
-            infoset; None for the order of `table` without reaches.
-        most: the number of rows; all by default.
+        basis: an infoset table of the whole tree of the game. It determines the order
+            of the rows and the reaches, and provides a state of each infoset for the
+            names of actions. None for rows in the order of `table` without reaches.
+        most: the largest number of rows; None for all.
     """
     numbers, reaches = np.arange(num_infosets), None
     if basis is not None:
@@ -226,7 +238,7 @@ def rows_of(
     states: Iterable[pyspiel.State | None] = itertools.repeat(None, len(order))
     if (
         basis is not None and rules_of(table.game) is None
-    ):  # compiled rules do not need states
+    ):  # games with compiled rules name their actions without a state
         states = basis.states(numbers[order].tolist())
     actions, rows = table.actions, []
     for infoset, state in zip(order, states, strict=True):

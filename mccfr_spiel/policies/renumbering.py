@@ -1,4 +1,8 @@
-"""Converts policies to the numbering of another table of the same game."""
+"""Converts policies to the numbering of infosets in another table of the same game.
+
+Trees that grow during walks number infosets by first visit, so two tables of a game may
+number the same infosets differently.
+"""
 
 import itertools
 import weakref
@@ -13,22 +17,22 @@ from mccfr_spiel.policies.vectors import uniform_vector
 _found: weakref.WeakKeyDictionary[
     InfosetTable, tuple[weakref.ref[InfosetTable], np.ndarray]
 ] = weakref.WeakKeyDictionary()
-"""Cache: table of a policy -> (another table of the game, infoset numbers there)."""
+"""Cache of `numbers_in`: `origin` -> (reference to `goal`, result)."""
 
 
 def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarray:
-    """`[count]` the numbers of a policy's infosets in another table of the game.
+    """Returns the numbers `[count]` of a policy's infosets in another table.
 
-    The result is cached. If the policy's table has grown since, only the new infosets
-    are looked up.
+    The result is cached. If `origin` has grown since the last call, only its new
+    infosets are looked up.
 
     Args:
-        goal: the other table.
+        goal: the other table of the game.
         origin: the table of the policy.
-        count: the number of infosets of the policy.
+        count: the number of infosets of the policy, the first ones of `origin`.
 
     Raises:
-        ValueError: the other table lacks an infoset.
+        ValueError: `goal` lacks an infoset.
     """
     if goal is origin:
         return np.arange(count)
@@ -53,17 +57,18 @@ def numbers_in(goal: InfosetTable, origin: InfosetTable, count: int) -> np.ndarr
 def moved(
     goal: InfosetTable, origin: InfosetTable, count: int, vector: np.ndarray
 ) -> np.ndarray:
-    """`[S]` a policy over the sequences of another table, uniform at additional
-    infosets.
+    """Converts a policy to a vector `[S]` over the sequences of another table.
+
+    The result is uniform at infosets that the policy lacks.
 
     Args:
-        goal: the other table.
+        goal: the other table of the game.
         origin: the table of the policy.
-        count: the number of infosets of the policy.
+        count: the number of infosets of the policy, the first ones of `origin`.
         vector: the policy, over the sequences of `origin`.
 
     Raises:
-        ValueError: the other table lacks an infoset, or has other legal actions.
+        ValueError: `goal` lacks an infoset, or has other legal actions.
     """
     infosets, original = numbers_in(goal, origin, count), origin.infosets[:count]
     sizes = goal.infosets["num_actions"][infosets]

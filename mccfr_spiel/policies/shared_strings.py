@@ -1,8 +1,10 @@
-r"""Spellings of information-state strings: with a player, with or without the turn.
+r"""Keys for information-state strings that need the player in addition.
 
-kind of game                             spelling
-two players share a string               "player 1: " + string
-turn-based form of simultaneous moves    "Current player: 1\n" + string
+situation                                           key for player 1
+several players have the same string                "player 1: " + string
+turn-based form of a game with simultaneous moves   "Current player: 1\n" + string
+
+OpenSpiel's turn-based form makes the second kind of string itself.
 """
 
 import re
@@ -11,16 +13,16 @@ from typing import NoReturn
 import pyspiel
 
 OWNED = re.compile(r"player (\d+): (.*)", re.DOTALL)
-"""Matches the result of `owned`; the groups are the player and the string."""
+"""Matches a key that `owned` made. The groups are the player and the string."""
 
 
 def owned(info_state: str, player: int) -> str:
-    """The key of a player's information state whose string players share."""
+    """The key of a player's information state if other players have the same string."""
     return f"player {player}: {info_state}"
 
 
 def raise_shared(info_state: str) -> NoReturn:
-    """Raises ValueError for a string that players share."""
+    """Raises ValueError for a string that several players have."""
     raise ValueError(
         f"More than one player has the information state {info_state!r}, which a "
         "pyspiel policy cannot represent. Use the policy itself or to_tabular(), which "
@@ -29,12 +31,12 @@ def raise_shared(info_state: str) -> NoReturn:
 
 
 def without_turn(name: str) -> str:
-    """Removes the turn from a string of the turn-based form."""
+    """Removes the line with the player from a string of the turn-based form."""
     return name.partition("\n")[2]
 
 
 def with_turn(player: int, info_state: str) -> str:
-    """Adds the turn, as OpenSpiel's turn-based form of a game does."""
+    """Adds the line with the player, as OpenSpiel's turn-based form of a game does."""
     return f"Current player: {player}\n{info_state}"
 
 

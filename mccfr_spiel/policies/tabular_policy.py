@@ -1,4 +1,5 @@
-"""OpenSpiel's TabularPolicy with one row per player and string, readable from C++."""
+"""OpenSpiel's TabularPolicy, extended by separate rows for players with the same string
+and by an interface for OpenSpiel's C++ functions."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,16 +20,16 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
     """OpenSpiel's TabularPolicy with two extensions.
 
     First, each player has separate rows. In some games, such as Goofspiel with default
-    parameters, two players have the same information-state string, and OpenSpiel's
-    table has a single row for both. Here such strings have the keys "player 0: " +
-    string and so on in `state_lookup`. OpenSpiel's functions look up states and find
-    the right row.
+    parameters, several players have the same information-state string, and OpenSpiel's
+    table has a single row for all of them. Here such a string has a row for each
+    player, with the keys "player 0: " + string and so on in `state_lookup`. OpenSpiel's
+    functions find the right row, because they look up states and not strings.
 
     Second, the object is a mapping from each key to the (action, probability) pairs of
-    the legal actions, which compiled OpenSpiel accepts as a table.
-    `pyspiel.exploitability(game, policy)`, `pyspiel.nash_conv` and
-    `pyspiel.TabularBestResponse` read the present probabilities. For functions that
-    need a `pyspiel.Policy`, `pyspiel.TabularPolicy(policy)` makes a copy.
+    the legal actions. OpenSpiel's C++ functions `pyspiel.exploitability`,
+    `pyspiel.nash_conv` and `pyspiel.TabularBestResponse` accept such a mapping as a
+    policy, and use its present probabilities. For functions that need a
+    `pyspiel.Policy`, `pyspiel.TabularPolicy(policy)` makes a copy.
 
     Attributes:
         shared_strings: the information-state strings that belong to several players.
@@ -42,7 +43,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
             states: history -> state, as in OpenSpiel's TabularPolicy; None for all
                 states.
         """
-        self.shared_strings: frozenset[str] = frozenset()  # `_state_key` needs one
+        self.shared_strings: frozenset[str] = frozenset()  # read by `_state_key`
         self.game_type = game.get_type()
         states = states or get_all_states.get_all_states(
             game,
@@ -66,7 +67,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
         return owned(key, state.current_player() if player is None else player)
 
     def key(self, info_state: str, player: int) -> str:
-        """The key in `state_lookup` of a player's information-state string."""
+        """The key of a player's information-state string in `state_lookup`."""
         if info_state in self.shared_strings:
             return owned(info_state, player)
         return info_state
@@ -79,7 +80,7 @@ class TabularPolicy(openspiel_policy.TabularPolicy):
             copy.action_probability_array = np.copy(self.action_probability_array)
         return copy
 
-    # --- the mapping that compiled OpenSpiel reads -------------------------
+    # --- the mapping that OpenSpiel's C++ functions read -------------------
 
     def __getitem__(self, key: str) -> Row:
         row = self.state_lookup[key]

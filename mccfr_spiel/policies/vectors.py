@@ -1,4 +1,7 @@
-"""Policy vectors: checks, the uniform policy, the sequences of a player."""
+"""Policy vectors: arrays `[S]` with one probability per sequence of an infoset table.
+
+The elements of the empty sequences are 1.
+"""
 
 from typing import Any
 
@@ -12,10 +15,15 @@ MOST_OFF = 1e-6
 
 
 def checked_vector(tree: InfosetTable, vector: np.ndarray) -> np.ndarray:
-    """Returns the vector `[S]`.
+    """Returns a policy vector after checking it.
+
+    Args:
+        tree: the infosets.
+        vector: `[S]` the vector.
 
     Raises:
-        ValueError: the vector is not a distribution over the actions of every infoset.
+        ValueError: the vector has another shape, or is not a distribution over the
+            actions of an infoset.
     """
     check_shape(tree, vector, vector)
     if tree.num_infosets == 0:
@@ -51,12 +59,12 @@ def check_shape(tree: InfosetTable, vector: np.ndarray, given: Any) -> None:
 
 
 def uniform_vector(tree: InfosetTable) -> np.ndarray:
-    """`[S]` the uniform policy."""
+    """Returns the vector `[S]` of the uniform policy."""
     counts = tree.infosets["num_actions"]
     return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
 
 
 def sequences_of(tree: InfosetTable, player: int) -> np.ndarray:
-    """The nonempty sequences of a player."""
+    """Returns the indices of a player's nonempty sequences."""
     owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
     return tree.num_players + np.flatnonzero(owners == player)

@@ -1,4 +1,4 @@
-"""Solver with its parts and files, clusters, and OpenSpiel's solver classes."""
+"""The Solver, its checkpoints, clusters, and drop-in copies of OpenSpiel's solvers."""
 
 import lazy_loader
 

@@ -2,16 +2,21 @@
 
     solver = ms.Solver("liars_dice", batched, cluster=ms.cluster.Ray(workers=4))
 
-The infosets of each player are divided into a top and blocks, see
-kernels/shared_walks.py. All processes store the same tables. A process follows all
-walks through the top, continues them in the blocks of its share, and sends the packed
-results to the other processes. With the packs of all shares, a process has the result
-of the complete walks and makes the update. Results are therefore equal, to the bit, to
-those of a single process, for any number of workers and whichever workers are lost.
+The process of the Solver is called the driver; it starts the other processes, the
+workers. The infosets of each player are divided into blocks, which are whole subtrees,
+and the top, the part of the tree above all blocks (see kernels/shared_walks.py). Every
+process stores the tables of all infosets.
 
-The driver can be saved between any two updates. It does the work of a lost worker and
-sends its state to the replacement. With `Ray` (the extra `ray`), packs travel between
-workers through Ray's object store, not through the driver.
+The blocks are distributed over the workers; the blocks of one worker are its share. For
+an update, each worker runs all walks of the batch through the top, but continues them
+only into the blocks of its share. It sends the gradients from these blocks, as a
+`Pack`, to all other processes. With the packs of all shares, each process has the
+complete gradient and updates its own tables. Results are therefore equal, to the bit,
+to those of a single process, for any number of workers and whichever workers are lost.
+
+The driver can be saved between any two updates. If a worker is lost, the driver
+computes its share, starts a replacement, and sends its tables to the replacement. With
+`Ray` (the extra `ray`), packs travel from worker to worker through Ray's object store.
 
 workers.py          the tables, walks and updates of each process
 crews.py            calls to numbered workers
@@ -31,30 +36,30 @@ from mccfr_spiel.solving.ray_connection import connected_ray
 from mccfr_spiel.solving.workers import Prepare, Recipe, Worker
 
 _TURN_SECONDS = 120.0
-"""Time limit for a worker's answer; a slower worker is replaced. Typical answers take
-one or two seconds."""
+"""Time limit in seconds for a worker's answer; a slower worker is replaced. A typical
+answer takes one or two seconds."""
 
 
 @dataclass(frozen=True)
 class Ray:
-    """Workers on a Ray cluster.
+    """Settings of workers on a Ray cluster, for `Solver(cluster=...)`.
 
         cluster = ms.cluster.Ray(workers=4, address="auto")
         ms.Solver("liars_dice", batched, cluster=cluster)
 
-    If this process has started Ray or is connected to Ray, that Ray is used. The
-    machines need the same version of this package, and processors with identical
-    floating-point results. Use machines of one type for rules with exponentials, such
-    as FTRL.
+    If this process has started Ray or is connected to a Ray cluster, that cluster is
+    used. All machines need the same version of this package, and processors with
+    identical floating-point results. Update rules with exponentials, such as FTRL, need
+    machines of a single type, because exponentials may be rounded differently.
 
     Attributes:
         workers: the number of workers; None for as many as the cores allow, at most 32.
             Infosets are divided into about 32 blocks, so more workers would be idle.
         address: the address for `ray.init`, such as "auto"; None starts a cluster on
             this machine, which ends with this process.
-        threads: threads, and cores, per worker.
-        patience: seconds to wait for all workers at the beginning of a run; later
-            workers join when they are ready.
+        threads: threads per worker, each of which reserves a core.
+        patience: seconds to wait for all workers at the beginning of a run. Workers
+            that need longer join when they are ready.
         prepare: a function that each worker calls first, for example one that imports
             the module that registers a game.
     """
@@ -73,7 +78,7 @@ class Ray:
             raise ValueError(f"patience={self.patience} must be at least 0.")
 
     def connect(self) -> "RayCrew":
-        """Connects to Ray if necessary; returns the crew without any worker.
+        """Connects to Ray if necessary; returns a crew that has not started workers.
 
         Raises:
             ValueError: Ray is not installed, or the address has no cluster.
@@ -86,13 +91,14 @@ class Ray:
 
 
 class RayCrew(Crew):
-    """A crew of Ray actors. Ray ends an actor once the crew drops its handle."""
+    """A crew of Ray actors. Ray ends an actor once the crew drops the actor's
+    handle."""
 
     def __init__(self, ray: Any, cluster: Ray, num_workers: int) -> None:
-        """Starts no workers.
+        """Stores the settings; starts no workers.
 
         Args:
-            ray: the module `ray`.
+            ray: the imported module `ray`.
             cluster: the settings of the workers.
             num_workers: the number of workers.
         """
@@ -102,9 +108,9 @@ class RayCrew(Crew):
         self._beginnings: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
-        """See `Crew`."""
+        """Starts a worker as a Ray actor, see `Crew.begin`."""
         old = self.workers.pop(nth, None)
-        if old is not None:  # it may hang
+        if old is not None:  # the old actor may hang, so it is killed
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(old)
         cluster = self._cluster
@@ -112,7 +118,7 @@ class RayCrew(Crew):
         self._beginnings[nth] = self.ask(nth, "get_ready")
 
     def is_ready(self, nth: int) -> bool:
-        """See `Crew`."""
+        """Whether a worker has finished its preparation, see `Crew.is_ready`."""
         done, _ = self._ray.wait([self._beginnings[nth]], timeout=0)
         try:
             self._ray.get(done)
@@ -123,16 +129,16 @@ class RayCrew(Crew):
         return bool(done)
 
     def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
-        """See `Crew`."""
+        """Requests a method call from a worker, see `Crew.ask`."""
         return getattr(self.workers[nth], method).remote(*arguments)
 
     def opened(self, parcel: Parcel) -> Any:
-        """See `Crew`."""
+        """Waits for a parcel and returns its content, see `Crew.opened`."""
         try:
             return self._ray.get(parcel, timeout=_TURN_SECONDS)
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise LostWorkerError(str(error)) from error
 
     def parcel(self, content: object) -> Parcel:
-        """See `Crew`."""
+        """Stores an object in Ray's object store, see `Crew.parcel`."""
         return self._ray.put(content)

@@ -1,4 +1,7 @@
-"""The driver of a cluster: it distributes the batches of one solver."""
+"""The driver of a cluster: distributes the batches of walks of one solver.
+
+cluster.py explains the terms driver, worker, share and pack.
+"""
 
 import time
 import warnings
@@ -13,17 +16,17 @@ from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.solving.workers import Pack, Recipe, apply, gather, sharing_of
 
 LEAST_NODES = 200_000
-"""Batches with fewer nodes per player are walked by the driver alone, because the
-communication would take longer."""
+"""Batches with fewer expected nodes per player are walked by the driver alone, because
+the communication would take longer than the walks."""
 
 _ATTEMPTS = 3
-"""The number of consecutive losses after which a worker is not replaced."""
+"""How often in a row a lost worker is restarted; after another loss it is abandoned."""
 
 _A_MOMENT = 0.02
 """Seconds between two checks for ready workers."""
 
 _OF_TREE = "text", "ends", "infosets", "actions"
-"""The arrays of a checkpoint that describe infosets, not tables."""
+"""Names of a checkpoint's arrays that describe infosets; workers need no others."""
 
 
 class ClusterBatches:
@@ -31,15 +34,15 @@ class ClusterBatches:
 
     Attributes:
         crew: the workers.
-        num_shared: the number of updates with shared work.
+        num_shared: the number of updates whose walks the workers made.
     """
 
     def __init__(self, cluster: Cluster, state: SolverState) -> None:
-        """Connects to the cluster; the first long batch starts the workers.
+        """Connects to the cluster. Workers are started later, by `get_ready`.
 
         Args:
             cluster: the description of the workers.
-            state: the state of a solver on a whole tree, made with `splits`.
+            state: the state of a solver on a whole tree, made with `splits=True`.
 
         Raises:
             ValueError: the cluster is not available.
@@ -54,11 +57,16 @@ class ClusterBatches:
         self.num_shared = 0
         self._is_begun = self._is_alone = False
         self._losses = [0] * self.crew.num_workers  # consecutive losses
-        # Worker -> whether it has the driver's tables. Abandoned workers are missing.
+        # Number of a worker -> whether the worker has the driver's tables. Abandoned
+        # workers are missing.
         self._is_present: dict[int, bool] = {}
 
     def pays(self) -> bool:
-        """Whether the next batch is large enough for the workers."""
+        """Whether the workers should run the next batch.
+
+        False if the batch is small, if a part of it has already been walked, or if the
+        walks turned out to be unsuitable for sharing in an earlier batch.
+        """
         task, _, _, walk = self._state.records()
         if self._is_alone or not is_between_updates(walk):
             return False
@@ -66,8 +74,11 @@ class ClusterBatches:
         return batch * mean >= LEAST_NODES
 
     def get_ready(self) -> None:
-        """Before the first large batch, compiles, starts the workers and waits for
-        them."""
+        """Before the first batch that pays, compiles and starts the workers.
+
+        Waits for all workers, but not longer than the patience of the crew. Otherwise
+        does nothing.
+        """
         if self._is_begun or not self.pays():
             return
         sharing_of(self._state).get_ready()
@@ -85,15 +96,19 @@ class ClusterBatches:
     def run(self) -> int:
         """Makes updates up to the limits of the job.
 
+        The state is between two updates when this method returns.
+
         Returns:
-            DONE, PAUSED in the middle of an iteration, or NEEDS_ONE_THREAD if this
-            process must continue alone. The state is between two updates.
+            A status: DONE if the limits are reached; PAUSED if some players of the
+            iteration have not been updated yet; NEEDS_ONE_THREAD if the driver must
+            continue alone.
         """
         state = self._state
         _, _, tables, walk = state.records()
         counts = state.counts
-        # Each pass updates once, until the job is done or paused. An exception discards
-        # the results of the walks. Workers that are then ahead return None.
+        # Each iteration of this loop makes one update. An exception discards the
+        # results of the walks. Some workers may then have made the update already; they
+        # return None at the next request, because their cursor differs.
         while True:
             if not state.next_players():
                 return layout.DONE
@@ -108,8 +123,12 @@ class ClusterBatches:
                 sharing_of(state).drop(tables, walk)
 
     def _ask(self) -> dict[int, Parcel]:
-        """Requests a share from all ready workers; returns worker -> parcel
-        immediately."""
+        """Requests the walks for an update from all ready workers, without waiting.
+
+        Returns:
+            Number of a worker -> parcel with the worker's pack. The order of the
+            workers is the order of the shares.
+        """
         joining = {
             nth
             for nth, is_present in list(self._is_present.items())
@@ -126,9 +145,16 @@ class ClusterBatches:
         return asked
 
     def _make_update(self, asked: dict[int, Parcel]) -> bool:
-        """Makes an update from the workers' results; returns whether this was possible.
+        """Makes an update from the workers' packs.
 
         The driver itself walks the shares of workers that do not answer.
+
+        Args:
+            asked: the result of `_ask`.
+
+        Returns:
+            True; False if the walks cannot be shared. No update is made then, and the
+            driver makes all further updates alone.
         """
         state, num_shares = self._state, len(asked)
         top = gather(state, num_shares, num_shares)
@@ -161,10 +187,11 @@ class ClusterBatches:
         return Recipe(contents, self._state.algorithm, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
-        """Whether a worker is ready; restarts a worker that was lost meanwhile.
+        """Whether a worker is ready; replaces the worker if it has been lost.
 
         Raises:
-            ValueError: the worker cannot be made.
+            ValueError: the worker cannot be prepared, for example because it cannot
+                load the game.
         """
         try:
             return self.crew.is_ready(nth)
@@ -179,20 +206,21 @@ class ClusterBatches:
             ) from error
 
     def _answer(self, nth: int, parcel: Parcel) -> Pack | None:
-        """The results of a worker; None if it is lost or the cursors differ."""
+        """The pack of a worker; None if the worker is lost or has another cursor."""
         try:
             pack = self.crew.opened(parcel)
         except LostWorkerError as error:
             self._replace_worker(nth, error)
             return None
         self._losses[nth] = 0
-        # The cursors differ after Ctrl-C, or if this process has continued alone.
+        # The cursor of a worker (iteration, player, touched nodes) differs from the
+        # driver's after Ctrl-C, or if the driver has made updates alone.
         self._is_present[nth] = pack is not None
         return pack
 
     @signals_deferred()
     def _replace_worker(self, nth: int, error: Exception) -> None:
-        """Restarts a lost worker, unless it was lost too often."""
+        """Restarts a lost worker; warns and abandons it if it was lost too often."""
         del self._is_present[nth]
         self._losses[nth] += 1
         if self._losses[nth] <= _ATTEMPTS:

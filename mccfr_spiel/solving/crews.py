@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from mccfr_spiel.solving.workers import Recipe, Worker
 
 Parcel = Any
-"""A reference to an object in some process, perhaps not yet computed. `Crew.opened`
-returns the object."""
+"""A reference to an object in some process. The object may not be computed yet;
+`Crew.opened` waits for it and returns it."""
 
 
 class LostWorkerError(Exception):
@@ -17,22 +17,22 @@ class LostWorkerError(Exception):
 class Crew:
     """Workers 0, 1, ..., each of which may be lost at any time.
 
-    The workers of this base class are objects in this process; arguments and answers
-    are pickled.
+    The workers of this base class, which serves for tests, are objects in this process.
+    Arguments and answers are pickled, as between processes.
 
     Attributes:
         num_workers: the intended number of workers.
         patience: seconds to wait for all workers at the beginning of a run.
-        workers: number -> worker.
+        workers: number of a worker -> `Worker`, or a handle of one.
     """
 
     def __init__(self, num_workers: int, patience: float = 0.0) -> None:
-        """Starts no workers."""
+        """Stores the arguments; starts no workers."""
         self.num_workers, self.patience = num_workers, patience
         self.workers: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
-        """Starts a worker; replaces the worker with the same number."""
+        """Starts worker number `nth`; replaces an existing worker of this number."""
         self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
@@ -54,7 +54,8 @@ class Crew:
             arguments: the arguments; parcels are replaced by their contents.
 
         Returns:
-            A parcel with the return value.
+            A parcel with the return value. Opening it raises LostWorkerError if there
+            is no such worker.
         """
         if nth not in self.workers:
             return None
@@ -72,15 +73,15 @@ class Crew:
         return pickle.loads(parcel)
 
     def parcel(self, content: object) -> Parcel:
-        """Packs an object of this process."""
+        """Makes a parcel of an object, which `ask` accepts as an argument."""
         return pickle.dumps(content)
 
 
 class Cluster(Protocol):
-    """The type of `Solver(cluster=...)`: a description of the workers."""
+    """The type of `Solver(cluster=...)`: settings that can make a crew of workers."""
 
     def connect(self) -> Crew:
-        """Returns the crew without any worker.
+        """Returns a crew that has not started workers yet.
 
         Raises:
             ValueError: the cluster does not exist, or a package is missing.

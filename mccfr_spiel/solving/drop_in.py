@@ -1,8 +1,9 @@
-"""OpenSpiel's solver classes, with the same names, signatures and methods, on Solver.
+"""OpenSpiel's solver classes, with the same names, signatures and methods, but computed
+by `Solver`.
 
 To use them, change only the import. They differ from OpenSpiel's classes in three ways:
-they are many times faster, averages are exact for every average type, and a returned
-policy does not change when the solver continues.
+they are many times faster, the average policy of external sampling is exact for both
+average types, and a returned policy does not change when the solver continues.
 
 OpenSpiel's Python classes draw from numpy's global generator. The classes here take
 their seed from that generator unless they are given a `seed`, so runs repeat after
@@ -31,14 +32,17 @@ from mccfr_spiel.solving.solver import Solver
 
 
 class AverageType(enum.Enum):
-    """OpenSpiel's two averages of external sampling; both are exact here."""
+    """OpenSpiel's names for the two ways to average in external sampling.
+
+    SIMPLE and FULL have the same effect here: the average policy is exact.
+    """
 
     SIMPLE = 0
     FULL = 1
 
 
 class _OnSolver:
-    """Base class: holds the Solver."""
+    """Base class of all solver classes here: an object that contains a Solver."""
 
     _solver: Solver
 
@@ -53,7 +57,8 @@ class _OnSolver:
 
 
 class _CFRSolver(_OnSolver):
-    """`open_spiel.python.algorithms.cfr._CFRSolver`, with pyspiel's methods as well.
+    """`open_spiel.python.algorithms.cfr._CFRSolver`, with the methods of
+    `pyspiel.CFRSolver` in addition.
 
     `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python,
     which `pyspiel.exploitability`, `pyspiel.nash_conv` and
@@ -85,11 +90,11 @@ class _CFRSolver(_OnSolver):
         return self._tabular(self._solver.average_vector())
 
     def tabular_current_policy(self) -> pyspiel.TabularPolicy:
-        """Returns `current_policy` as a compiled policy."""
+        """Returns a copy of `current_policy()` as a policy in C++."""
         return pyspiel.TabularPolicy(self.current_policy())
 
     def tabular_average_policy(self) -> pyspiel.TabularPolicy:
-        """Returns `average_policy` as a compiled policy."""
+        """Returns a copy of `average_policy()` as a policy in C++."""
         return pyspiel.TabularPolicy(self.average_policy())
 
     def _tabular(self, vector: np.ndarray) -> TabularPolicy:
@@ -101,7 +106,12 @@ class _CFRSolver(_OnSolver):
 
     @functools.cached_property
     def _places(self) -> tuple[TabularPolicy, np.ndarray, np.ndarray]:
-        """The uniform policy, and the row and column of each sequence in its table."""
+        """A uniform TabularPolicy, and where sequences are in its table.
+
+        Returns:
+            The policy, and the rows and columns `[S - P]` of the nonempty sequences in
+            `action_probability_array`.
+        """
         tree = self._solver.tree
         uniform = TabularPolicy(tree.game)
         players = tree.infosets["player"].tolist()
@@ -161,8 +171,9 @@ class LCFRSolver(DCFRSolver):
 class CFRBRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr_br.CFRBRSolver` and `pyspiel.CFRBRSolver`.
 
-    Each player learns against the other's best response to the policies before the
-    iteration (Johanson et al. 2012).
+    In each iteration, a player is updated against a best response of the other player.
+    It is the best response to the player's policy before the iteration (Johanson et al.
+    2012).
     """
 
     def __init__(
@@ -184,9 +195,11 @@ class CFRBRSolver(_CFRSolver):
 def _against_best_responses(
     tree: GameTree, policy: np.ndarray, player: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, int]:
-    """The gradient against the other player's best response.
+    """The player's gradient against the other player's best response to `policy`.
 
-    Among actions that are equal except for rounding, the first one is played.
+    If several actions of the best response have the same value except for rounding, it
+    plays the first of them. The arguments and return values are those of an estimator,
+    see `algorithms.own_estimator`.
     """
     passes, other, played = full_pass(tree), 1 - player, policy.copy()
     gradient = passes.gradient(passes.plan(policy), other)
@@ -201,7 +214,8 @@ def _against_best_responses(
 
 
 _TIE = 1e-12
-"""The largest difference between equal values, relative to the largest gradient."""
+"""Values whose difference is at most this factor times the largest absolute gradient
+count as equal."""
 
 
 class _PythonSolver(_OnSolver):
@@ -210,7 +224,7 @@ class _PythonSolver(_OnSolver):
     def __init__(
         self, game: pyspiel.Game, algorithm: algorithms.Algorithm, seed: int | None
     ) -> None:
-        if seed is None:  # from numpy's global generator, as OpenSpiel's classes
+        if seed is None:  # numpy's global generator, which OpenSpiel's classes use
             seed = int(np.random.randint(2**31 - 1))  # noqa: NPY002
         self._run(game, algorithm, seed)
 
@@ -219,7 +233,7 @@ class _PythonSolver(_OnSolver):
         self._solver.iteration()
 
     def average_policy(self) -> SequencePolicy:
-        """A snapshot of the average policy."""
+        """Returns a copy of the average policy."""
         return self._solver.average_policy()
 
 
@@ -253,10 +267,13 @@ class _PyspielSolver(_OnSolver):
         self, game: pyspiel.Game, algorithm: algorithms.Algorithm, seed: int
     ) -> None:
         self._run(game, algorithm, seed)
-        # In an expanded tree the table of the policy includes states that no walk
-        # visits. A tree that is too large is discarded and grows during walks.
+        # pyspiel.nash_conv needs the policy at every state, also at states that no walk
+        # has visited. A completely expanded tree has them all. If the tree is too
+        # large, its expansion fails and is undone, and the tree grows during walks.
         tree: Any = self._solver.tree
-        if not isinstance(tree, GameTree):  # walks over rules keep infosets only
+        # If the solver stores infosets only, and walks run the game's compiled rules,
+        # there is no tree to expand.
+        if not isinstance(tree, GameTree):
             return
         with contextlib.suppress(TreeFullError):
             tree.expand_all(
@@ -268,14 +285,15 @@ class _PyspielSolver(_OnSolver):
         self._solver.iteration()
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:
-        """Returns a copy of the average policy; uniform at states that were never
-        visited."""
+        """Returns a copy of the average policy.
+
+        It is uniform at states that no walk has visited.
+        """
         return self._solver.average_policy().to_pyspiel()
 
 
 _MOST_NODES_EXPANDED = 1_000_000
-"""The largest tree to expand, so that pyspiel.nash_conv finds every state in a
-policy."""
+"""The largest number of nodes in a tree that is expanded before the first iteration."""
 
 
 class ExternalSamplingMCCFRSolver(_PyspielSolver):
@@ -297,7 +315,7 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
     def __init__(
         self, game: pyspiel.Game, epsilon: float = 0.6, seed: int = -1
     ) -> None:
-        """Accepts OpenSpiel's arguments; all negative seeds are equivalent."""
+        """Makes the solver. All negative seeds are equivalent."""
         seed = max(refusals.integer(seed, "seed"), -1)
         sampling = algorithms.outcome(epsilon)
         super().__init__(
@@ -306,9 +324,10 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
 
 
 def _check_average_type(average_type: object) -> None:
-    """Raises ValueError unless this is SIMPLE or FULL of any enumeration.
+    """Raises ValueError unless the argument is the member SIMPLE or FULL of an
+    enumeration.
 
-    OpenSpiel itself has two such enumerations.
+    Any enumeration is accepted, because OpenSpiel has one in Python and one in C++.
     """
     name = getattr(average_type, "name", None)
     if name not in AverageType.__members__:

@@ -1,4 +1,8 @@
-"""Runs a solver to given numbers of iterations or nodes, in short slices."""
+"""Runs a solver to given numbers of iterations or nodes, in short slices.
+
+A number of iterations (or touched nodes) at which a row of metrics must be recorded is
+called a due number.
+"""
 
 import math
 import time
@@ -6,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
-"""Column of a row -> attribute of a solver, for the columns that decide when rows are
-due."""
+"""Column of a row -> name of the solver's attribute with its value. Due numbers may
+refer to these columns."""
 
 SLICE_SECONDS = 0.25
-"""Target duration of a slice in seconds. Between slices Ctrl-C is noticed and progress
-is shown, because compiled code cannot be interrupted."""
+"""Target duration of a slice in seconds. Compiled code cannot be interrupted, so Ctrl-C
+is handled and progress is shown between slices only."""
 
 
 def reached(
@@ -20,20 +24,22 @@ def reached(
     dues: Iterator[int],
     watch: Callable[[int], object] = lambda done: None,
 ) -> Iterator[int]:
-    """Runs a solver and yields each due number once the solver has reached it.
+    """Runs a solver and yields each due number when the solver has reached it.
 
-    If one iteration passes several due numbers, only the largest is yielded.
+    If one iteration passes several due numbers, only the largest of them is yielded.
+    The generator ends after the last due number.
 
     Args:
         solver: a solver that is not beyond the first due number.
         column: the counted quantity, a name in COUNTERS.
         dues: the due numbers in ascending order.
-        watch: called with the present count before each due number and several times
-            per second. The run ends if it returns a true value.
+        watch: called after each slice with the present count, several times per second
+            unless a single iteration takes longer. If it returns a true value, the
+            generator ends early.
     """
     due, size = next(dues, None), 1
-    # Each pass runs a slice that ends at the due number or before. The loop ends with
-    # the dues, or when `watch` returns a true value.
+    # Each iteration of this loop runs one slice, which ends at the next due number or
+    # before. `due` is None when `dues` is exhausted.
     while due is not None:
         began = time.perf_counter()
         done = getattr(solver, COUNTERS[column])
@@ -55,15 +61,23 @@ def reached(
 
 
 def next_slice(size: int, seconds: float) -> int:
-    """The size of the next slice after one that took `seconds`."""
+    """The size of the next slice, for a duration near SLICE_SECONDS.
+
+    Args:
+        size: the size of the last slice, in iterations or nodes.
+        seconds: the duration of the last slice.
+    """
     if seconds < SLICE_SECONDS / 2:
         return min(2 * size, 2**40)
     return max(size // 2, 1) if seconds > 2 * SLICE_SECONDS else size
 
 
 def log_spaced(first: int, last: int, per_decade: int) -> Iterator[int]:
-    """The integers 10 ** (k / per_decade), rounded, from `first` on, and finally
-    `last`."""
+    """Yields logarithmically spaced integers in ascending order.
+
+    These are the values 10 ** (k / per_decade) for integers k, rounded, without
+    duplicates, from `first` to `last - 1`, and finally `last`.
+    """
     due = first - 1
     while (due := _next_power(due, per_decade)) < last:
         yield due
@@ -72,8 +86,7 @@ def log_spaced(first: int, last: int, per_decade: int) -> Iterator[int]:
 
 def _next_power(previous: int, per_decade: int) -> int:
     """The smallest rounded 10 ** (k / per_decade), k an integer, above `previous`."""
-    # A search is unnecessary if two or more powers round to the integer after
-    # `previous`.
+    # No search is needed if two or more of the powers round to `previous + 1`.
     per_decade = min(per_decade, 2**53)
     if per_decade * math.log10((previous + 1.5) / (previous + 0.5)) > 2:
         return previous + 1

@@ -1,4 +1,4 @@
-"""Iterations with gradients from the user's estimator."""
+"""Iterations with gradients from a user's function, see `algorithms.own_estimator`."""
 
 import math
 from typing import Any
@@ -13,18 +13,27 @@ from mccfr_spiel.kernels import tables as layout
 
 
 class EstimatorEngine(GradientEngine):
-    """The engine for the user's estimator."""
+    """Runs iterations: calls the user's estimator, then applies the update rule."""
 
     def __init__(self, full_pass: FullPass, rule: str, estimator: OwnEstimator) -> None:
-        """Combines the estimator's gradients with an update rule."""
+        """Stores the arguments.
+
+        Args:
+            full_pass: runs passes over the whole game. Here it only applies updates.
+            rule: the kernels' name of the update rule.
+            estimator: wraps the user's function.
+        """
         super().__init__(full_pass, rule)
         self._estimator = estimator
 
     def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
-        """Updates once if the limits of the job allow it.
+        """Makes a single update, unless the limits of the job are reached.
+
+        See `Engine.run` for the arguments and the returned status.
 
         Raises:
-            ValueError: the estimator returned no gradient; nothing has changed.
+            ValueError: the estimator returned something other than a gradient of the
+                player; no table has changed.
         """
         table, players = state.tree, state.next_players()
         if not players:
@@ -46,7 +55,21 @@ class EstimatorEngine(GradientEngine):
 def _checked(
     returned: Any, estimator: OwnEstimator, table: InfosetTable, player: int
 ) -> tuple[np.ndarray, int]:
-    """Returns an estimator's gradient and its number of nodes; raises ValueError."""
+    """Checks the return value of a user's estimator.
+
+    Args:
+        returned: the return value.
+        estimator: the estimator, for messages.
+        table: the infosets.
+        player: the player for whom the estimator was called.
+
+    Returns:
+        The gradient `[S]` and the number of touched nodes, rounded up.
+
+    Raises:
+        ValueError: the value is not a pair (gradient, number of nodes), or the gradient
+            is not finite or not 0 at sequences of other players.
+    """
     where = f"{estimator.name} for player {player}"
     try:
         given, nodes = returned

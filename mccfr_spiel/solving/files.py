@@ -1,9 +1,9 @@
 """The contents of a solver's checkpoint, and solvers from such contents.
 
-The header names the game, hashes that distinguish games of the same name, and the
-algorithm. The arrays are the solver's state and, for trees that grow during walks, the
-visited infosets. Nodes are not saved, because a loaded solver expands them again. See
-common/checkpoint.py for the format.
+The header contains the name of the game, hashes that distinguish games of the same
+name, and the algorithm. The arrays are the solver's tables and, for trees that grow
+during walks, the visited infosets. Nodes are not saved, because a loaded solver expands
+them again. See common/checkpoint.py for the format.
 """
 
 from functools import partial
@@ -32,14 +32,24 @@ GAME_WAY_OUT = (
     "Pass the original game (game=...), or start a new run (on the command line, with "
     "--overwrite or in another --output_dir)."
 )
-"""Advice for a checkpoint of another game."""
+"""The end of error messages about a checkpoint of another game: what the user can do.
+"""
 
 Source = Game | None
-"""The game, an arena, or None for the game named in the checkpoint."""
+"""The game to continue with: a game, an arena (a representation of a game, such as a
+GameTree), or None for the game named in the checkpoint."""
 
 
 def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
-    """The contents of a solver's checkpoint; the solver must be between two walks."""
+    """The contents of a solver's checkpoint.
+
+    The contents describe the solver after its last complete update. Results of an
+    unfinished walk are left out.
+
+    Args:
+        state: the state of the solver; not in the middle of an update.
+        seconds: the solver's total running time.
+    """
     tree, algorithm = state.tree, state.algorithm
     is_made_whole = needs_all_infosets(algorithm)
     entries, arrays = state.arena.saved(is_made_whole=is_made_whole)
@@ -60,12 +70,13 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
 def check_rules(
     contents: checkpoint.Contents, state: SolverState, game: Source
 ) -> None:
-    """Raises CheckpointError unless the rules of a game are those of a checkpoint.
+    """Raises CheckpointError if the rules of a game differ from those of a checkpoint.
 
     Args:
         contents: the checkpoint.
-        state: a new solver's state whose tree has all infosets of the checkpoint.
-        game: the source of the tree, for the message.
+        state: the state of a new solver on the game. Its tree has all infosets of the
+            checkpoint.
+        game: the game as given by the user, for the message.
     """
     (header, arrays), tree = contents, state.tree
     if header["rules"] is not None and header["rules"] != tree.digest():
@@ -81,8 +92,11 @@ def check_rules(
 
 
 def _payoffs_print(state: SolverState) -> str | None:
-    """A hash of all payoffs; None if the load string determines them, or if no full
-    pass has listed the leaves."""
+    """A hash of the payoffs of all leaves, weighted by the probability of chance.
+
+    None if the load string of the game determines them, or if the algorithm runs walks,
+    because a list of all leaves is then not available.
+    """
     return None if told_by_string(state.tree.source) else state.leaves_digest
 
 
@@ -93,8 +107,12 @@ def arena_of_file(
     max_memory: MaxMemory,
     twin: bool | None = None,
 ) -> InfosetTable:
-    """Returns the given arena, or a new one with the checkpoint's numbering of
-    infosets.
+    """Returns an arena with the checkpoint's infosets, in the checkpoint's numbering.
+
+    Args:
+        contents: the checkpoint.
+        game: see `Source`. An arena is checked and returned.
+        abstraction, max_memory, twin: as in `Solver`.
 
     Raises:
         CheckpointError: the checkpoint is damaged or belongs to another game.
@@ -129,7 +147,14 @@ def arena_of_file(
 
 
 def _recalled(tree: GameTree, arrays: dict[str, np.ndarray]) -> InfosetTable:
-    """Returns an arena with the infosets of a checkpoint, given by keys or by strings.
+    """Returns an arena with the infosets of a checkpoint of a solver that walks.
+
+    Solvers that store nodes save the information-state strings of the infosets. Solvers
+    whose walks run compiled rules without storing nodes save binary keys instead.
+
+    Args:
+        tree: a new tree of the game.
+        arrays: the arrays of the checkpoint, including the infosets.
 
     Raises:
         CheckpointError: the infosets are not those of the game.
@@ -177,16 +202,20 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
 
 
 def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
-    """Converts the repr in a checkpoint to an algorithm.
+    """Converts the repr of an algorithm, from a checkpoint, to the algorithm.
+
+    Files do not contain functions. A part of the algorithm that a user's function
+    implements must therefore be given again; its name, source and parameters are
+    compared with those in the repr.
 
     Args:
         text: the repr.
-        given: part name -> the user's own part, which files do not contain; None for
-            other parts.
+        given: name of a part ("minimizer", "sampling", "averaging") -> the part that
+            the user has given again, or None.
 
     Raises:
-        CheckpointError: an own part is missing, unnecessary or different, or the text
-            is not a repr.
+        CheckpointError: a user's part is missing, unnecessary or different, or the text
+            is not the repr of an algorithm.
     """
     saved: dict[str, tuple[str, str, list[float]]] = {}
 
@@ -216,12 +245,13 @@ def algorithm_of_file(text: str, given: dict[str, Part | None]) -> Algorithm:
 def _check_own(
     argument: str, part: Any, name: str, source: str, numbers: list[float]
 ) -> None:
-    """Raises CheckpointError unless a part equals the user's function in a checkpoint.
+    """Raises CheckpointError unless a part is that of the checkpoint.
 
     Args:
-        argument: the name of the argument.
+        argument: the name of the argument: minimizer, sampling or averaging.
         part: the given part.
-        name, source, numbers: name, source hash and parameters in the checkpoint.
+        name, source, numbers: the name of the user's function, a hash of its source,
+            and its parameters, as saved in the checkpoint.
     """
     if not isinstance(part, OwnPart):
         raise checkpoint.CheckpointError(

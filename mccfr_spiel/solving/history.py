@@ -1,4 +1,7 @@
-"""The rows that `Solver.run` records: metrics of a solver, shown as a table."""
+"""The rows that `Solver.run` records, and the metrics in them.
+
+A metric is a function of a solver, such as `ms.metrics.nash_conv`.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -16,14 +19,16 @@ Metric = Callable[[Any], float]
 """A function of a solver that returns a number."""
 
 Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
-"""The types of `metrics`: a metric or its name, several of them, or label -> metric."""
+"""The types of the argument `metrics`: a metric or its name, several of these, or a
+mapping label -> metric."""
 
 
 class History(list[dict[str, Any]]):
     """The rows that `Solver.run` has recorded, in order.
 
-    Each row is a dictionary with iteration, nodes_touched, seconds and the metrics, so
-    `pandas.DataFrame(solver.history)` converts them. The repr is a table.
+    Each row is a dictionary with the keys iteration, nodes_touched, seconds and the
+    labels of the metrics. `pandas.DataFrame(solver.history)` converts the rows. The
+    repr is a table.
     """
 
     def __repr__(self) -> str:
@@ -48,7 +53,9 @@ def _shown(value: Any) -> str:
 
 
 def pot_percent(game: pyspiel.Game) -> Metric:
-    """A metric: the exploitability of the average policy in percent of the pot.
+    """Returns a metric: exploitability of the average policy in percent of the pot.
+
+    The pot is that at the start of the game.
 
     Raises:
         ValueError: the game has no pot at its start.
@@ -71,11 +78,12 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     """Converts the `metrics` argument to label -> metric.
 
     Args:
-        metrics: see `Given`. The label of a function is its name.
-        names: name -> metric, the metrics that may be given by name.
+        metrics: see `Given`. Without a mapping, the label of a metric is its name.
+        names: name -> metric, for metrics that may be given by name.
 
     Raises:
-        ValueError: a name is unknown or duplicate, or an element is not a function.
+        ValueError: a name is unknown, two labels are equal, a label is unsuitable for
+            CSV files, or an element is not a function of a solver.
     """
     if isinstance(metrics, str) or callable(metrics):
         metrics = (metrics,)
@@ -111,10 +119,10 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _takes_one(function: Any) -> bool:
-    """Whether a function can be called with a solver as its only argument.
+    """Whether a value is a function that accepts a solver as its only argument.
 
-    A function whose first parameter is called `game`, such as `ms.nash_conv`, expects a
-    game and a policy.
+    A function whose first parameter is called `game`, such as `ms.nash_conv`, is
+    rejected, because it expects a game and a policy.
     """
     try:
         signature = inspect.signature(function)
@@ -135,7 +143,7 @@ def _name_of(metric: str | Metric) -> str:
 
 
 def row_of(solver: Any, metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """A row: the counters of a solver and the values of labelled metrics."""
+    """Returns a row: the counters of a solver, and label -> value of the metrics."""
     return {
         "iteration": solver.num_iterations,
         "nodes_touched": solver.nodes_touched,

@@ -1,4 +1,4 @@
-"""Fixed policies at some infosets."""
+"""The argument `locked` of `Solver`: fixed policies at some infosets."""
 
 import difflib
 import itertools
@@ -12,28 +12,32 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.kernels.tables import Tables
 
 Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
-"""Information-state string -> probabilities of the legal actions, in order or by
-OpenSpiel's action. Missing actions have probability 0."""
+"""Information-state string -> probabilities of the legal actions: a list in the order
+of the legal actions, or a mapping OpenSpiel action -> probability. Actions that are
+missing in a mapping have probability 0."""
 
 _MOST_NAMES, _FEW_NAMES = 200_000, 10_000
-"""Limits on the number of strings to search for an anagram and for similar
-spellings."""
+"""To suggest a string for an unknown one, at most `_MOST_NAMES` strings are searched
+for an anagram, and at most `_FEW_NAMES` for a similar spelling."""
 
 _SUM = 1e-6
 """Tolerance for the sum of given probabilities."""
 
 
 def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
-    """Returns tables with fixed policies at some infosets.
+    """Fixes the policy at some infosets.
 
     Args:
         table: the infosets, all of which must be known.
-        tables: the solver's tables; the given policies are written to `policy`.
+        tables: the solver's tables. The given policies are written into `policy`.
         locked: the user's argument, see `Locks`.
 
+    Returns:
+        `tables` with the array `locked`, which is 1 at these infosets.
+
     Raises:
-        ValueError: an information state is unknown or shared by players, or its entry
-            is not a distribution over the legal actions.
+        ValueError: an information state is unknown, several players have it, or its
+            probabilities are not a distribution over the legal actions.
     """
     if not isinstance(locked, Mapping):
         raise ValueError(
@@ -60,7 +64,10 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
 
 
 def _nearest(info_state: str, table: InfosetTable) -> str:
-    """A suggestion for an unknown information state."""
+    """The end of an error message: the known string most similar to an unknown one.
+
+    Empty if there is no similar string.
+    """
     names = list(itertools.islice(table.infoset_names, _MOST_NAMES))
     characters = sorted(info_state)
     match = [name for name in names if sorted(name) == characters][:1]
@@ -69,7 +76,13 @@ def _nearest(info_state: str, table: InfosetTable) -> str:
 
 
 def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:
-    """Checks and normalizes the probabilities of the actions."""
+    """Returns the given probabilities of the legal actions, checked and normalized.
+
+    Args:
+        info_state: the information-state string, for messages.
+        given: the user's probabilities, see `Locks`.
+        actions: the legal actions.
+    """
     if isinstance(given, Mapping):
         if given.keys() - {*actions}:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""`Solver.run`: iterates to a goal and records rows of metrics on the way."""
+"""Implements `Solver.run`: iterates to a goal and records rows of metrics."""
 
 import math
 from collections.abc import Callable
@@ -13,10 +13,10 @@ class Goal(NamedTuple):
     """The end of a run.
 
     Attributes:
-        column: the counted quantity, a name in `COUNTERS`.
-        last: the count at which the run ends.
-        pot_percent: the run ends at this exploitability in percent of the pot; None
-            for no such end.
+        column: "iteration" or "nodes_touched", the quantity that `last` limits.
+        last: the total count at which the run ends.
+        pot_percent: exploitability in percent of the pot at which the run ends
+            earlier; None for no such limit.
     """
 
     column: str
@@ -30,10 +30,11 @@ def goal_of(
     until_nodes: float | None,
     until_pot_percent: float | None,
 ) -> Goal:
-    """The goal that the first three arguments of `Solver.run` describe.
+    """Returns the goal of a run. The arguments are those of `Solver.run`.
 
     Raises:
-        ValueError: none or several of them are given, or one is out of range.
+        ValueError: not exactly one argument besides `solver` is given, or its value is
+            out of range.
     """
     ends = num_iterations, until_nodes, until_pot_percent
     if [end is None for end in ends].count(False) != 1:
@@ -67,7 +68,8 @@ def run_and_measure(
         metrics, callback, progress, rows_per_decade: see `Solver.run`.
 
     Raises:
-        ValueError: an argument is wrong, or see `Solver.iterate`.
+        ValueError: `callback` or a metric is not a function, a metric does not return a
+            number, or an iteration fails, see `Solver.iterate`.
     """
     if not (callback is None or callable(callback)):
         raise ValueError(f"callback={callback!r} must be a function of a row.")

@@ -1,16 +1,19 @@
-"""The connection of this process to a Ray cluster (the extra `ray`)."""
+"""Connects this process to a Ray cluster (needs the extra `ray` of the package)."""
 
 import os
 from typing import Any
 
 
 def connected_ray(address: str | None, cores: int | None) -> tuple[Any, bool]:
-    """Connects to Ray; returns the module, and whether this call made the connection.
+    """Connects this process to Ray, unless it is connected already.
 
     Args:
         address: the address for `ray.init`; None starts a cluster on this machine. An
             existing connection is used regardless of the address.
-        cores: cores of a cluster that is started here; None for all.
+        cores: number of cores of a cluster that this call starts; None for all.
+
+    Returns:
+        The module `ray`, and whether this call made the connection.
 
     Raises:
         ValueError: Ray is not installed, or the address has no cluster.

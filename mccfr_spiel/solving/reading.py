@@ -5,7 +5,8 @@ results.csv                  one row per evaluation
 policy.json or policy.bin    the final policy
 policy_after_1000.bin        a policy saved during the run
 
-`write_policy` writes the final policy; `load_policy` reads all but `results.csv`.
+`write_policy` writes the final policy. `load_policy` reads a policy from any of these
+files except `results.csv`.
 experiments/run_files.py lists the remaining files.
 """
 
@@ -32,20 +33,22 @@ RESULTS = "results.csv"
 POLICY, BINARY_POLICY = "policy.json", "policy.bin"
 
 JSON_INFOSETS = 100_000
-"""Policies with more information sets are written in binary form."""
+"""`write_policy` writes policies with more information sets in binary form."""
 
 _JSON_PROBABILITIES = 10 * JSON_INFOSETS
 
 PLAIN = False, OWN_STRINGS
-"""Header entries for the game's own strings, the only ones that JSON supports."""
+"""Results of `saved_abstraction` for policies that use the game's own
+information-state strings. JSON supports no others."""
 
 
 def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
     """Writes a policy into a folder of results; returns the path of the file.
 
-    The file is `policy.json` (see policies/json_policies.py). It is `policy.bin` if the
-    policy has an abstraction, more than JSON_INFOSETS information sets, or more than
-    ten times as many probabilities. `load_policy` reads both.
+    Small policies are written to `policy.json` (see policies/json_policies.py). The
+    file is `policy.bin` if the policy has an abstraction, more than JSON_INFOSETS
+    information sets, or more than 10 * JSON_INFOSETS probabilities. `load_policy` reads
+    both files.
     """
     few = policy.num_infosets <= JSON_INFOSETS
     small = few and len(policy.vector) <= _JSON_PROBABILITIES
@@ -75,15 +78,15 @@ def load_policy(
     run, the folder of a finished or interrupted run, and a file of `Solver.save`, which
     yields the solver's average policy.
 
-    Reading never runs code from the file. A state of a `policy.json` is compared with
-    the game when the policy is first asked for it.
+    Reading never runs code from the file. For a `policy.json`, the legal actions of a
+    state are compared with the game's only when the policy is looked up at this state.
 
     Args:
         path: the file or the folder.
         game: the game, if the load string in the file is not sufficient.
         abstraction: the abstraction of the policy, if there was one.
-        max_memory: as in `Solver`, for a file of a solver. The other files need no
-            tree.
+        max_memory: as in `Solver`. It has an effect only if the file is that of a
+            solver, because no other file needs a tree.
 
     Raises:
         CheckpointError: the file is damaged, is not a policy, or belongs to another
@@ -115,10 +118,11 @@ def load_policy(
 
 
 def policy_file_in(folder: pathlib.Path) -> pathlib.Path | None:
-    """The file with the policy in a folder of results; None without one.
+    """The file from which to read the policy in a folder of results.
 
-    Of two policy files it is the newer one. If there is none, because the run was
-    interrupted, it is the checkpoint.
+    This is the newer of `policy.json` and `policy.bin`. If neither exists, because the
+    run was interrupted, it is the checkpoint, or else the previous checkpoint. None if
+    there is no such file.
     """
     previous = checkpoint.CHECKPOINT + checkpoint.PREVIOUS
     for names in ((POLICY, BINARY_POLICY), (checkpoint.CHECKPOINT,), (previous,)):

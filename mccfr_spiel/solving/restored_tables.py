@@ -1,7 +1,7 @@
-"""Checks of the arrays of a checkpoint, which may hold anything.
+"""Checks of the arrays of a checkpoint, which is an untrusted file.
 
-Compiled loops check no index and no number. Whatever enters their tables from a file is
-therefore checked here.
+Compiled loops check neither indices nor numbers. All values from a file are therefore
+checked here before they enter the tables.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,24 @@ from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.kernels import tables as layout
 
 _NOT_NEGATIVE = "policy", "average", "paid", "plan", "balance"
-"""Tables of nonnegative entries. Regrets and predictions may be negative."""
+"""Names of the tables whose entries must be nonnegative. Regrets and predictions may be
+negative."""
 
 _ROUNDING = 1e-6
-"""The largest excess of a probability over 1."""
+"""By how much a probability may exceed 1 because of rounding; also the tolerance of
+other comparisons, relative to their values."""
 
 MOST_COUNTED = 2**50
-"""The largest plausible number of iterations or nodes, which takes years to reach."""
+"""The largest plausible number of iterations or touched nodes. A solver would need
+years to reach it."""
 
 
 def copy_table(name: str, source: np.ndarray, table: np.ndarray) -> None:
     """Copies an array of a checkpoint into a solver's table.
 
     Raises:
-        DamagedError: the type, the shape or an entry is impossible.
+        DamagedError: the type or the shape differs from the table's, or an entry is
+            impossible.
     """
     if source.dtype != table.dtype or source.shape != table.shape:
         raise DamagedError(
@@ -50,7 +54,11 @@ def check_policy(policy: np.ndarray) -> None:
 
 
 def check_payments(infosets: np.ndarray, tables: layout.Tables) -> None:
-    """Raises DamagedError if an infoset was paid more than its parent received.
+    """Raises DamagedError if the tables `average` and `paid` contradict each other.
+
+    `average[s]` is the sum of weighted plans at sequence s. `paid[i]` is the sum at the
+    parent sequence of infoset i when the infoset last received its contribution, see
+    kernels/lazy_average.py. Sums only grow, so `paid` cannot exceed the present sum.
 
     Args:
         infosets: `[I]` of dtype INFOSET.
@@ -64,11 +72,13 @@ def check_payments(infosets: np.ndarray, tables: layout.Tables) -> None:
 
 
 def check_cursor(cursor: np.ndarray, num_players: int) -> None:
-    """Raises DamagedError unless a cursor is that of a solver between two updates.
+    """Raises DamagedError if the counters of a solver are out of range.
 
     Args:
-        cursor: see `layout.CURSOR_SIZE`.
-        num_players: the number of updates per iteration.
+        cursor: iteration, player to update next, and touched nodes; see
+            `layout.CURSOR_SIZE`.
+        num_players: the number of updates per iteration: the number of players with
+            alternating updates, otherwise 1.
     """
     counters: Sequence[int] = cursor.tolist()
     if (cursor > MOST_COUNTED).any():

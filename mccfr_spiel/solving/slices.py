@@ -1,7 +1,8 @@
-"""Runs a solver's kernel in slices of about a quarter of a second.
+"""Runs a solver's kernel in short calls, called slices.
 
-Compiled code cannot be interrupted. Between two slices Ctrl-C is noticed, progress is
-shown, and other threads can take the tree's lock.
+A slice takes about a quarter of a second. Compiled code cannot be interrupted; between
+two slices Ctrl-C is handled, progress is shown, and other threads can acquire the
+tree's lock.
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ from mccfr_spiel.solving import due_rows
 from mccfr_spiel.solving.state import SolverState
 
 ENDLESS = 2**62
-"""A limit of iterations or nodes that no run reaches."""
+"""A number of iterations or nodes that no run reaches, for use as no limit."""
 
 
 class SliceRunner:
@@ -38,15 +39,18 @@ class SliceRunner:
     Attributes:
         state: the state of the solver.
         lock: the lock of the tree.
-        kernel: the compiled function that runs iterations.
+        kernel: the function that runs iterations; compiled, unless numba is disabled or
+            the update rule is a user's function in plain Python.
         cluster: a `ClusterBatches`; None without a cluster.
-        size: nodes to touch per slice, adapted to the speed of the machine.
+        size: number of nodes to touch in the next slice, adapted to the machine.
         seconds: total running time, without compilation.
-        most_iterations: after more iterations the weights of the average overflow.
+        most_iterations: largest number of iterations before the weights of the average
+            overflow.
     """
 
     def __init__(self, state: SolverState, cluster: Any) -> None:
-        """Runs nothing yet; compiles for threads if there are several."""
+        """Prepares the runner; compiles the kernel now if it will run in several
+        threads."""
         self.state, self.lock, self.cluster = state, state.lock, cluster
         algorithm = state.algorithm
         self.kernel = state.engine.kernel
@@ -62,7 +66,8 @@ class SliceRunner:
             compile_for_threads(self.kernel)
 
     def check_iterations(self, num_iterations: int) -> None:
-        """Raises ValueError if the average cannot hold that many iterations in all."""
+        """Raises ValueError if the weights of the average overflow before the total
+        number of iterations reaches `num_iterations`."""
         if num_iterations > self.most_iterations:
             gamma = self.state.algorithm.averaging.gamma
             raise ValueError(
@@ -73,15 +78,18 @@ class SliceRunner:
             )
 
     def _run(self, most_iterations: int, most_nodes: int) -> int:
-        """Runs one slice under the lock; returns the number of finished iterations.
+        """Runs one slice under the lock; returns how many iterations it finished.
 
-        A slice may end in the middle of a walk. The learned state is then that of the
-        last update.
+        A slice may end in the middle of a walk, which the next slice continues. The
+        learned tables are then those after the last update.
 
         Args:
-            most_iterations: the largest number of iterations.
-            most_nodes: no iteration begins once the total of touched nodes reaches
-                this number.
+            most_iterations: the largest number of iterations in this slice.
+            most_nodes: once the solver has touched this number of nodes in total, no
+                further iteration begins.
+
+        Raises:
+            ValueError: see `Solver.iterate`.
         """
         state = self.state
         state.check_own_rule()
@@ -97,13 +105,15 @@ class SliceRunner:
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self.size, most_nodes)
         job[layout.PAUSE_LIMIT] = touched + state.marks[layout.TOUCHED] + 2 * self.size
-        # Each pass runs the kernel until it is done or needs Python: to expand nodes,
-        # to enlarge the stack, or to handle Ctrl-C during a long walk. The kernel keeps
-        # everything in the state, so the slice can end with any pass.
+        # The kernel returns when the slice is complete, or when it needs Python: to
+        # expand nodes, to enlarge the stack, or to handle Ctrl-C during a long walk.
+        # If it needs Python, it is called again afterwards. All its progress is in
+        # `state`, so the slice may also end after any call.
         while (status := self._call_kernel()) != layout.DONE:
             if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
-                # Usually the clock is not read, because usually nobody waits.
+                # If other threads wait for the lock, the slice ends when its time is
+                # over. Reading the clock in every iteration of this loop would be slow.
                 limit = due_rows.SLICE_SECONDS
                 is_due = self.lock.waiting and working_clock() - began > limit
                 if is_due and not self._growth.must_finish(state.walk):
@@ -134,7 +144,11 @@ class SliceRunner:
     run = runs(_run)
 
     def _call_kernel(self) -> int:
-        """Calls the kernel with the present arrays; returns its status."""
+        """Calls the kernel, or the cluster if that is faster; returns the status.
+
+        Raises:
+            ValueError: the user's own rule has failed.
+        """
         state, lock = self.state, self.lock
         frame = state.frame()
         self._growth.refit(state.walk)
@@ -146,7 +160,7 @@ class SliceRunner:
             if status == layout.NEEDS_ONE_THREAD:
                 run = self._run_python if self._hears_signals else self._run_engine
                 status = run(self.kernel, frame)
-        except BaseException:  # also KeyboardInterrupt, in rules in plain Python
+        except BaseException:  # a rule in plain Python may raise KeyboardInterrupt
             if self._has_own_rule:
                 state.tables.memory[FAULT] = -1.0
             raise
@@ -157,7 +171,10 @@ class SliceRunner:
 
     @steps
     def _run_python(self, kernel: Any, frame: np.ndarray) -> int:
-        """Runs a kernel in which signal handlers may run: one that is not compiled."""
+        """Runs a kernel in plain Python, during which signal handlers may run.
+
+        Because of `steps`, TreeInUseError is raised if a handler calls the solver.
+        """
         return self._run_engine(kernel, frame)
 
     def _run_engine(self, kernel: Any, frame: np.ndarray) -> int:

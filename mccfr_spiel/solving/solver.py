@@ -50,23 +50,18 @@ class Solver:
         solver.iterate(100_000)
         solver.average_policy()
 
-    All methods are thread-safe. The solvers on one tree run one at a time; other calls
-    wait, and get a turn about every quarter of a second. A signal handler, a method of
-    the game or an abstraction may call a solver while the same thread is running a
-    solver on the same tree. Such a call may read policies between two steps of
-    `iterate`. In the middle of a step, and for calls of `iterate`, it raises
-    TreeInUseError.
+    All methods are thread-safe. Of several solvers on one tree, only one runs at a
+    time. Calls from other threads wait; about every quarter of a second the running
+    solver lets them proceed. A signal handler, a method of the game or an abstraction
+    may call a solver while the same thread is running a solver on the same tree. Such a
+    call may read policies between two steps of `iterate` (a step is a change of the
+    tree or of the tables). Calls in the middle of a step, and all such calls of
+    `iterate`, raise TreeInUseError.
 
-    Copies and unpickled solvers continue independently, with the same bits.
+    Copies and unpickled solvers are independent, with identical later results.
 
     With an abstraction, players may forget, and no convergence theorem applies. All
-    histories with the same string share one row of the tables. A walk computes the
-    regrets of each history as in a game with perfect recall, adds those of histories
-    with the same string, and updates the policy at the end. The average policy is
-    computed by stochastically weighted averaging: a walk for another player adds the
-    present policy wherever it passes, so iterations are weighted by the probability
-    that chance and the player reach the string, summed over its histories. This needs
-    two players or more; with three, the weights include the moves of the third player.
+    histories with the same string share one row of the tables (kernels/visits.py).
 
     Args:
         game: an OpenSpiel game with information-state strings and explicit chance
@@ -76,61 +71,57 @@ class Solver:
         algorithm: an algorithm such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
         seed: any integer. Game, algorithm and seed determine every result.
         max_nodes: the largest number of nodes in memory. Sampling algorithms drop all
-            nodes at this limit and expand them again; other algorithms raise
-            ValueError.
+            nodes at this limit and expand them again; others raise ValueError.
         max_memory: bytes, or a string such as "4GiB", for the tree and the tables; by
-            default half of the free memory of the machine, the container and the
-            process's limit of address space. Algorithms that need the whole tree are
+            default half of the free memory. Algorithms that need the whole tree are
             refused if it cannot fit. Sampling algorithms drop nodes, and raise
-            MemoryBudgetError once the visited infosets fill the memory. The solver can
-            then still return policies, and after `save`, `load` with a larger
-            max_memory continues with the same bits.
+            MemoryBudgetError once the visited infosets fill the memory. After `save`,
+            `load` with a larger max_memory continues with the same results.
         abstraction: replaces the information-state strings, see `GameTree`. It works
             with regret matching and regret matching+, with every sampling except
             balanced and average-strategy sampling, but not with pruning by regret.
-        twin: whether to use the game's compiled twin to expand the whole tree and for
-            walks over rules, see `GameTree`. It affects the running time and the
-            numbering of infosets, but no other result.
-        store: "tree" stores visited nodes. "none" stores infosets only: walks follow
-            the compiled rules of the game or the twin, with the same bits, and number
-            infosets by first visit; algorithms that do not sample pass over all
-            histories. "worlds" passes over the worlds that a game declares (see
-            `rules.Description`), in far fewer steps than histories, for algorithms that
-            do not sample. "auto" expands the whole tree of a game with compiled rules
-            if it has at most 20 million nodes and fits max_nodes and max_memory. For
-            larger games, "auto" means "none" for sampling algorithms and "worlds" for
-            others, where the game allows it. Twins count as compiled rules above about
-            half a million nodes.
+        twin: whether to use the game's twin (this package's compiled version of an
+            OpenSpiel game), see `GameTree`. Only the numbering of infosets depends on
+            it.
+        store: stored representation of the game. "tree": the visited nodes. "none":
+            only infosets; sampling walks then run compiled rules, number infosets by
+            first visit, and have the same results to the bit, and other algorithms pass
+            over all histories. "worlds": the worlds that a game declares (see
+            `rules.Description`), for algorithms that do not sample. "auto": a whole
+            tree if it fits, otherwise "worlds". Sampling algorithms use a whole tree if
+            the game has compiled rules, or a large game has a twin, and at most 20
+            million nodes; otherwise "none" with such rules, or a growing tree.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
-            Results do not depend on it, to the bit. Fewer threads run where more would
-            not help. A single thread runs abstractions, rules in plain Python,
-            unbatched walks, walks with baselines or average-strategy sampling, and
-            walks on growing trees.
+            Results do not depend on this number, to the bit. Fewer threads are used if
+            more would not save time. A single thread is used for abstractions, update
+            rules in plain Python, unbatched walks, walks with baselines or
+            average-strategy sampling, and walks on growing trees.
         cluster: other processes that share the batches of walks, such as
             `ms.cluster.Ray(workers=4)`. Each process stores the whole tree. Results do
-            not depend on it, to the bit. Algorithms whose batches cannot be shared
-            among threads are refused. Copies of the solver have no cluster.
+            not depend on the cluster, to the bit. Algorithms whose batches cannot be
+            shared among threads are refused. Copies of the solver have no cluster.
         locked: information-state string -> probabilities of the legal actions, in order
-            or by action. The policy is fixed there. Locks need an algorithm that
-            neither samples nor prunes.
+            or by action. The policy at these infosets is fixed. The algorithm must
+            neither sample nor prune.
 
     Raises:
         TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
             whole tree, which exceeds max_nodes or max_memory.
-        ValueError: the game cannot be solved (see `GameTree`), or not with this
-            algorithm.
+        ValueError: the game cannot be solved at all (see `GameTree`), or not by this
+            algorithm with these arguments.
 
     Attributes:
-        arena: the arena in which the algorithm runs, see arenas/arena.py.
+        arena: representation of the game in which the algorithm runs (arenas/arena.py).
         tree: the arena's information sets; a GameTree if nodes are stored.
-        lock: the arena's lock, which every method holds while it runs.
+        lock: the arena's lock; methods hold it, `iterate` in slices.
         algorithm, seed, threads: as given.
         cluster: the `ClusterBatches` of the solver, or None.
         history: the rows recorded by `run`; files and copies do not include them.
-        state: the learned tables and the position of the walk.
-        slices: runs the compiled loop.
-        most_iterations: the iterations after which weights of the average overflow.
+        state: the learned tables and the progress of the current walk.
+        slices: runs the compiled loop over iterations in short slices.
+        most_iterations: the largest number of iterations before the weights of the
+            average overflow.
     """
 
     def __init__(
@@ -181,13 +172,14 @@ class Solver:
 
     @property
     def store(self) -> str:
-        """The storage of nodes: "tree", "none" or "worlds", see the argument."""
+        """What is stored of the game: "tree", "none" or "worlds", see the argument."""
         return self.tree.store
 
     # --- display -------------------------------------------------------------
 
     def __str__(self) -> str:
-        """Game, algorithm, finished iterations, and the last NashConv in `history`."""
+        """Game, algorithm, finished iterations, and the NashConv in the last row of
+        `history`."""
         return summary.in_words(self)
 
     @display.never_raises
@@ -209,7 +201,8 @@ class Solver:
     def nodes_touched(self) -> int:
         """The number of nodes visited by all walks, including chance nodes and leaves.
 
-        A pass over the whole tree counts all nodes for each player.
+        Algorithms that do not walk pass over the whole tree; each pass counts all nodes
+        once per updated player.
         """
         return self.state.counts[layout.NODES_TOUCHED]
 
@@ -232,7 +225,7 @@ class Solver:
             num_iterations: the number of iterations, at least 0.
 
         Raises:
-            ValueError: `num_iterations` is negative or not an integer, a walk meets a
+            ValueError: `num_iterations` is negative or not an integer, a walk visits a
                 state that `GameTree.expand` refuses, or a history is too unlikely for
                 outcome sampling.
             MemoryBudgetError: (a ValueError) the visited infosets fill `max_memory`.
@@ -251,7 +244,8 @@ class Solver:
         """Runs iterations until at least `nodes_touched` nodes have been touched in
         total.
 
-        The last iteration is completed. Errors are those of `iterate`.
+        The last iteration is completed, so the total may be larger. Errors are those of
+        `iterate`.
         """
         enough = refusals.count(nodes_touched, "nodes_touched")
         while self.nodes_touched < enough or self.state.counts[layout.PLAYER]:
@@ -272,23 +266,24 @@ class Solver:
 
             solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
 
-        Rows are recorded after 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched,
-        with `until_nodes`) of the solver, and at the end. Give exactly one of the first
-        three arguments.
+        Rows are recorded when the solver's total number of iterations (or of touched
+        nodes, with `until_nodes`) is 1, 2, 3, 4, 6, 10, 16, ..., and at the end. Give
+        exactly one of the first three arguments.
 
         Args:
-            num_iterations: the number of iterations, as in `iterate`.
+            num_iterations: the number of further iterations, as in `iterate`.
             until_nodes: the total number of touched nodes at the end, as in
                 `iterate_until`.
             until_pot_percent: for subgames of poker, the exploitability at the end in
                 percent of the pot. All rows then contain the metric `pot_percent`.
-            metrics: functions of the solver, one or several, or label -> function, for
-                example from `ms.metrics`.
-            callback: called with each row, a dictionary. A true return value ends the
-                run.
+            metrics: a function of the solver, for example from `ms.metrics`, or several
+                functions, or a mapping label -> function.
+            callback: called with each row, a dictionary. If it returns a true value,
+                the run ends.
             progress: whether to show a bar on standard error; by default only on
                 terminals.
-            rows_per_decade: the number of rows from 10 to 100 iterations, and so on.
+            rows_per_decade: the number of rows while the number of iterations grows by
+                a factor of 10.
 
         Raises:
             ValueError: not exactly one of the first three arguments is given, or an
@@ -302,19 +297,22 @@ class Solver:
 
     @reads
     def current_vector(self) -> np.ndarray:
-        """`[S]` the policy of the next iteration, over the tree's sequences."""
+        """`[S]` the policy of the next iteration, one number per sequence of `tree`."""
         return self.state.settled().policy[: self.tree.num_sequences].copy()
 
     @reads
     def average_vector(self) -> np.ndarray:
-        """`[S]` the average policy, over the tree's sequences.
+        """`[S]` the average policy, one number per sequence of `tree`.
 
-        On a growing tree the order of sequences depends on calls from other threads.
+        If several threads run solvers on one growing tree, the order of the sequences
+        depends on the order of their calls.
         """
         infosets, tables = self.tree.infosets, self.state.settled()
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks and self.tree.abstraction is None:
-            # On a copy: reading a policy must not change later bits.
+            # Adds outstanding contributions to a copy of the average. Adding them to
+            # the solver's table would change the rounding of later iterations, so that
+            # results would depend on when policies were read.
             settle_average(infosets, tables.policy, average, tables.paid)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
@@ -324,18 +322,17 @@ class Solver:
 
     @property
     def keeps_regrets(self) -> bool:
-        """Whether the update rule stores cumulative regrets, as returned by
-        `regret_vector`."""
+        """Whether the update rule stores cumulative regrets, so that `regret_vector`
+        works."""
         return self.algorithm.minimizer.keeps_regrets
 
     @reads
     def regret_vector(self) -> np.ndarray:
-        """`[S]` the cumulative regrets of the update rule, over the tree's sequences.
+        """`[S]` the cumulative regrets of the update rule, one per sequence of `tree`.
 
-        They are counterfactual (weighted by the probability that chance and the others
-        play to the infoset), summed over iterations, and floored or discounted as the
-        rule does. With sampling they are estimates. Discounts are those of the last
-        visit to the infoset.
+        These are counterfactual regrets, summed over iterations. Regrets are floored at
+        0 or discounted if the update rule does so; iterations since the last visit to
+        the infoset are not discounted yet. With sampling, regrets are estimates.
 
         Raises:
             ValueError: the rule does not store cumulative regrets.
@@ -351,12 +348,12 @@ class Solver:
 
     @reads
     def current_policy(self) -> SequencePolicy:
-        """A snapshot of the policy of the next iteration."""
+        """A copy of the policy of the next iteration, as an OpenSpiel policy."""
         return SequencePolicy(self.tree, self.current_vector())
 
     @reads
     def average_policy(self) -> SequencePolicy:
-        """A snapshot of the average policy.
+        """A copy of the present average policy, as an OpenSpiel policy.
 
         In two-player zero-sum games it converges to an equilibrium. It is uniform
         before the first iteration.
@@ -369,9 +366,9 @@ class Solver:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the solver into a file, from which `load` resumes exactly.
 
-        The file appears whole or not at all; an existing one is kept as `path` +
-        ".previous". An unfinished walk is not saved. The loaded solver repeats the walk
-        with the same draws.
+        The file is written completely or not at all; an existing file is kept as `path`
+        + ".previous". An unfinished walk is not saved; the loaded solver repeats the
+        walk with the same draws.
 
         Raises:
             TreeInUseError: a signal handler called this method in the middle of an
@@ -397,8 +394,8 @@ class Solver:
                 `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
                 they are your own functions (see `algorithms.own_rule`);
                 `max_memory`, `threads` and `cluster`: as in `Solver`;
-                `twin`: as in `Solver`, for the new tree. A file of walks over a twin
-                cannot be loaded without the twin.
+                `twin`: as in `Solver`, for the new tree. It must not be False if the
+                saved solver stored infosets only and its walks ran the twin.
 
         Raises:
             CheckpointError: the file is damaged, or has another game or version; the
@@ -418,9 +415,9 @@ class Solver:
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
-        If the file at `path` is damaged or missing, this is `path` + ".previous", and a
-        damaged file is renamed to `path` + ".damaged". Arguments and errors are those
-        of `load`.
+        If the file at `path` is damaged or missing, the file `path` + ".previous" is
+        read. A damaged file is renamed to `path` + ".damaged". Arguments and errors are
+        those of `load`.
         """
         return cls.from_contents(checkpoint.load_newest(path), game, **options)
 
@@ -430,7 +427,8 @@ class Solver:
         return _unpickle, (type(self), data, self._not_in_contents())
 
     def _not_in_contents(self) -> dict[str, Any]:
-        """The keyword arguments that `from_contents` needs."""
+        """Keyword arguments of `from_contents` for settings that are not in
+        `contents()`."""
         tree = self.tree
         options = {"threads": self.threads, "twin": tree.twin}
         options["abstraction"] = tree.abstraction
@@ -438,9 +436,9 @@ class Solver:
 
     @reads
     def __copy__(self) -> "Solver":
-        """A solver that continues from here independently.
+        """Returns an independent solver with the same tables.
 
-        It shares the tree if the tree is complete, and otherwise gets a new one.
+        The copy uses the same tree if the tree is complete, and otherwise a new tree.
         """
         tree = self.tree
         game = tree if tree.knows_all_infosets else tree.source
@@ -448,11 +446,11 @@ class Solver:
         return self.from_contents(self.contents(), game, max_memory=limit, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
-        """Copies as `__copy__` does; the copy shares nothing mutable."""
+        """Copies as `__copy__` does; shares a complete tree, but no tables."""
         return self.__copy__()
 
     def contents(self) -> checkpoint.Contents:
-        """The contents of a checkpoint. No other call may run the solver meanwhile."""
+        """The contents of a checkpoint. The caller must hold the lock."""
         state = self.state
         state.check_own_rule()
         state.start_infosets()
@@ -473,8 +471,10 @@ class Solver:
         twin: bool | None = None,
         cluster: "Cluster | None" = None,
     ) -> "Solver":
-        """The solver with the given contents; arguments and errors are those of
-        `load`."""
+        """Makes a solver from the contents of a checkpoint.
+
+        The other arguments and the errors are those of `load`.
+        """
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.arena_of_file(contents, game, abstraction, max_memory, twin)

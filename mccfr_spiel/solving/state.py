@@ -1,7 +1,8 @@
-"""The learned state of a solver: tables, the position of the walk, and their frame.
+"""The learned state of a solver: its tables and the progress of the current walk.
 
-Tables have one row per infoset or per sequence, so they grow with the tree. All methods
-run under the tree's lock.
+Tables have one row per infoset or per sequence, so they grow with the tree. Kernels
+receive all arrays in a single array, the frame (see kernels/frame.py). All methods run
+under the tree's lock.
 """
 
 import functools
@@ -49,18 +50,19 @@ from mccfr_spiel.solving.restored_tables import (
 )
 
 _OPTIONAL_BYTES = 9
-"""Bytes per row of an optional table of `layout.Tables`."""
+"""Bytes per row of an optional table of `layout.Tables`: 8 for a number, and 1/8 of it
+for the free rows of a table that has grown."""
 
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
 HEIGHT = 256
-"""The initial height of a walk's stack."""
+"""The initial capacity of a walk's stack."""
 
 MOST_NOTES = 2**24
-"""The largest number of baseline notes, of 24 bytes each, in a batch of walks."""
+"""The largest number of notes (24 bytes each) in a batch, see kernels/baselines.py."""
 
 _LARGEST_SUM = 1e300
-"""The largest entry of a table. The sum over a whole tree then still fits a double."""
+"""The largest absolute entry of a table whose sum over a tree still fits a double."""
 
 
 def take_tables(
@@ -72,14 +74,14 @@ def take_tables(
 ) -> None:
     """Takes the bytes of tables from a budget until `owner` is garbage-collected.
 
-    The rates of the budget rise, so that later infosets pay for their rows.
+    It also adds the bytes per row to the budget's rates, for infosets added later.
 
     Args:
         budget: the budget.
         owner: the object that keeps the tables.
-        per_infoset: bytes per infoset.
-        per_sequence: bytes per sequence.
-        room: returns the present numbers of infosets and sequences.
+        per_infoset: bytes of all tables per infoset.
+        per_sequence: bytes of all tables per sequence.
+        room: returns the numbers of infosets and sequences for which tables have rows.
 
     Raises:
         MemoryBudgetError: the tables do not fit; nothing has changed.
@@ -97,7 +99,7 @@ def take_tables(
 
 
 class SolverState:
-    """The learned tables of a solver and the position of its walk.
+    """The learned tables of a solver and the progress of its walk.
 
     Args:
         arena: the arena in which the algorithm runs.
@@ -114,20 +116,26 @@ class SolverState:
     Attributes:
         arena, algorithm, seed: as given.
         tree: the arena's information sets.
-        sampled: the kernels' description of what walks sample.
-        rule: the kernels' name of the update rule.
+        sampled: how walks sample, see `kernels.switches.Sampled`.
+        rule: the name by which kernels identify the update rule.
         lock: the lock of the arena.
         tables, walk: see `layout.Tables` and `layout.Walk`. Other code may write to
             these arrays, but only this object replaces them, by larger ones.
         engine: runs the iterations.
-        full_pass: passes over the whole game; None for algorithms that walk.
-        batch: walks per player and iteration, or `GROWING`.
-        walks: whether the algorithm walks, as opposed to full passes.
-        task: the algorithm as kernels read it.
-        counts: a `memoryview` of the walk's cursor, faster to read than an array. The
-            cursor is never replaced, and changes with complete updates only.
-        marks: a `memoryview` of the walk's marks, the progress of the next update.
-        job: a `memoryview` of the kernel's orders, see `layout.JOB_SIZE`.
+        full_pass: computes gradients by passes over the whole game; None for algorithms
+            that walk.
+        batch: walks per player and iteration; `GROWING` for a number that grows with
+            the iterations.
+        walks: whether the algorithm walks through the tree; otherwise it passes over
+            the whole game.
+        task: the numbers of the algorithm, for kernels.
+        counts: a `memoryview` of `walk.cursor`, faster to read than the array:
+            iteration, next player and touched nodes. It changes only when an update is
+            complete. The array is never replaced.
+        marks: a `memoryview` of `walk.marks`, the progress of the walks for the next
+            update.
+        job: a `memoryview` of `task.job`, the limits of the next call of a kernel and
+            other integers, see `layout.JOB_SIZE`.
     """
 
     def __init__(
@@ -149,7 +157,7 @@ class SolverState:
         self.sampled = sampled_by(algorithm)._replace(forgets=self._forgets)
         self.rule = kernel_name(minimizer)
         self.batch = GROWING if algorithm.batch == AUTO else int(algorithm.batch)
-        self.task = task_of(algorithm, seed, self.batch)
+        self.task = task_of(algorithm, seed, self.batch, self.tree.num_players)
         self.job = self.task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()  # the arrays in the frame
@@ -175,15 +183,16 @@ class SolverState:
             self.tables.plan[:] = self.full_pass.plan(self.tables.policy)
 
     def _new_engine(self, threads: int | None, *, splits: bool) -> Engine:
-        """The engine that runs the algorithm in the arena.
+        """Makes the engine, which runs the iterations of the algorithm in the arena.
 
         Args:
             threads: the largest number of threads; None for one per core.
             splits: whether processes of a cluster share the batches.
         """
         algorithm, sampling = self.algorithm, self.algorithm.sampling
-        # Blocks are subtrees, which infosets lack under an abstraction. Rules in plain
-        # Python run in a single thread.
+        # Threads share work by blocks of infosets that are subtrees. Under an
+        # abstraction, infosets do not form a tree. Rules in plain Python run in a
+        # single thread.
         shares = not self._forgets and getattr(algorithm.minimizer, "compiled", True)
         if self.walks:
             spec = WalkSpec(
@@ -213,7 +222,7 @@ class SolverState:
         return self.counts[layout.ITERATION] - (self.counts[layout.PLAYER] > 0)
 
     def next_players(self) -> range:
-        """The players of the next update; empty if the limits of the job allow none."""
+        """The players of the next update; empty if the limits in `job` are reached."""
         counts, job = self.counts, self.job
         player = counts[layout.PLAYER]
         is_last = counts[layout.ITERATION] == job[layout.LAST_ITERATION]
@@ -224,7 +233,7 @@ class SolverState:
         return range(player, stop)
 
     def records(self) -> Records:
-        """The records of the kernels, with the present arrays."""
+        """The records that kernels read, with the present arrays."""
         self.frame()
         return self.task, self.engine.tree_arrays(), self.tables, self.walk
 
@@ -232,11 +241,11 @@ class SolverState:
 
     @reads
     def _new_tables(self) -> layout.Tables:
-        """Makes the tables; takes their bytes from the budget first.
+        """Allocates the tables after their bytes have been taken from the budget.
 
         Raises:
             MemoryBudgetError: the tables do not fit the budget.
-            ValueError: weights overflow.
+            ValueError: the weights of an entropy overflow on this game.
         """
         tree, minimizer = self.tree, self.algorithm.minimizer
         rates = self._bytes_per_row()
@@ -260,25 +269,25 @@ class SolverState:
         return tables
 
     def _bytes_per_row(self) -> tuple[int, int]:
-        """Bytes per infoset and per sequence of the tables and the engine."""
+        """Bytes of the tables and the engine: (per infoset, per sequence)."""
         per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                # The bytes of `plan` are counted with the lists of the full pass.
+                # The bytes of `plan` are included in the bytes of the full pass.
                 columns = {"baseline": self.tree.num_players, "plan": 0}.get(name, 1)
                 per_sequence += _OPTIONAL_BYTES * columns
         engine_bytes = self.engine.bytes_per_row
         return per_infoset + engine_bytes[0], per_sequence + engine_bytes[1]
 
     def locked_sequences(self) -> np.ndarray:
-        """The sequences of infosets with a fixed policy."""
+        """Returns the numbers of all sequences at infosets with a fixed policy."""
         return sequences_at(self.tree.infosets[np.flatnonzero(self.tables.locked)])
 
     @reads
     def start_infosets(self) -> None:
-        """Initializes the tables of infosets that the tree has met since the last
+        """Initializes the rows of infosets that were added to the tree since the last
         call."""
         self.arena.update()
         self._fit_tables()
@@ -311,7 +320,7 @@ class SolverState:
         )
 
     def settled(self) -> layout.Tables:
-        """The tables, initialized for all infosets.
+        """Returns the tables, with initialized rows for all infosets of the tree.
 
         Raises:
             ValueError: sums overflow, or the user's own rule has failed. Sums overflow
@@ -335,7 +344,13 @@ class SolverState:
         return self.tables
 
     def weigh_ahead(self, done: int, last: int) -> int:
-        """Writes the weights of the iterations after `done` if they are the user's own.
+        """Writes weights of the average from the user's function into the settings.
+
+        Does nothing if a formula of the package weights the iterations.
+
+        Args:
+            done: the number of finished iterations.
+            last: the last iteration that the caller wants to run.
 
         Returns:
             The last iteration, at most `last`, whose weight is available.
@@ -360,12 +375,13 @@ class SolverState:
 
     @steps
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
-        # Releases the old tables, which the frame would keep alive.
+        # The arrays in the frame are kept alive by `_framed`. Emptying it releases each
+        # old table as soon as the larger copy exists.
         self._framed = ()
         rows = tuple(zip((num_infosets, num_sequences), self.tree.sizes(), strict=True))
-        # Each pass enlarges a single table, because both copies exist for a moment. The
-        # new room is noted at the end: if Ctrl-C interrupts, a later call enlarges the
-        # remaining tables.
+        # Tables are enlarged one at a time, because the old and the new copy exist at
+        # the same time. The new capacity is recorded at the end: if Ctrl-C interrupts
+        # the loop, the next call enlarges the remaining tables.
         for name in self.tables._fields:
             if name not in layout.OPTIONAL or name in self._optional_tables:
                 is_per_infoset = name in layout.PER_INFOSET
@@ -385,11 +401,16 @@ class SolverState:
 
     @steps
     def raise_stack(self) -> None:
-        """Doubles the height of the walk's stack and notes."""
+        """More than doubles the capacity of the walk's stack, notes and visits.
+
+        Raises:
+            MemoryBudgetError: the visits and their gains do not fit the budget.
+            ValueError: the batch has too many decisions for a baseline.
+        """
         walk = self.walk
         size = 2 * (
             walk.visit.nbytes + walk.gain.nbytes
-        )  # for all decisions of a batch
+        )  # these two arrays hold all decisions of a batch, so they can become large
         self.tree.budget.require(size, "The decisions of walks before an update take")
         names = ("node", "sequence", "weight", "place", "debt", "note", "visit", "gain")
         for name in names:
@@ -406,10 +427,10 @@ class SolverState:
         self.walk = walk
 
     def frame(self) -> np.ndarray:
-        """The frame for the next call of a kernel, with the present arrays.
+        """The frame for the next call of a kernel: addresses and shapes of all arrays.
 
-        The previous frame is returned if no array was replaced. Another thread may have
-        expanded the tree since, so tables are enlarged first.
+        Another thread may have expanded the tree since the last call, so tables are
+        enlarged first. If no array was replaced, the previous frame is returned.
         """
         self.arena.update()
         self._fit_tables()
@@ -425,9 +446,9 @@ class SolverState:
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
-        """The arrays of a checkpoint, without unused rows.
+        """The arrays of a checkpoint, without unused rows at the end of tables.
 
-        They contain nothing of an unfinished walk: the gradient is not saved.
+        Results of an unfinished walk are left out: the gradient is not saved.
         """
         num_infosets, num_sequences = self.tree.sizes()
         used = {"cursor": self.walk.cursor, "clock": self.walk.clock}
@@ -442,13 +463,15 @@ class SolverState:
         return used
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Copies the arrays of a checkpoint, on a tree with the same infosets.
+        """Copies the arrays of a checkpoint into the tables.
+
+        The tree must have the same infosets as the saved solver's.
 
         Args:
             arrays: the result of `saved`, or the arrays of an untrusted file.
 
         Raises:
-            DamagedError: these are not the arrays of a solver on this tree.
+            DamagedError: the arrays are not those of a solver on this tree.
             KeyError: an array is missing.
         """
         if "locked" in arrays:
@@ -465,7 +488,10 @@ class SolverState:
 
     @functools.cached_property
     def leaves_digest(self) -> str | None:
-        """A hash of the payoffs of all leaves; None if no full pass has listed them."""
+        """A hash of the arrays of `full_pass`, which determine all payoffs.
+
+        None if the algorithm walks, because there are no such arrays then.
+        """
         if self.full_pass is None:
             return None
         digest = hashlib.blake2b(digest_size=16)

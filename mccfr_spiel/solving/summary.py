@@ -1,4 +1,4 @@
-"""How a solver describes itself, in one line and as a table in notebooks."""
+"""Descriptions of a solver: one line of text, and a table for notebooks."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from mccfr_spiel.common import display
 
 
 def in_words(solver: Any) -> str:
-    """A solver's game, algorithm, finished iterations and last NashConv."""
+    """A solver's game, algorithm, finished iterations and last recorded NashConv."""
     parts = [display.title(solver.tree.source), str(solver.algorithm)]
     if solver.tree.abstraction is not None:
         parts.append("with an abstraction")
@@ -33,9 +33,10 @@ def as_html(solver: Any) -> str:
 
 
 def _last_nash_conv(solver: Any) -> str:
-    """The NashConv in the last row of the history; empty if that row has none.
+    """The NashConv in the last row of the history, as text.
 
-    The iteration is added if the solver has run further since.
+    Empty if the row has no NashConv. If the solver has run further since, the iteration
+    of the row is added.
     """
     row = solver.history[-1] if solver.history else {}
     if "nash_conv" not in row:

@@ -1,4 +1,7 @@
-"""The tables, walks and updates of each process of a cluster."""
+"""The tables, walks and updates of each process of a cluster.
+
+cluster.py explains the terms driver, worker, share and top.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -23,19 +26,20 @@ Prepare = Callable[[], object]
 """A function that a worker calls first, such as an import that registers a game."""
 
 State = dict[str, np.ndarray]
-"""The arrays of `SolverState.saved`."""
+"""The type of the result of `SolverState.saved`: name -> array."""
 
 
 class Pack(NamedTuple):
-    """The results of the walks for an update in one share of the blocks.
+    """The results of the walks for one update, in the blocks of one share.
 
     Attributes:
-        status: DONE, or NEEDS_ONE_THREAD if blocks cannot be used; the other fields are
-            then undefined.
-        touched: nodes touched in the top and in these blocks.
-        counts: `[K]` the number of visited infosets per block, for all blocks.
+        status: DONE; NEEDS_ONE_THREAD if a walk is too long or a payoff too unlikely
+            for sharing. All other fields are undefined in the second case.
+        touched: number of nodes touched in the top and in the blocks of the share.
+        counts: `[K]` for each of the K blocks, the number of visited infosets; 0 in
+            blocks of other shares.
         met: `[M]` the visited infosets, block by block, ancestors first.
-        gradient: `[G]` the gradients at these infosets.
+        gradient: `[G]` the gradient at the sequences of these infosets, in this order.
     """
 
     status: int
@@ -46,13 +50,15 @@ class Pack(NamedTuple):
 
 
 def gather(state: SolverState, share: int, num_shares: int) -> Pack:
-    """Repeats the walks for an update in one share; returns the results.
+    """Runs the walks for the next update in the top and in one share of the blocks.
 
-    It does not change learned tables, and pauses regularly for signals.
+    Results of earlier calls for the same update are dropped first. Learned tables do
+    not change, except for the gradient. The compiled code returns regularly so that
+    Python can handle signals.
 
     Args:
         state: the state of the solver.
-        share: the share of the blocks; `num_shares` for the top alone.
+        share: the index of the share. `num_shares` restricts the walks to the top.
         num_shares: the number of shares.
     """
     sharing, records = sharing_of(state), state.records()
@@ -69,18 +75,21 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
 
 
 def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
-    """Finishes the update whose top was walked by `gather`.
+    """Makes an update from the packs of all shares.
+
+    `gather` must have run in this process before, because the gradient in the top is
+    not in the packs.
 
     Args:
         state: the state of the solver.
         packs: the packs of all shares.
-        touched: nodes touched by all walks.
+        touched: the total number of nodes touched by the walks.
     """
     sharing, records = sharing_of(state), state.records()
     _, tree, tables, walk = records
     cut = sharing.get_ready()
-    # Each pass copies the blocks of a share. The visited infosets are copied first: if
-    # Ctrl-C interrupts, they determine the gradients to clear.
+    # The visited infosets of a pack are copied before its gradient. If Ctrl-C
+    # interrupts, `SharedWalks.drop` then knows which gradients must be cleared.
     for pack in packs:
         cut.met[spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
@@ -90,7 +99,10 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
 
 
 def sharing_of(state: SolverState) -> SharedWalks:
-    """The engine for walks by blocks; the state must have been made with `splits`."""
+    """The part of the engine that walks block by block.
+
+    The state must have been made with `splits=True`.
+    """
     engine = state.engine
     assert isinstance(engine, TreeWalks)
     assert engine.shared is not None
@@ -98,10 +110,10 @@ def sharing_of(state: SolverState) -> SharedWalks:
 
 
 class Recipe(NamedTuple):
-    """The specification of a worker.
+    """All data from which a process makes a worker.
 
     Attributes:
-        contents: the contents of a checkpoint, tables excluded.
+        contents: the contents of a checkpoint, without tables.
         algorithm: the algorithm.
         twin: whether the game's compiled twin may expand the tree.
     """
@@ -112,12 +124,18 @@ class Recipe(NamedTuple):
 
 
 class Worker:
-    """A copy of the solver that walks and updates on request."""
+    """A copy of the driver's solver. It walks and updates at the driver's request."""
 
     def __init__(
         self, recipe: Recipe, threads: int = 1, prepare: Prepare | None = None
     ) -> None:
-        """Keeps the arguments; `get_ready` does the work."""
+        """Stores the arguments; `get_ready` makes the tables.
+
+        Args:
+            recipe: the game and the algorithm.
+            threads: the number of threads of the worker.
+            prepare: a function to call first; None for no such function.
+        """
         self._recipe, self._threads, self._prepare = recipe, threads, prepare
         self.state: SolverState | None = None
 
@@ -146,15 +164,17 @@ class Worker:
     def gather(
         self, cursor: tuple[int, ...], share: int, num_shares: int, tables: State | None
     ) -> Pack | None:
-        """Walks for the update in one share.
+        """Runs the walks for the driver's next update in one share.
 
         Args:
-            cursor: the driver's cursor, see `CURSOR_SIZE`.
+            cursor: the driver's cursor: iteration, player and touched nodes, see
+                `layout.CURSOR_SIZE`.
             share, num_shares: see the function `gather`.
-            tables: the driver's arrays, for a new worker; otherwise None.
+            tables: the driver's arrays, if the worker is new; otherwise None.
 
         Returns:
-            The results; None if the worker's cursor differs from the driver's.
+            The pack of the share; None if the worker's cursor differs from the
+            driver's, so that their tables differ.
         """
         state = self.state
         assert state is not None
@@ -164,6 +184,7 @@ class Worker:
         return gather(state, share, num_shares) if is_there else None
 
     def apply(self, touched: int, *packs: Pack) -> None:
-        """Makes the update after `gather`, see the function `apply`."""
+        """Makes an update after `gather`. The arguments are those of the function
+        `apply`."""
         assert self.state is not None
         apply(self.state, packs, touched)

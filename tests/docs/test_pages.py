@@ -139,8 +139,8 @@ def test_code_blocks_run_or_give_a_reason(name):
 
 def test_pages_are_few_and_short():
     ours = [page for name, page in PAGES.items() if name != "README.md"]
-    assert len(ours) <= 36
-    assert sum(len(page.read_text("utf-8").split()) for page in ours) <= 26_700
+    assert len(ours) <= 46
+    assert sum(len(page.read_text("utf-8").split()) for page in ours) <= 34_000
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -115,7 +115,9 @@ def test_metric_labels_must_differ_from_table_columns():
 def test_wrong_arguments_are_refused():
     for game, algorithm in (("leduk_poker", "cfr"), ("kuhn_poker", "cfr_puls"),
                             (None, "cfr"), ("kuhn_poker", None)):  # fmt: skip
-        with pytest.raises(ValueError, match=r"leduk_poker|cfr_puls|^None "):
+        with pytest.raises(
+            ValueError, match=r"leduk_poker|cfr_puls|^None must be|game=None"
+        ):
             compare(game, algorithm)
     matrix = pyspiel.create_matrix_game([[1.0]], [[-1.0]])
     for game in (matrix, small_games.uneven_deal()):

@@ -102,7 +102,7 @@ def test_full_disk_leaves_an_intact_checkpoint(tmp_path, capsys):
         assert main([*words, f"--output_dir={full}"]) == 1
     error = capsys.readouterr().err
     assert error.count("Error: ") == 1
-    assert "make room or choose another place" in error
+    assert "free some space or use another folder" in error
     assert "Use --resume to continue from it" in error
     assert not [*full.glob("*.part*")]
     done = ms.Solver.load(full / "solver.checkpoint").num_iterations

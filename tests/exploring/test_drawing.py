@@ -143,7 +143,7 @@ def test_part_of_a_large_tree_is_drawn():
     wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "expected a list of actions, such as"),
-        ({"depth": -1}, "depth=-1 is not an integer"),
+        ({"depth": -1}, "depth=-1 must be an integer"),
     )
     for given, said in wrong:
         with pytest.raises(ValueError, match=said):

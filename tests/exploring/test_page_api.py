@@ -462,7 +462,7 @@ def test_command_reports_errors(tmp_path, capsys, results):
         (["nowhere"], "not found: nowhere"),
         ([str(tmp_path)], "contains no policy"),
         ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
-        ([str(results), "--game=leduc_poker"], "not for leduc_poker"),
+        ([str(results), "--game=leduc_poker"], "expected leduc_poker"),
     ):
         assert main(["explore", *words, f"--export={tmp_path / 'page.html'}"]) == 1
         assert told in capsys.readouterr().err

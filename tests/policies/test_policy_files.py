@@ -237,7 +237,7 @@ def test_game_without_registration_must_be_passed(tmp_path):
     ):
         save(path)
         assert ms.load_policy(path, game).to_dict() == solver.average_policy().to_dict()
-        with pytest.raises(ValueError, match="give"):
+        with pytest.raises(ValueError, match="pass the game"):
             ms.load_policy(path)
 
 

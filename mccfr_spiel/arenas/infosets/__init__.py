@@ -1,2 +1,2 @@
-"""Identity of games, tables of information sets, names, locks and estimated walk
-sizes."""
+"""Tables of information sets and their names, identity of games, locks, and estimates
+of the sizes of walks."""

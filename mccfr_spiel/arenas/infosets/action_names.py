@@ -1,7 +1,8 @@
-"""Names of actions and chance outcomes, in OpenSpiel's words.
+"""Names of actions and chance outcomes, as OpenSpiel's `action_to_string` returns them.
 
-A name may depend on the state, and trees keep no states. Callers therefore replay a
-state of each infoset from the root. Compiled rules name actions without a state.
+A name may depend on the state, and trees store no states. Callers therefore pass a
+state of the infoset, which a tree replays from the root. Compiled rules name actions
+without a state.
 """
 
 import re
@@ -14,8 +15,8 @@ from mccfr_spiel.arenas.rules.bound_rules import (
 )
 
 _NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
-"""Default name of OpenSpiel's base class for actions of games that need a state to name
-them."""
+"""Name that OpenSpiel's base class of games returns if a game can only name actions at
+a state."""
 
 
 def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
@@ -26,7 +27,7 @@ def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[
     """
     try:
         return [state.action_to_string(player, action) for action in actions]
-    except RuntimeError as error:  # raised by pybind11 without naming the text
+    except RuntimeError as error:  # pybind11's message does not contain the name
         raise ValueError(
             f"{state.get_game()} must name the actions {list(actions)} of player "
             f"{player} in valid UTF-8; a name has a lone surrogate or is not text: "
@@ -40,16 +41,21 @@ def names_anywhere(
     actions: Sequence[int],
     state: pyspiel.State | None = None,
 ) -> list[str]:
-    """Names of a player's actions, with or without a state.
+    """Names of a player's actions, even if no state is known.
 
-    Compiled rules need no state. Other games name actions at `state`; without a state,
-    the names that the game uses at every state, or numbers.
+    If the game has compiled rules, they name the actions. Otherwise the names are those
+    at `state`. Without a state they are the names that the game uses at every state, or
+    if there are none, the action numbers.
 
     Args:
         game: the game.
         player: the player.
         actions: actions of the player.
-        state: a state where the player has these actions; None if there is none.
+        state: a state where the player has these actions; None if no such state is
+            known.
+
+    Raises:
+        ValueError: see `names_at`.
     """
     rules = rules_of(game)
     if rules is not None:

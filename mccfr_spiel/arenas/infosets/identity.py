@@ -1,17 +1,19 @@
-"""Tells whether two games are the same.
+"""Decides whether two games are the same.
 
 pyspiel compares games by their strings only, which is wrong in both directions:
 
-- Different strings may name one game, such as "kuhn_poker()" and
-"kuhn_poker(players=2)".
-  `same_name` compares parameters including defaults.
-- Games created in code (`pyspiel.create_matrix_game`, `pyspiel.load_efg_game`, Python
-  classes) may have any payoffs under one string.
+- Different strings may name the same game, such as "kuhn_poker()" and
+  "kuhn_poker(players=2)". `same_name` compares parameters including defaults.
+- Different games may have the same string if they were created in code, for example by
+  `pyspiel.create_matrix_game`, by `pyspiel.load_efg_game` or as Python classes.
 
-    same_name        same name and parameters
-    same_game        surely the same game, within one process
-    content_print    hash of the states near the root, for files
-    saved_print      the hash if a file needs it: the string does not determine the game
+Functions:
+
+    same_name        whether names and parameters are equal
+    same_game        whether two games of one process are surely the same
+    told_by_string   whether the string of a game determines the game
+    content_print    fingerprint (hash) of the states near the root, for files
+    saved_print      the fingerprint, or None if the string determines the game
 """
 
 import collections
@@ -35,38 +37,43 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 
 
 def may_be_of_user(game: pyspiel.Game) -> bool:
-    """Whether a game may contain user code or user data, so that its states must be
+    """Whether a game may contain code or data of a user, so that its states must be
     checked.
 
-    True for Python games, games read from a file, payoff matrices, and OpenSpiel's
-    wrappers, which may contain any of these.
+    True for Python games, for games read from a file, for games made of payoff
+    matrices, and for OpenSpiel's wrappers, which may contain such a game.
     """
     is_wrapper = str(game).count("(") > 1 or "python_" in str(game)
     return is_wrapper or _is_made_of_data(game) or not is_of_pyspiel(game)
 
 
 def module_of(game: pyspiel.Game) -> str | None:
-    """The module with the code of a game; None for OpenSpiel's C++ games."""
+    """Name of the Python module with the code of a game; None for OpenSpiel's C++
+    games."""
     if (rules := rules_of(game)) is not None:
         return rules.description.rules.acting.__module__
     return None if is_of_pyspiel(game) else type(game).__module__
 
 
 PRINTED_STATES = 1000
-"""Number of states nearest to the root that `content_print` covers."""
+"""Maximum number of states, nearest to the root, that `content_print` covers."""
 
 _FILE_KINDS = frozenset(("efg_game", "nfg_game"))
-"""C++ games that are read from a file or from a text that is not a parameter."""
+"""Short names of C++ games that are read from a file, or from a text that is not a
+parameter of the game."""
 
 
 def same_name(first: pyspiel.Game, second: pyspiel.Game) -> bool:
     """Whether two games have the same name and parameters.
 
     An omitted parameter equals its default, so "kuhn_poker()" and
-    "kuhn_poker(players=2)" have the same name. This covers only parameters whose
-    default the game has read, which `get_parameters` then lists. Registered defaults
-    are not reliable: in OpenSpiel 2.0.2 hanabi registers zeros that stand for other
-    numbers, and liars_dice_ir reads `recall_length` under another name.
+    "kuhn_poker(players=2)" have the same name. Only parameters in the result of
+    `get_parameters` are compared. It lists the given parameters, and the defaults of
+    parameters that the game has read so far.
+
+    The registered defaults of the game type are not used, because they are unreliable:
+    in OpenSpiel 2.0.2, hanabi registers zeros that stand for other numbers, and
+    liars_dice_ir reads `recall_length` under another name.
     """
     if first is second or str(first) == str(second):
         return True
@@ -76,11 +83,11 @@ def same_name(first: pyspiel.Game, second: pyspiel.Game) -> bool:
 
 
 def has_name(game: pyspiel.Game, text: Any) -> bool:
-    """Whether a string from a file names a game, see `same_name`.
+    """Whether a string from a file is the name of a game, see `same_name`.
 
     Args:
         game: the game.
-        text: any value, because files may be damaged.
+        text: the string from the file, or another value if the file is damaged.
     """
     if str(game) == text:
         return True
@@ -96,9 +103,12 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
 def same_game(first: pyspiel.Game, second: pyspiel.Game) -> bool:
     """Whether two games are surely the same; False if this is unknown.
 
-    Games are the same if they are one object, C++ games with the same name that their
-    strings determine, games with the same compiled rules and parameters, or instances
-    of one Python class with equal attributes.
+    Two objects of the same class and with the same name (`same_name`) are the same
+    game in these cases:
+
+    - both have the same compiled rules and equal parameters;
+    - both are C++ games, and their strings determine them (`told_by_string`);
+    - both are instances of a Python class, with equal strings and equal attributes.
     """
     if first is second:
         return True
@@ -119,8 +129,8 @@ def same_game(first: pyspiel.Game, second: pyspiel.Game) -> bool:
 def told_by_string(game: pyspiel.Game) -> bool:
     """Whether `str(game)` alone determines the game, in this and in other processes.
 
-    False if unknown: for Python games, for matrix and tensor games, whose name is
-    arbitrary, for games read from a file, and for C++ games that wrap one of these.
+    False if this is unknown: for Python games, for matrix and tensor games, which may
+    have any name, for games read from a file, and for C++ games that wrap such games.
     """
     game_type = game.get_type()
     return (
@@ -132,15 +142,20 @@ def told_by_string(game: pyspiel.Game) -> bool:
 
 
 def _is_made_of_data(game: pyspiel.Game) -> bool:
-    """Whether a C++ game consists of a file's contents or of payoffs."""
+    """Whether a C++ game is defined by the contents of a file or by payoff tables."""
     is_file = game.get_type().short_name in _FILE_KINDS
     return is_file or isinstance(game, pyspiel.NormalFormGame)
 
 
 def _is_told(value: Any) -> bool:
-    """Whether a parameter value determines what it refers to.
+    """Whether a parameter of a game contains all information, without reference to
+    something that may change.
 
-    The name of a file does not, nor does a game whose string does not determine it.
+    False for the name of an existing file, and for an inner game whose string does not
+    determine it.
+
+    Args:
+        value: value of the parameter.
     """
     if isinstance(value, dict):
         inner = inner_game(value)
@@ -154,15 +169,17 @@ def _is_told(value: Any) -> bool:
 
 
 _prints: dict[int, tuple[weakref.ref[pyspiel.Game], str]] = {}
-"""Cache of `content_print` by the `id` of a game, because games are not hashable. The
-weak reference tells whether the `id` still belongs to the same game."""
+"""Cache of `content_print`. The key is the `id` of a game, because games are not
+hashable. The weak reference shows whether the `id` still belongs to the same game."""
 
 
 def content_print(game: pyspiel.Game) -> str:
-    """A hash of a game's content: players, strings, actions, chance and returns.
+    """A fingerprint of a game, as a hexadecimal string of 128 bits.
 
-    It covers the `PRINTED_STATES` states nearest to the root. Two games with at most
-    that many states are equal if their hashes are equal.
+    It is a hash of the number of players and of the `PRINTED_STATES` states nearest to
+    the root. The acting player, information-state string and legal actions of each
+    state are hashed, or its chance outcomes with probabilities, or its returns. For
+    games with at most that many states, equal fingerprints therefore mean equal games.
     """
     game_id = id(game)
     reference, cached = _prints.get(game_id, (None, ""))
@@ -173,8 +190,9 @@ def content_print(game: pyspiel.Game) -> str:
     with_strings = game.get_type().provides_information_state_string
     waiting = collections.deque([form.new_initial_state()])
     room = PRINTED_STATES - 1
-    # Breadth first: each pass hashes the first state in the queue and appends its
-    # children, until PRINTED_STATES states have been queued in total.
+    # Breadth-first search: each pass hashes the state at the front of the queue and
+    # appends the children, but at most PRINTED_STATES states in total. The loop ends
+    # when the queue is empty.
     while waiting:
         state = waiting.popleft()
         seen, moves = seen_at(state, with_strings)
@@ -195,10 +213,19 @@ def content_print(game: pyspiel.Game) -> str:
 def seen_at(
     state: pyspiel.State, with_strings: bool
 ) -> tuple[tuple[Any, tuple[Any, ...]], list[int]]:
-    """The acting player and that player's view of a state, and the legal moves.
+    """The content of a state for `content_print`.
 
-    If the state raises an exception, the view is the type of the exception. The search
-    continues, because walks may never reach the state.
+    If the state raises an exception, the content is the name of the exception's class.
+    The error is not raised, because walks may never reach the state.
+
+    Args:
+        state: the state.
+        with_strings: whether the game has information-state strings.
+
+    Returns:
+        The pair (acting player, content), and the moves: legal actions or chance
+        outcomes. The content consists of the player's string and legal actions, of
+        chance outcomes with probabilities, or of the returns.
     """
     moves: list[int] = []
     try:
@@ -218,8 +245,6 @@ def seen_at(
 
 
 def saved_print(game: pyspiel.Game) -> str | None:
-    """The hash that a file stores with `str(game)` to identify a game.
-
-    None if the string alone determines the game.
-    """
+    """The fingerprint that a file stores together with `str(game)` to identify a game;
+    None if the string alone determines the game."""
     return None if told_by_string(game) else content_print(game)

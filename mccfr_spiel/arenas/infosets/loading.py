@@ -1,4 +1,5 @@
-"""Loads games by name and converts them to the turn-based form that trees require."""
+"""Loads games from load strings and converts them to the turn-based form that trees
+require."""
 
 import difflib
 import importlib
@@ -8,11 +9,7 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arenas.rules.declarations import (
-    GameError,
-    inner_game,
-    parameters_of,
-)
+from mccfr_spiel.arenas.rules.declarations import GameError, inner_game, parameters_of
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.game_files import is_game_file
 from mccfr_spiel.interchange.gambit_game import game_of_file
@@ -26,8 +23,8 @@ OUR_GAMES = {
     "python_princess_and_monster",
     "python_search",
 }
-"""The games that `mccfr_spiel.games` registers. The package imports that module when
-one of these games is loaded by name."""
+"""Names of the games that the module `mccfr_spiel.games` registers. `load_game` imports
+this module if a load string contains one of the names."""
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
@@ -36,8 +33,9 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
 
     Raises:
         GameFileError: the file breaks its format; the message names line and token.
-        ValueError: no game of that name is registered (the message suggests similar
-            names), OpenSpiel refuses the parameters, or the file cannot be read.
+        ValueError: no game with the name in the string is registered (the message
+            suggests similar names); OpenSpiel refuses the parameters; the file cannot
+            be read; or `game` has another type.
     """
     if isinstance(game, pyspiel.Game):
         return game
@@ -48,7 +46,9 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
             f"game={game!r} must be a pyspiel.Game, a load string, or the path of an "
             ".efg or .nfg file."
         )
-    if OUR_GAMES & {*re.findall(r"\w+", game)}:  # perhaps inside an OpenSpiel wrapper
+    # The name may be anywhere in the string, because OpenSpiel's wrappers have inner
+    # games as parameters.
+    if OUR_GAMES & {*re.findall(r"\w+", game)}:
         importlib.import_module("mccfr_spiel.games")
     name = game.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
@@ -59,7 +59,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         )
     try:
         return _loaded(game, name)
-    except GameError:  # compiled rules contradict their declarations
+    except GameError:  # the message already explains a fault in compiled rules
         raise
     except Exception as error:  # games raise arbitrary exceptions
         raise ValueError(
@@ -69,11 +69,11 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
 
 
 def saved_game(text: str) -> pyspiel.Game:
-    """Loads the game that a file names by its `str(game)`.
+    """Loads the game of a file from the string `str(game)` that the file contains.
 
     Raises:
-        ValueError: the string does not suffice to load the game; the message asks for
-            the game object.
+        ValueError: the game cannot be loaded from the string; the message asks the user
+            to pass the game object.
     """
     try:
         return load_game(text)
@@ -88,8 +88,8 @@ def saved_game(text: str) -> pyspiel.Game:
 def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     """The game itself, or its turn-based form if players move simultaneously.
 
-    In the turn-based form players move one after another but see each other's choices
-    only after all have moved.
+    In the turn-based form players move one after another. They observe the other
+    players' moves only after all players have moved.
 
     Raises:
         ValueError: the game is a mean field game or has sampled stochastic chance, so
@@ -111,11 +111,15 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
 
 
 def _loaded(text: str, name: str) -> pyspiel.Game:
-    """`pyspiel.load_game`, with parameters that look like numbers passed as strings if
-    needed.
+    """Loads a game like `pyspiel.load_game`, and works around an error of pyspiel.
 
-    pyspiel parses firstPlayer=1 as a number but then requires a string, so it cannot
-    load the strings of some of its own poker games.
+    pyspiel parses firstPlayer=1 as a number, but its poker games require a string for
+    this parameter. So it cannot load the strings of some of its own games. Parameters
+    whose default is a string are therefore passed as strings.
+
+    Args:
+        text: load string.
+        name: name of the game in the load string.
     """
     given = pyspiel.game_parameters_from_string(text)
     defaults = parameters_of(name) or {}
@@ -128,10 +132,17 @@ def _loaded(text: str, name: str) -> pyspiel.Game:
 
 
 def _check_start(parameters: dict[str, Any]) -> None:
-    """Raises ValueError if the history in a `start_at` load string has an illegal move.
+    """Checks the history of OpenSpiel's game `start_at`, which begins after some moves
+    of another game.
 
-    OpenSpiel applies the moves unchecked: an illegal move crashes the process or leads
-    to a state that does not belong to the game.
+    OpenSpiel applies the moves without checks: an illegal move crashes the process or
+    leads to a state that does not belong to the game.
+
+    Args:
+        parameters: parameters of a load string, including its name and inner games.
+
+    Raises:
+        ValueError: a move in the history is illegal.
     """
     inner = [value for value in parameters.values() if isinstance(value, dict)]
     for game in inner:
@@ -140,7 +151,7 @@ def _check_start(parameters: dict[str, Any]) -> None:
     if parameters.get("name") != "start_at" or not inner or not history:
         return
     game = inner_game(inner[0])
-    if game is None:  # reported by OpenSpiel later
+    if game is None:  # the inner game is unknown; OpenSpiel will report it
         return
     state = game.new_initial_state()
     for position, move in enumerate(history.split(";")):

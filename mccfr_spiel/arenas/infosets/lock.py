@@ -1,27 +1,31 @@
 """TreeLock: one lock for a tree and for everything that reads or changes it.
 
-Compiled code does not check indices. A table that one thread reads while another thread
-enlarges it would crash the process. Therefore every public method that touches a tree
-runs under the tree's lock, and a decorator declares what the method does:
+Compiled code does not check indices. If one thread read a table while another thread
+enlarged it, the process could crash. Therefore every public method that reads or
+changes a tree runs under the tree's lock. A *step* is a change of the tree or of a
+solver that must be completed before the tree is used again. A decorator declares what
+a method does:
 
-    reads     leaves the tree and its solvers unchanged
-    runs      a slice of `Solver.iterate`, which consists of steps
-    steps     one step, which no other call may interrupt
-    changes   one step, only allowed if its own thread is not inside the lock already
+    reads     reads the tree or its solvers
+    runs      runs a slice of `Solver.iterate`, which performs several steps
+    steps     performs one step
+    changes   performs one step that must not be called from inside another call
 
-Other threads wait for the lock. The thread that holds the lock may call again: a signal
-handler may ask the solver for a policy, or a method of the game may call the solver. If
-such a call waited, it would wait for itself forever. Therefore it is admitted between
-two steps if it only reads, and otherwise raises TreeInUseError.
+Other threads wait for the lock. The thread that holds the lock may call a method again:
+a signal handler may request a policy from the solver, or a method of the game may call
+the solver. If such a nested call waited for the lock, it would wait forever. Therefore
+it does not wait. A nested call of a `reads` or `steps` method is admitted unless a step
+is in progress. A nested call of a `runs` or `changes` method, or any nested call during
+a step, raises TreeInUseError.
 
 CPython runs signal handlers after a call, at the start of a function, and at each pass
-of a loop. `with` on a lock of the standard library is none of these, so Ctrl-C finds
-the lock either free, or taken and certain to be released. A context manager written in
-Python could leave the lock held.
+of a loop. A `with` statement on a lock of the standard library contains none of these.
+Hence Ctrl-C interrupts either before the lock is acquired, or when it is certain to be
+released. A context manager written in Python could leave the lock held.
 
-After a fork, the child has only the thread that forked. Locks that other threads held
-are replaced in the child, because nobody would release them. A tree that another thread
-was changing stays unusable in the child.
+After a fork, the child process has only the thread that forked. Locks that other
+threads held are replaced in the child, because no thread would release them. If one of
+these threads was changing a tree, the tree stays unusable in the child.
 """
 
 import functools
@@ -34,27 +38,31 @@ from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 FREE, READING = 0, 1
 STEPPING = 1 << 30
+"""Values of `TreeLock.level`. Calls add READING or STEPPING to it, so it is at least
+STEPPING if and only if a step is in progress."""
 
 _A_MOMENT = 1e-4
-"""Seconds for which a thread yields the lock to waiting threads. Otherwise a running
-thread would take the free mutex before a waiting thread wakes up."""
+"""Seconds that a thread sleeps before it acquires the lock if other threads wait for
+it. Otherwise the running thread would acquire the lock again before they wake up."""
 
 
 class TreeInUseError(RuntimeError):
-    """A call would interfere with a call of its own thread that is still running."""
+    """A method was called in the middle of another call of the same thread that it must
+    not interrupt."""
 
 
 class TreeLock:
     """The lock of a tree.
 
     Attributes:
-        mutex: reentrant lock of the thread inside.
-        level: what the holder is doing: FREE, plus READING for each nested call of
-            `reads` and `runs`, plus STEPPING in a step. Only modified under the mutex,
-            so a holder that finds it above FREE is in a nested call.
-        waiting: identifiers of threads that wait or may have to wait.
-        in_kernel: whether the holder runs a kernel, which may have released the
-            interpreter's lock in the middle of a change.
+        mutex: reentrant lock, held by the thread that runs a method.
+        level: calls in progress: FREE, plus READING for each call of a `reads` or
+            `runs` method, plus STEPPING for each step. It is only modified under the
+            mutex. So if a thread has acquired the mutex and the level is above FREE,
+            the thread is in a nested call.
+        waiting: identifiers of threads that wait or are about to acquire the mutex.
+        in_kernel: whether the holder runs a kernel, during which another thread may
+            fork the process, because kernels release the interpreter's lock.
         was_torn: whether another thread was changing the tree when this process was
             forked.
     """
@@ -72,9 +80,11 @@ class TreeLock:
         _locks.add(self)
 
     def reset_in_child(self) -> None:
-        """Replaces the mutex if its holder does not exist in this forked child."""
+        """Replaces the mutex if the thread that holds it does not exist in this forked
+        child process."""
         self.waiting = set()
-        if self.mutex.acquire(blocking=False):  # free, or held by the forking thread
+        # Succeeds if the mutex is free or held by the thread that forked.
+        if self.mutex.acquire(blocking=False):
             self.mutex.release()
             return
         self.mutex = threading.RLock()
@@ -82,7 +92,11 @@ class TreeLock:
         self.level = STEPPING if self.was_torn else FREE
 
     def refuse(self, doing: str) -> NoReturn:
-        """Raises TreeInUseError."""
+        """Raises TreeInUseError.
+
+        Args:
+            doing: name of the refused method in the message.
+        """
         if self.was_torn:
             raise TreeInUseError(
                 f"{doing} was called in a forked child, but another thread of the "
@@ -133,11 +147,13 @@ def _under_lock(
 
     Args:
         method: method to wrap.
-        refused_from: lock level from which calls are refused.
+        refused_from: calls raise TreeInUseError if `TreeLock.level` is at least this
+            value.
         raised_by: amount added to the level while the method runs.
-        name: name of the method in messages; its own name by default.
+        name: name of the method in messages; by default `method.__name__` without outer
+            underscores.
     """
-    doing = name or method.__name__.lstrip("_")
+    doing = name or method.__name__.strip("_")
 
     @functools.wraps(method)
     def locked(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -145,8 +161,8 @@ def _under_lock(
         try:
             if lock.waiting and not lock.level:
                 time.sleep(_A_MOMENT)
-            # Announced before waiting, because the lock may be free now, between two
-            # slices, and taken a moment later.
+            # The thread is added to `waiting` even if the mutex is free, because a
+            # concurrent thread may acquire the mutex before the following line.
             lock.waiting.add(thread)
             with lock.mutex:
                 lock.waiting.discard(thread)
@@ -165,22 +181,21 @@ def _under_lock(
 
 
 def reads(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A method that needs an unchanged tree; refused in the middle of a step."""
+    """Decorates a method that reads a tree. Nested calls during a step are refused."""
     return _under_lock(method, STEPPING, READING)
 
 
 def runs(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A slice of `Solver.iterate`; refused if its own thread is inside the lock
-    already."""
+    """Decorates a method that runs a slice of `Solver.iterate`. All nested calls are
+    refused."""
     return _under_lock(method, READING, READING, "iterate")
 
 
 def steps(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A step, which no other call may interrupt; refused in the middle of another
-    step."""
+    """Decorates a method that is a step. Nested calls during a step are refused."""
     return _under_lock(method, STEPPING, STEPPING)
 
 
 def changes(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
-    """A step that is refused if its own thread is inside the lock already."""
+    """Decorates a method that is a step. All nested calls are refused."""
     return _under_lock(method, READING, STEPPING)

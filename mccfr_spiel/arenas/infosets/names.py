@@ -1,12 +1,14 @@
 """Names of information sets: their strings, and lookup by string.
 
-Some of OpenSpiel's games use the same string for two players, so an infoset is named by
-its string and its player. There is a class for each representation of strings:
+Some of OpenSpiel's games use the same string for two players, so an infoset is
+identified by its string and its player. There is a class for each representation of
+strings in memory:
 
-    KeyNames   information keys of compiled rules, spelled on demand
-    TextNames  one long text from a file or a policy
+    KeyNames   information keys of compiled rules (short vectors of integers), from
+               which strings are generated on demand
+    TextNames  all strings in one long text, from a file or a policy
     MetNames   Python strings of a growing tree (tree/met_names.py)
-    HandNames  strings spelled by a public tree (hand_arena.py)
+    HandNames  strings that a public tree generates (hand_arena.py)
 """
 
 import itertools
@@ -28,25 +30,31 @@ from mccfr_spiel.arenas.rules.row_table import (
 from mccfr_spiel.arenas.rules.spelling import spelled
 
 _BATCH = 1 << 18
-"""Number of strings decoded at a time."""
+"""Number of strings that TextNames decodes at a time."""
 
 
 def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
-    """The strings that several players share, from strings and their players."""
+    """The strings that infosets of several players have in common.
+
+    Args:
+        strings: string of each infoset.
+        players: player of each infoset.
+    """
     owners: dict[str, int] = {}
     pairs = zip(strings, players, strict=True)
     return {string for string, p in pairs if owners.setdefault(string, p) != p}
 
 
 class InfosetNames:
-    """Names of a fixed set of infosets.
+    """Names of a fixed set of infosets; subclasses provide the strings.
 
-    `find` searches a sorted index of string hashes. The first call builds the index,
-    which takes 12 bytes per infoset.
+    `find` searches a sorted index of hashes of the strings. The first call builds the
+    index, which takes 12 bytes per infoset.
 
     Attributes:
         players: `[I]` player of each infoset.
-        first: first infoset with each string; empty unless strings are in memory.
+        first: dictionary from a string to the first infoset with this string; only
+            MetNames fills it, it is empty in other classes.
     """
 
     def __init__(self, players: Any) -> None:
@@ -57,7 +65,8 @@ class InfosetNames:
         return len(self.players)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterates over the strings, because a list of all may exceed the memory."""
+        """Iterates over the strings in the order of infosets. A list of all strings
+        may be larger than the available memory."""
         raise NotImplementedError
 
     def info_state(self, infoset: int) -> str:
@@ -69,8 +78,15 @@ class InfosetNames:
         return list(self)
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """The first infoset with this string, and of this player if given; -1 if there
-        is none."""
+        """The first infoset with a string.
+
+        Args:
+            info_state: information-state string.
+            player: only search the infosets of this player; None for all players.
+
+        Returns:
+            The number of the infoset; -1 if there is none.
+        """
         if self._index is None:
             self._index = self._make_index()
         hashes, order = self._index
@@ -85,26 +101,30 @@ class InfosetNames:
         return -1
 
     def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted hashes of the strings, and the infoset of each hash."""
+        """Returns the sorted hashes of the strings, and the infoset of each hash."""
         hashes = np.fromiter(map(hash, self), np.int64, len(self))
         order = np.argsort(hashes, kind="stable").astype(np.int32)
         return hashes[order], order
 
     def shared(self) -> set[str]:
-        """The strings that several players share."""
+        """The strings that infosets of several players have in common."""
         return shared_by(self, self.players)
 
 
 class KeyNames(InfosetNames):
-    """Information keys of compiled rules, from which strings are spelled on demand."""
+    """Information keys of compiled rules, from which strings are generated on demand.
+
+    The information key of an infoset is a vector of integers that identifies it among
+    the infosets of its player.
+    """
 
     def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
         """Stores the keys.
 
         Args:
-            rules: compiled rules that spell the strings.
-            keys: information key of each infoset, with the player as first value. If
-                the hash table is empty, the first `find_key` builds it.
+            rules: compiled rules that generate strings from keys.
+            keys: a row per infoset: its player, followed by its information key. If
+                the hash table of the rows is empty, the first `find_key` builds it.
             players: `[I]` player of each infoset.
         """
         super().__init__(players)
@@ -124,7 +144,7 @@ class KeyNames(InfosetNames):
         return player_and_key(self.keys, infoset)
 
     def find_key(self, player: int, key: np.ndarray) -> int:
-        """The infoset with this player and key; -1 if there is none."""
+        """The infoset of a player with an information key; -1 if there is none."""
         values, rows, table = self.keys
         if len(table) == 0:
             hashes, numbers = rows["hash"][:-1], np.arange(len(self), dtype=SLOT)
@@ -138,7 +158,8 @@ class KeyNames(InfosetNames):
         """See InfosetNames.
 
         Raises:
-            GameError: two infosets of one player have the same string.
+            GameError: two infosets of a player have the same string, which is an error
+                in the rules.
         """
         hashes, order = super()._make_index()
         for position in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
@@ -157,29 +178,31 @@ class KeyNames(InfosetNames):
         return hashes, order
 
     def shared(self) -> set[str]:
-        """The strings that several players share."""
+        """The strings that infosets of several players have in common."""
+        # Without a rule `spell`, strings begin with the number of the player, see
+        # `BoundRules.info_state`.
         if self.rules.spell is None:
-            return set()  # every string begins with the number of the player
+            return set()
         return super().shared()
 
 
 class TextNames(InfosetNames):
-    """Strings in one long text."""
+    """Strings of infosets in one long text."""
 
     def __init__(self, text: np.ndarray, ends: np.ndarray, players: np.ndarray) -> None:
         """Stores the arrays.
 
         Args:
             text: uint8, concatenated strings in UTF-8.
-            ends: `[I]` int64, end of each string.
+            ends: `[I]` int64, index in `text` at which each string ends.
             players: `[I]` player of each infoset.
         """
         super().__init__(players)
         self._text, self._ends = text, ends
 
     def __iter__(self) -> Iterator[str]:
-        # Each pass decodes one batch, because the text may be mapped from a file that
-        # is larger than memory.
+        # Each pass decodes the strings of one batch of infosets. Decoding all at once
+        # could exceed the memory, because the text may be mapped from a large file.
         for first in range(0, len(self), _BATCH):
             ends = self._ends[first : first + _BATCH]
             start = self._start(first)

@@ -1,11 +1,11 @@
 """Plain phrases for actions and information states, such as "Raise" or "J\u2660 | bet,
 call".
 
-Files and the API use OpenSpiel's strings. Tables, the page, drawings and games in the
-terminal show phrases instead. Kuhn, Leduc and universal poker and liar's dice have
-their own phrases here. Strings of other games only lose parts that the reader sees
-elsewhere, such as the player. Compiled rules and game files define their own phrases,
-which are used unchanged.
+Files and the API use OpenSpiel's strings. Printed tables, the web page, drawings and
+games in the terminal show phrases instead. This module defines phrases for Kuhn, Leduc
+and universal poker and for liar's dice. In other games, only parts of OpenSpiel's
+strings are removed that are displayed elsewhere, such as the player. Strings of
+compiled rules and of game files are used unchanged, because they are phrases already.
 """
 
 import re
@@ -14,9 +14,7 @@ from collections.abc import Iterable, Sequence
 import pyspiel
 
 from mccfr_spiel.arenas.infosets.action_names import names_at
-from mccfr_spiel.arenas.rules.bound_rules import (
-    rules_of,
-)
+from mccfr_spiel.arenas.rules.bound_rules import rules_of
 from mccfr_spiel.common.display import player_name
 
 _RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
@@ -24,15 +22,17 @@ _SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True
 _SIGNS = dict(zip("shdc", "\u2660\u2665\u2666\u2663", strict=True))
 _CARD = re.compile(r"[2-9TJQKA][cdhs]")
 _BY_RANK = "JQKA"
-"""The highest ranks of Kuhn and Leduc poker, which number ranks from 0; for up to three
-players."""
+"""Ranks of the cards of Kuhn and Leduc poker, which OpenSpiel numbers from 0. With more
+than three players there are more ranks, and numbers are displayed instead."""
 
 _COUNTS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 _BID = re.compile(r"\b(\d+)-(\d+)\b")
+"""A bid of liar's dice, such as `2-5` for two fives."""
 
 _NEEDLESS = {"Observer", "Player", "Current player", "Current turn", "Terminal?"}
-"""Parts of information-state strings that are shown elsewhere or never change."""
+"""Names of parts of information-state strings that are displayed elsewhere or never
+change."""
 
 
 def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
@@ -40,8 +40,9 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
     Args:
         state: the state.
-        player: acting player, or chance.
-        actions: all legal actions, because some phrases depend on the alternatives.
+        player: acting player, or the number of the chance player.
+        actions: all legal actions. Some phrases depend on the alternatives: OpenSpiel's
+            "Bet" becomes "Raise" if the player may also fold.
 
     Raises:
         ValueError: see `names_at`.
@@ -50,8 +51,16 @@ def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[s
 
 
 def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
-    """Phrases for all actions of one infoset, given OpenSpiel's names of all of
-    them."""
+    """Phrases for all actions of one infoset.
+
+    Args:
+        game: the game, or its turn-based form.
+        player: acting player; negative for chance.
+        names: OpenSpiel's names of all legal actions.
+
+    Returns:
+        One phrase per name. If different names would have equal phrases, the names.
+    """
     if _defines_phrases(game):
         return list(names)
     if player < 0:
@@ -66,17 +75,17 @@ def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
 
 
 def card_in(game: pyspiel.Game, name: str) -> str:
-    r"""The card, die or similar in the name of a chance outcome, such as `J\u2660`."""
+    r"""The card or die in the name of a chance outcome, such as `J\u2660` or `4`."""
     thing = re.split(r"[:\s]", name)[-1]
     return _signs(_dealt(game, thing)) or thing
 
 
 def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
-    """A phrase for an information state in one line, such as `J\u2660 | bet, call`.
+    """A phrase in one line for an information state, such as `J\u2660 | bet, call`.
 
     Args:
         game: the game, or its turn-based form.
-        player: owner of the information state.
+        player: player of the information state.
         info_state: OpenSpiel's string.
     """
     name, phrase = _name(game), ""
@@ -109,8 +118,8 @@ def _name(game: pyspiel.Game) -> str:
 
 
 def _without_player(name: str, player: int) -> str:
-    """Removes the player from names such as `[P0]Bid: 1`, `Pl0: shoot at (0, 0)` and
-    `Bribe(amount=2)`."""
+    """Removes the player from OpenSpiel's name of an action, and simplifies the rest:
+    `[P0]Bid: 1` becomes `Bid 1`, and `Bribe(amount=2)` becomes `Bribe 2`."""
     prefix = rf"player={player} move=|\[P{player}\]|[Pp](l|layer )?{player}(?!\d):?"
     short = re.sub(rf"^({prefix})\s*", "", name)
     short = re.sub(r"^([A-Za-z ]+): ?(-?\d+)$", r"\1 \2", short)
@@ -123,7 +132,13 @@ def _without_player(name: str, player: int) -> str:
 
 
 def _said_bet(name: str, may_fold: bool) -> str:
-    """A move in poker. Without a bet to call, a player checks or bets."""
+    """A phrase for a move in poker.
+
+    Args:
+        name: OpenSpiel's name of the move.
+        may_fold: whether the player may fold. If not, there is no bet to call, so
+            "Call" is a check and "Raise" is a bet.
+    """
     verbs = {"Bet": "Raise"} if may_fold else {"Call": "Check", "Raise": "Bet"}
     move, amount = name.rstrip("0123456789"), re.sub(r"\D", "", name)
     move = (verbs | {"AllIn": "All-in"}).get(move, move)
@@ -131,8 +146,8 @@ def _said_bet(name: str, may_fold: bool) -> str:
 
 
 def _said_outcome(game: pyspiel.Game, name: str) -> str:
-    """`deals Jack of spades`, `rolls 4`, or the name of the outcome without
-    prefixes."""
+    """A phrase for a chance outcome: `deals Jack of spades`, `rolls 4`, or otherwise
+    OpenSpiel's name of the outcome without prefixes."""
     short = re.sub(r"^(player=-1 move=|[Cc]hance outcome:? ?)", "", name)
     verb, _, thing = re.sub("^(Deal|Roll):? ?(?=.)", r"\1s\n", short).rpartition("\n")
     card = _dealt(game, thing)
@@ -143,10 +158,14 @@ def _said_outcome(game: pyspiel.Game, name: str) -> str:
 
 
 def _dealt(game: pyspiel.Game, thing: str) -> str:
-    """The card of an outcome such as `Js`, or `J` in games without suits; empty if
-    there is none.
+    """The card in a chance outcome, such as `Js`, or `J` in games without suits.
 
-    Kuhn and Leduc poker number their cards by rank.
+    Args:
+        game: the game. In Kuhn and Leduc poker, cards are numbers in order of ranks.
+        thing: the part of the outcome's name that may be a card.
+
+    Returns:
+        The card; an empty string if `thing` is not a card.
     """
     card = int(thing) if thing.isdecimal() else -1
     if _name(game) not in ("kuhn_poker", "leduc_poker") or card < 0:
@@ -160,24 +179,26 @@ def _dealt(game: pyspiel.Game, thing: str) -> str:
 
 
 def _signs(cards: str) -> str:
-    """Cards with symbols for their suits."""
+    """Replaces the letters of suits in a string of cards by symbols."""
     return _CARD.sub(lambda card: card[0][0] + _SIGNS[card[0][1]], cards)
 
 
 def _said_bid(bid: re.Match[str]) -> str:
-    """A bid of liar's dice, such as `two 5s`."""
+    """A phrase for a bid of liar's dice, such as `two 5s`."""
     count = int(bid[1])
     amount = _COUNTS[count] if count < len(_COUNTS) else bid[1]
     return f"{amount} {bid[2]}" + ("s" if count > 1 else "")
 
 
 def _said_bets(moves: Iterable[str], faces_bet: bool, is_duel: bool) -> str:
-    """The moves of a betting round.
+    """A phrase for the moves of a betting round.
 
     Args:
-        moves: f, c, r, or r300 for a raise to 300.
-        faces_bet: whether there is a bet before the first move.
-        is_duel: whether there are two players.
+        moves: each move as f (fold), c (call or check), r (raise or bet), or r300 for a
+            raise to 300.
+        faces_bet: whether there is a bet before the first move, such as a blind.
+        is_duel: whether there are two players. In a duel, a call ends the bet, so a
+            later c is a check.
     """
     verbs = []
     for move in moves:
@@ -188,8 +209,8 @@ def _said_bets(moves: Iterable[str], faces_bet: bool, is_duel: bool) -> str:
 
 
 def _said_poker(game: pyspiel.Game, info_state: str) -> str:
-    """`J\u2660 | bet, call | Q\u2665 | check` for the strings of Kuhn, Leduc and
-    universal poker; empty if the string has another format."""
+    """A phrase such as `J\u2660 | bet, call | Q\u2665 | check` for an information state
+    of Kuhn, Leduc or universal poker; empty if the string has another format."""
     parts = dict(re.findall(r"\[(\w+): ?(.*?)\]", info_state))
     parameters, has_blinds = game.get_parameters(), False
     kuhn = re.fullmatch(r"(?:p\d+ card:)?(\d+) ?([pb]*)", info_state)
@@ -212,7 +233,8 @@ def _said_poker(game: pyspiel.Game, info_state: str) -> str:
         has_blinds = len(set(str(parameters["blind"]).split())) > 1
     else:
         return ""
-    # `sizes` counts the characters of board cards that each round reveals.
+    # `sizes` contains, per round, the number of characters of the board cards that the
+    # round reveals.
     board, phrase = cards
     for position, moves in enumerate(rounds):
         start = sum(sizes[:position])

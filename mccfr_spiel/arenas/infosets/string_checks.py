@@ -1,4 +1,5 @@
-"""Checks of information-state strings and lengths that a game declares about itself."""
+"""Checks that a game has information-state strings, and limits on the length of its
+histories."""
 
 from typing import Any
 
@@ -17,16 +18,17 @@ STRINGS_WAY_OUT = (
     "--abstraction=mccfr_spiel:completed_rounds. NashConv needs the game's own "
     "strings; ms.sampled_returns does not."
 )
-"""Advice for games without information-state strings."""
+"""Advice in error messages about games without information-state strings."""
 
 _FEW_MOVES = 1000
+"""Number of moves that every game may have before a history counts as endless."""
 
 
 def own_string(state: pyspiel.State, player: int) -> str:
-    """The information-state string of the game itself for a player.
+    """The game's own information-state string, without an abstraction.
 
-    Unlike `pyspiel.State.information_state_string`, this calls the method of a Python
-    game.
+    The function `pyspiel.State.information_state_string` would ignore a method of the
+    same name in a Python class of states; this function calls that method.
     """
     return state.information_state_string(player)
 
@@ -34,9 +36,14 @@ def own_string(state: pyspiel.State, player: int) -> str:
 def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
     """Checks that a game has information-state strings or an abstraction.
 
+    Args:
+        game: the game.
+        abstraction: function (state, player) -> string that replaces the strings; None
+            if there is none.
+
     Raises:
-        ValueError: the game declares no strings and there is no abstraction, or the
-            game has no method that returns the strings.
+        ValueError: the game declares that it has no strings and there is no
+            abstraction; or it is a Python game without a method that returns strings.
     """
     has_strings = game.get_type().provides_information_state_string
     if abstraction is None and not has_strings:
@@ -67,16 +74,16 @@ def check_strings(game: pyspiel.Game, abstraction: Any = None) -> None:
 
 
 def declared_length(game: pyspiel.Game) -> int:
-    """Maximum number of moves in a history, including chance, as the game declares
-    it."""
+    """Maximum number of moves in a history, including chance moves, that the game
+    declares."""
     return game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
 
 
 def longest_history(game: pyspiel.Game) -> int:
-    """Number of moves beyond which a history counts as endless.
+    """Number of moves from which on a history counts as endless.
 
-    It is far more than the game declares, because some of OpenSpiel's own games have
-    three times as many chance nodes as they declare.
+    It is much larger than `declared_length`, because histories of some of OpenSpiel's
+    own games have three times as many chance nodes as the games declare.
     """
     return 4 * declared_length(game) + _FEW_MOVES
 

@@ -1,8 +1,8 @@
 """InfosetTable: the information sets of a game, with names and lookup by string.
 
-Policies are vectors over the sequences of a table and need nothing else. Every arena
-has a table: a `GameTree` is a table with nodes, and other arenas are tables without
-nodes. A policy read from a file has its own table (policies/names.py).
+A policy is a vector over the sequences of a table. Every arena has a table: a
+`GameTree` is a table with nodes, and other arenas are tables without nodes. A policy
+that is read from a file has a table too (policies/frozen_table.py).
 """
 
 import hashlib
@@ -27,7 +27,8 @@ from mccfr_spiel.common.display import (
 )
 
 Abstraction = Callable[[pyspiel.State, int], str]
-"""A function (state, player) -> string that replaces information-state strings."""
+"""A function (state, player) -> string. States with equal strings belong to the same
+information set; the strings replace the game's information-state strings."""
 
 
 def completed_rounds(state: pyspiel.State, player: int) -> str:
@@ -35,14 +36,14 @@ def completed_rounds(state: pyspiel.State, player: int) -> str:
 
         ms.Solver("markov_soccer", abstraction=ms.completed_rounds)
 
-    Correct if players see everything except the simultaneous moves of the current
-    round. If players move in turn, the string contains all moves. `state.history_str()`
-    would be wrong, because a turn-based form also lists the moves that others have made
-    in the current round.
+    The result is correct if players observe everything except the simultaneous moves of
+    the current round. In games where players move in turn, the string contains all
+    moves. In the turn-based form of a simultaneous game, `state.history_str()` would be
+    wrong, because it contains the hidden moves of the current round.
 
     Args:
         state: state of the game or of its turn-based form.
-        player: ignored, because all players see the same.
+        player: ignored, because all players observe the same moves.
 
     Raises:
         ValueError: a wrapper hides the turn-based form, so rounds are unknown.
@@ -59,10 +60,10 @@ def completed_rounds(state: pyspiel.State, player: int) -> str:
 
 
 def reader_of(abstraction: Abstraction | None) -> Abstraction:
-    """The function that returns strings under an abstraction; None is the game's own
-    strings.
+    """The function (state, player) -> string that a table calls for an abstraction.
 
-    `pyspiel.State.information_state_string` is accepted as the game's own strings, too.
+    If the abstraction is None or `pyspiel.State.information_state_string`, the result
+    is `own_string`, which returns the game's own strings.
     """
     if abstraction in (None, pyspiel.State.information_state_string):
         return own_string
@@ -70,7 +71,7 @@ def reader_of(abstraction: Abstraction | None) -> Abstraction:
 
 
 class InfosetTable:
-    """Information sets of a game, or those met so far.
+    """Information sets of a game: all of them, or those that have been visited so far.
 
     Shapes: I infosets, S sequences of all players, P players.
 
@@ -79,15 +80,16 @@ class InfosetTable:
         game: turn-based form of the game.
         num_players: P.
         abstraction: function that replaces information-state strings, or None.
-        read_string: function (state, player) -> string of the table.
+        read_string: function (state, player) that returns the string of a state, under
+            the abstraction if there is one.
         lock: lock of all methods that read or change the table.
         infosets: `[I]` records of dtype INFOSET.
         actions: `[S]` OpenSpiel's action of each sequence; -1 for empty sequences.
-        infoset_names: strings of the infosets, with lookup.
-        store: "tree", "worlds" or "none", see `Solver`; empty for a table without
-            arena.
-        maker: function (game, max_nodes) that builds the whole tree, for tables that
-            outlive their arena; None if the tree cannot be built.
+        infoset_names: strings of the infosets, with lookup by string.
+        store: "tree", "worlds" or "none", see `Solver`; empty for a table that belongs
+            to no arena.
+        maker: function (game, max_nodes) that builds the whole tree of a game, for
+            tables that outlive their arena; None if there is no such function.
     """
 
     infosets: Any
@@ -102,7 +104,13 @@ class InfosetTable:
         game: pyspiel.Game,
         abstraction: Abstraction | None = None,
     ) -> None:
-        """Stores the game; subclasses add the information sets."""
+        """Stores the game; subclasses add the information sets.
+
+        Args:
+            source: the game as the user passed it.
+            game: turn-based form of the game.
+            abstraction: function that replaces information-state strings, or None.
+        """
         self.source, self.game, self.abstraction = source, game, abstraction
         self.read_string = reader_of(abstraction)
         self.num_players: int = game.num_players()
@@ -118,7 +126,8 @@ class InfosetTable:
         return html_line(repr(self))
 
     def _kept_in_words(self) -> str:
-        """Describes other contents of the table in a repr."""
+        """Text for `repr` about the contents besides infosets, such as the number of
+        worlds."""
         return ""
 
     # --- sizes ---------------------------------------------------------------
@@ -153,7 +162,8 @@ class InfosetTable:
     @property
     @reads
     def shared_strings(self) -> set[str]:
-        """The information-state strings that several players share."""
+        """The information-state strings that infosets of several players have in
+        common."""
         return self.infoset_names.shared()
 
     def info_state(self, infoset: int) -> str:
@@ -167,18 +177,19 @@ class InfosetTable:
     # --- lookup --------------------------------------------------------------
 
     def find(self, info_state: str, player: int | None = None) -> int:
-        """The infoset with this string; -1 if it is not in the table.
+        """The infoset with an information-state string; -1 if it is not in the table.
 
         Args:
             info_state: information-state string.
-            player: owner; only needed for strings that several players share.
+            player: player of the infoset; only needed for strings in `shared_strings`.
         """
         return self.infoset_names.find(info_state, player)
 
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The infoset of a state where a player acts; -1 if it is not in the table.
 
-        Infosets of compiled rules are found by key, which needs no index of strings.
+        States of compiled rules are looked up by their information key, so that no
+        index of strings has to be built.
         """
         names: InfosetNames = self.infoset_names
         if isinstance(state, RulesState) and isinstance(names, KeyNames):
@@ -186,10 +197,15 @@ class InfosetTable:
         return self.find(self.string_of(state, player), player)
 
     def string_of(self, state: pyspiel.State, player: int) -> str:
-        """The string of a state of `game` where a player acts.
+        """The string of the infoset of a state, under the abstraction if there is one.
+
+        Args:
+            state: state of `game` where the player acts.
+            player: the player.
 
         Raises:
-            ValueError: the abstraction does not return a string.
+            ValueError: there is no such player, or the abstraction does not return a
+                string.
         """
         if self.abstraction is None:
             player = refusals.player(player, self.num_players)
@@ -205,7 +221,8 @@ class InfosetTable:
 
     @reads
     def digest(self) -> str:
-        """A hash of all infosets with their players, parents, seeds and actions."""
+        """A hash (128 bits, hexadecimal) of the numbering of infosets with their
+        players, parents, seeds of random draws, and actions."""
         digest = hashlib.blake2b(self.infosets.view(np.uint8).data, digest_size=16)
         digest.update(self.actions.view(np.uint8).data)
         return digest.hexdigest()
@@ -213,13 +230,14 @@ class InfosetTable:
     # --- optional methods -----------------------------------------------------
 
     def whole(self, max_nodes: int) -> "InfosetTable | None":
-        """A table of the same game that provides `states` and `reaches`.
+        """A table of the same game whose methods `states` and `reaches` give results.
 
         Args:
-            max_nodes: maximum number of nodes to expand.
+            max_nodes: maximum number of nodes of a tree that is expanded for this.
 
         Returns:
-            This table if it provides both; None if no such table can be built.
+            This table if its methods give results; otherwise another table; None if no
+            such table can be built.
         """
         return None
 
@@ -228,6 +246,6 @@ class InfosetTable:
         return (None for _ in infosets)
 
     def reaches(self, policy: np.ndarray) -> np.ndarray | None:
-        """`[I]` probability that play under a policy `[S]` reaches each infoset; None
-        if unknown."""
+        """`[I]` probability of reaching each infoset if all players follow a policy
+        `[S]`; None if the table cannot compute it."""
         return None

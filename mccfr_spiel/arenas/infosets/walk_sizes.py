@@ -1,4 +1,5 @@
-"""WalkSizes: estimates the size of walks, so that walks that cannot fit fail early."""
+"""WalkSizes: estimates the size of a walk, so that a walk that exceeds the limits fails
+early instead of after hours."""
 
 import math
 import random
@@ -13,19 +14,20 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.switches import Sampled
 
 PROBES, PROBES_OF_INFOSETS = 25, 400
-"""Maximum number of random histories for estimating a walk's nodes, and its infosets.
-Infosets need more histories, because the estimate must distinguish walks that just fit.
-"""
+"""Maximum number of random histories for estimating the number of nodes of a walk, and
+for estimating the bytes of its infosets. The second estimate must be more accurate,
+because it decides about walks that are only a little too large."""
 
 Rates = tuple[int, int]
-"""Bytes per infoset, and per sequence."""
+"""Bytes per infoset, and bytes per sequence."""
 
 _ENOUGH = 10**9
-"""A probe stops when its estimate exceeds this multiple of the limit."""
+"""The estimate from one random history is cut off above this multiple of the limit."""
 
 
 class WalkTooLargeError(TreeFullError):
-    """A single walk visits more nodes than the tree may have, or than fit in memory."""
+    """A single walk visits more nodes or infosets than the limits on nodes, memory or
+    time allow."""
 
 
 class WalkSizes:
@@ -33,23 +35,27 @@ class WalkSizes:
 
     Attributes:
         follows_one: whether a walk follows a single history.
-        draws_one_own: whether a walk follows a single action of the updated player.
-        draws: for each updated player, a list of flags: whether a walk samples the
-            moves of player 0, 1, ..., and (last) of chance.
+        draws_one_own: whether a walk samples a single action at each node of the
+            updated player.
+        draws: a list of flags for each updated player. Flag p tells whether a walk
+            samples the actions of player p, and the last flag whether it samples chance
+            outcomes. A walk follows all moves that it does not sample.
     """
 
     def __init__(self, table: Any, sampled: Sampled, epsilon: float) -> None:
         """Stores the arguments.
 
         Args:
-            table: table of the game with `new_state` and `longest_history`.
+            table: table of infosets with the attributes `new_state` and
+                `longest_history`: a GameTree or a RuleArena.
             sampled: sampling scheme.
             epsilon: exploration rate of the updated player.
         """
         self._tree, self._epsilon = table, epsilon
         self.follows_one = sampled.draws_others and sampled.draws_one_action
-        # Such walks follow a random subset of the updated player's actions, or the
-        # actions with regrets above a threshold. The number is not known in advance.
+        # In such algorithms, walks follow a random subset of the updated player's
+        # actions, or the actions with regrets above a threshold. How many actions they
+        # follow is not known in advance.
         self._is_choosy = sampled.picks_actions or sampled.skips
         self.draws_one_own = sampled.draws_one_action
         self.draws: list[list[bool]] = []
@@ -66,23 +72,25 @@ class WalkSizes:
         probes: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether the current walk visits more than `limit` nodes, with error
-        probability at most 10^-7.
+        """Whether the current walk is surely larger than a limit.
 
-        Follows random histories for half a second after the first history, which may
-        have to build the index of names.
+        The size is estimated from random histories. For half a second after the first
+        history, new histories are followed. (The first history may take longer, because
+        it may have to build the index of names.) The probability that a walk within the
+        limit is called too large is at most 10^-7.
 
         Args:
             limit: number of nodes, or of bytes if `rates` is given.
             tables, walk: records of the solver.
             probes: maximum number of histories.
-            rates: if given, compare the bytes of the updated player's infosets with
-                `limit`.
+            rates: if given, estimate the bytes of the updated player's infosets instead
+                of the number of nodes.
 
         Returns:
-            False also for walks that follow a single history, and for walks that select
-                actions, except the first walk: it follows all actions, because there
-                are no regrets and no average yet.
+            True if the walk is surely larger. False if this is unknown: in particular
+            for walks that follow a single history, and for all walks but the first in
+            algorithms that select some of the updated player's actions. (The first walk
+            follows all actions, because there are no regrets and no average yet.)
         """
         is_first = present_walk(walk) == (0, 0, 0)
         if self.follows_one or (self._is_choosy and not is_first):
@@ -108,18 +116,28 @@ class WalkSizes:
         limit: int,
         rates: Rates | None,
     ) -> int:
-        """Unbiased estimate of the nodes of a walk (Knuth 1975), or of the bytes of the
-        updated player's infosets if `rates` is given.
+        """Estimates the size of a walk without bias from one random history (Knuth
+        1975).
 
-        Follows one random history of the walk until the estimate exceeds `limit`.
+        Args:
+            tables: tables of the solver.
+            player: the updated player.
+            generator: source of random numbers.
+            limit: the estimate is cut off when it exceeds this number.
+            rates: see `surely_exceed`.
+
+        Returns:
+            The estimated number of nodes, or the estimated bytes of the updated
+            player's infosets if `rates` is given.
         """
         state = self._tree.new_state()
         size, weight = int(rates is None), 1
         length, longest = 0, self._tree.longest_history
-        # Each pass descends by one node. `weight` is the product of the numbers of
-        # children that the walk would follow on the way, so that the node represents
-        # `weight` nodes at this depth. The loop ends at a terminal state, when the
-        # estimate exceeds `limit`, or when the history is too long.
+        # Each pass descends by one node. `weight` is the product, over the nodes above,
+        # of the number of children that the walk follows there. So each node of the
+        # history represents `weight` nodes of the walk at the same depth. The loop ends
+        # at a terminal state, when the estimate exceeds `limit`, or when the history is
+        # too long.
         while size <= limit and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
@@ -130,8 +148,9 @@ class WalkSizes:
                 probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            # For infosets, all moves of others count as sampled, which yields a lower
-            # bound on the infosets of the walk.
+            # If infosets are counted, all moves of chance and other players count as
+            # sampled. Otherwise an infoset could be counted several times. The estimate
+            # is then a lower bound on the infosets of the walk.
             is_drawn = rates is not None or self.draws[player][acting]
             if acting == player:
                 is_drawn = self.draws_one_own
@@ -148,14 +167,22 @@ class WalkSizes:
     def _probs(
         self, tables: layout.Tables, player: int, state: Any, count: int
     ) -> list[float]:
-        """The probabilities with which a walk for `player` samples `count` actions."""
+        """The probabilities with which a walk samples the actions at a state.
+
+        Args:
+            tables: tables of the solver, with the current policy.
+            player: the updated player of the walk.
+            state: state where a player acts.
+            count: number of legal actions.
+        """
         acting = state.current_player()
         infoset = self._tree.find_at(state, acting)
         probs = [0.0]
         if infoset >= 0:
             first = self._tree.infosets[infoset]["first_sequence"]
             probs = tables.policy[first : first + count].tolist()
-        if len(probs) < count or not sum(probs) > 0:  # infoset not in the tables yet
+        # The infoset is new, or the tables have no rows for it yet.
+        if len(probs) < count or not sum(probs) > 0:
             probs = [1 / count] * count
         if acting == player:
             epsilon = self._epsilon
@@ -164,7 +191,11 @@ class WalkSizes:
 
 
 def infosets_fill(table: Any) -> MemoryBudgetError:
-    """The error for infosets that fill the memory budget."""
+    """The error for infosets of all walks so far that fill the memory budget.
+
+    Args:
+        table: table of infosets.
+    """
     return MemoryBudgetError(
         f"The {table.num_infosets:,} infosets of {brief(table.source)} met so far, "
         f"their names and tables, fill {table.budget.in_words()}. The solver stopped "
@@ -175,8 +206,11 @@ def infosets_fill(table: Any) -> MemoryBudgetError:
 
 
 def present_walk(walk: layout.Walk) -> tuple[int, int, int]:
-    """Identifies a walk: the number of iterations, the updated player, and the walk's
-    number in its batch."""
+    """Identifies the current walk of a solver.
+
+    Returns:
+        Number of iterations begun, updated player, and index of the walk in its batch.
+    """
     marks = walk.marks
     iteration = walk.cursor.item(layout.ITERATION)
     return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)

@@ -2,19 +2,22 @@
 
 | module | content |
 |---|---|
-| `game_description`, `bound_rules` | a game as functions; these with given parameters |
+| `game_description` | a game as a record of functions |
+| `bound_rules` | these functions with given parameters of the game |
 | `declarations`, `state_checks` | declared bounds of a game, and checks against them |
 | `game` | OpenSpiel games made from descriptions |
 | `plain_rules` | rules in plain Python, which checks indices |
 | `rule_calls` | calls of rules by the addresses of their machine code |
-| `rule_faults` | statuses and messages of wrong rules |
+| `rule_faults` | statuses and messages for rules that contain errors |
 | `row_table` | the hash table of information keys |
 | `spelling` | compiled functions that write information-state strings |
 | `rule_records`, `rule_infosets`, `played` | records and steps of loops over rules |
-| `rule_store` | the infosets that walks have met |
+| `rule_store` | the infosets that walks have found so far |
 | `rule_expansion` | the expansion of the whole tree |
-| `walks`, `following` | rules as a source of nodes for walks; with fixed policies |
+| `walks` | rules as a source of nodes for walks |
+| `following` | the same, for games in which some players follow fixed policies |
 | `group_nodes`, `group_merging`, `grouped` | batches of walks shared by threads |
+| `twins` | compiled versions ("twins") of some of OpenSpiel's own games |
 """
 
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules, rules_of

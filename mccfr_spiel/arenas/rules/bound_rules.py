@@ -1,4 +1,4 @@
-"""Rules of a game with given parameters, callable from Python."""
+"""`BoundRules`: the rules of a game with given parameters, callable from Python."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,10 @@ from mccfr_spiel.arenas.rules.game_description import (
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:
-    """Raises ValueError about the first unknown parameter or value out of range."""
+    """Raises ValueError if a parameter is unknown or its value is not allowed.
+
+    `parameters` must contain a value for each parameter of the description.
+    """
     game = description.short_name
     unknown = set(parameters) - set(description.parameters)
     if unknown:
@@ -53,13 +56,16 @@ class BoundRules:
     Attributes:
         description: description of the game.
         parameters: values of all parameters.
-        sizes: sizes for these parameters.
-        settings: `[number of parameters]` float64, the parameters for compiled code.
-        spell: compiled function that writes information-state strings, see
-            `twins.twin.Twin`; None if `Words.info_state` formats them.
+        sizes: `Sizes` of the game for these parameters.
+        settings: `[number of parameters]` float64, the parameters as the first argument
+            of compiled rules.
+        spell: compiled function that writes OpenSpiel's information-state strings, see
+            `twins.twin.Twin`; None if `Words.info_state` formats the strings.
         text_size: length of the longest string that `spell` writes; 0 without `spell`.
-        faced: the policies that players follow, as the last fields of
-            `rule_records.GameArrays`, from `player` on; empty if nobody follows one.
+        faced: fixed policies that some players follow, while the solver computes a
+            response to them. A tuple with the values of the last fields of
+            `rule_records.GameArrays`, from `player` on; empty if no player follows a
+            fixed policy.
     """
 
     spell: Any = None
@@ -118,7 +124,7 @@ class BoundRules:
         return self.description.rules.acting(self.settings, state)
 
     def legal_actions(self, state: np.ndarray) -> list[int]:
-        """The legal actions in ascending order, or the chance outcomes."""
+        """The legal actions in ascending order; at a chance node, the outcomes."""
         actions = np.empty(self.sizes.max_children + SPARE, np.int64)
         count = self.description.rules.legal_actions(self.settings, state, actions)
         return actions[:count].tolist()
@@ -154,9 +160,11 @@ class BoundRules:
         return f"p{player} {words}"
 
     def new_text(self) -> np.ndarray:
-        """A uint8 buffer for one byte and the longest string that `spell` writes.
+        """Returns a uint8 buffer for one byte and the longest string that `spell`
+        writes.
 
-        It has length 0 without `spell`. The first byte is free for the player.
+        The caller may store the player in the first byte. Without `spell` the buffer
+        has length 0.
         """
         size = 0 if self.spell is None else 1 + self.text_size + 8 * SPARE
         return np.zeros(size, np.uint8)
@@ -170,7 +178,7 @@ class BoundRules:
 
 
 def utility_of(description: Description) -> pyspiel.GameType.Utility:
-    """OpenSpiel's class of the sum of a game's returns."""
+    """Returns OpenSpiel's classification of the sum of a game's returns."""
     utilities = pyspiel.GameType.Utility
     if description.utility_sum is None:
         return utilities.GENERAL_SUM
@@ -180,7 +188,7 @@ def utility_of(description: Description) -> pyspiel.GameType.Utility:
 
 
 def declared_by_rules(rules: BoundRules) -> Declared:
-    """The declarations of a game of compiled rules."""
+    """Returns the bounds that a game with compiled rules declares."""
     description, sizes = rules.description, rules.sizes
     return Declared(
         name=description.short_name,
@@ -196,6 +204,6 @@ def declared_by_rules(rules: BoundRules) -> Declared:
 
 
 def rules_of(game: pyspiel.Game) -> BoundRules | None:
-    """The compiled rules of a game; None if it has none."""
+    """Returns the compiled rules of a game made by `register`; None for other games."""
     rules = getattr(game, "rules", None)
     return rules if isinstance(rules, BoundRules) else None

@@ -2,7 +2,7 @@
 
 Solvers rely on these declarations: `exploitability` is half of NashConv only if the sum
 of returns is constant, and OpenSpiel allocates arrays of `num_distinct_actions`
-entries. `state_checks` compares states with them.
+entries. `state_checks` checks returns and actions of states against the declarations.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import pyspiel
 
 RULES_WAY_OUT = "Description.utility_sum (None for a general sum; the default is 0)"
-"""Where a game of compiled rules declares its sum, for error messages."""
+"""The place where a game with compiled rules declares the sum of returns, for error
+messages.
+"""
 
 
 class GameError(ValueError):
@@ -29,10 +31,10 @@ class Declared(NamedTuple):
         num_actions: exclusive upper bound of the players' actions.
         low: least return of any player.
         high: greatest return of any player.
-        utility: OpenSpiel's class of the sum of returns.
+        utility: OpenSpiel's classification of the sum of returns, such as ZERO_SUM.
         utility_sum: sum of the returns. None if it varies, or if a constant sum is
             declared without a value.
-        way_out: where a game declares its utility, for messages.
+        way_out: name of the declaration that must be corrected, for error messages.
         is_openspiels: whether OpenSpiel's own C++ code declares the bounds. Users
             cannot correct that code, so a wrong range only causes a warning. No
             algorithm here uses the range.
@@ -74,7 +76,11 @@ def is_of_pyspiel(game: pyspiel.Game) -> bool:
 
 
 def parameters_of(name: Any) -> dict[str, Any] | None:
-    """The registered parameters of a game; None for an unknown name."""
+    """Returns the parameters of a registered game with their defaults; None for an
+    unknown name.
+
+    A required parameter has the default {}.
+    """
     types = {
         game_type.short_name: game_type for game_type in pyspiel.registered_games()
     }
@@ -82,11 +88,11 @@ def parameters_of(name: Any) -> dict[str, Any] | None:
 
 
 def lacks_game(name: Any, parameters: dict[str, Any]) -> bool:
-    """Whether pyspiel cannot load a game from its name and parameters.
+    """Returns whether pyspiel is unable to load a game from its name and parameters.
 
-    That is so if the name is unknown, or if a required game parameter is missing, as in
-    wrappers that code built around other games. OpenSpiel prints an error to the
-    terminal if it is asked to load such a game, so callers ask here first.
+    This is so if the name is unknown, or if a required parameter is missing. The latter
+    occurs in wrappers that were constructed around a game object. OpenSpiel prints an
+    error to the terminal if it fails to load a game, so callers check here first.
     """
     registered = parameters_of(name)
     if registered is None:

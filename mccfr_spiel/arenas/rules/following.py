@@ -1,9 +1,9 @@
-"""Walks and plays over compiled rules in which players follow given policies.
+"""Walks and plays over compiled rules in which some players follow fixed policies.
 
-Moves of players who follow a policy are treated as chance moves with the probabilities
-of the policy, stored in `rule_records.GameArrays`. Walks for the one remaining player
-then learn a response. If all players follow policies, a path from the root to a leaf is
-a play.
+A player who follows a fixed policy is treated like chance: moves are drawn with the
+probabilities of the policy, which are stored in `rule_records.GameArrays`. If one
+player remains, walks for this player learn a response to the policies. If all players
+follow policies, `play` draws histories from the root to a terminal state.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ _play_views = PLAY_LAYOUT.viewer()
 
 @inlined
 def acting_at(nodes, node):
-    """Returns the acting player, or CHANCE_NODE for a player who follows a policy."""
+    """Returns who acts; CHANCE_NODE if the acting player follows a fixed policy."""
     acting = played.who_acts(nodes.rules, nodes.game, nodes.path)
     follows = acting >= 0 and acting != nodes.game.player[0]
     return np.int64(CHANCE_NODE if follows else acting)
@@ -48,24 +48,28 @@ def acting_at(nodes, node):
 def ask_policy(
     nodes: RuleNodes, acting: int, count: int, length: int, hashed: int
 ) -> bool:
-    """Writes the acting player's policy as the chance distribution.
+    """Writes the acting player's fixed policy to `chance_probs` and `chance_cdf`.
 
-    Policies are uniform at infosets that they do not list.
+    At infosets that the policy does not list, it is uniform.
 
     Args:
-        nodes: the record of nodes; `path.key` is the player's information key.
+        nodes: the record of nodes, with the player and the information key in
+            `path.key` and the legal actions in `path.moves`.
         acting: the acting player.
-        count: number of moves.
-        length: length of the key.
-        hashed: hash of the key.
+        count: number of legal actions.
+        length: first result of `write_key` (0 for an invalid key).
+        hashed: second result of `write_key`.
 
     Returns:
-        False if the policy has other actions or is not a probability distribution.
+        True; False if the key is invalid, or if the policy lists other actions than the
+            legal ones or is not a probability distribution.
     """
     game, path = nodes.game, nodes.path
     if length == 0:
         return False
-    # Policies of twins are listed by OpenSpiel's strings, others by information keys.
+    # A policy for a twin (compiled version of an OpenSpiel game) identifies infosets by
+    # OpenSpiel's strings, so the string is hashed. Policies for other games identify
+    # infosets by information keys, whose hash is `hashed`.
     if len(game.text) > 0:
         game.text[0] = acting
         spelled = game.settings, acting, path.key[1:], length - 1, game.text[1:]
@@ -84,9 +88,15 @@ def ask_policy(
 
 @inlined
 def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
-    """Writes the moves at a chance node, or of a player who follows a policy.
+    """Lists the moves of chance, or of a player who follows a fixed policy.
 
-    The probabilities are written to `chance_probs` and `chance_cdf`.
+    The moves are written to `path.moves`, their probabilities to `chance_probs` and
+    `chance_cdf`.
+
+    Args:
+        nodes: the record of nodes.
+        acting: the acting player, or CHANCE_NODE.
+        room: largest number of moves that the caller can store.
 
     Returns:
         A status and the number of moves.
@@ -100,7 +110,11 @@ def list_chances(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any]:
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Like `played.arrive`, but treats players who follow policies as chance."""
+    """Does the same as `played.arrive`, but treats players with fixed policies as
+    chance.
+
+    At their nodes, the result has the acting player CHANCE_NODE and the infoset -1.
+    """
     mover = played.who_acts(nodes.rules, nodes.game, nodes.path)
     if mover == nodes.game.player[0]:
         return played.arrive(nodes, node, acting, room)
@@ -110,11 +124,18 @@ def arrive(nodes, node, acting, room):
 
 
 FACED: Source = PLAYED._replace(acting_at=acting_at, arrive=arrive)
+"""The source for walks in which all players except one follow fixed policies."""
 
 
 @inlined
 def play_one(nodes, draws, at, returns):
-    """Plays from the root to a leaf with the draws `draws[at]` and following.
+    """Draws a history from the root to a terminal state, and writes its returns.
+
+    Args:
+        nodes: the record of nodes.
+        draws: numbers in [0, 1); each move uses one of them.
+        at: index of the first draw to use.
+        returns: array whose first row receives the returns.
 
     Returns:
         A status, and the index of the next unused draw.
@@ -135,23 +156,25 @@ def play_one(nodes, draws, at, returns):
 
 @jit(views_only=True)
 def play(frame, rules, draws, cursor, results):
-    """Runs plays until `results` is full or draws run out.
+    """Draws histories until `results` is full or too few draws are left.
 
     Args:
         frame: a frame of PLAY_LAYOUT, for a game in which all players follow policies.
         rules: the addresses from `rule_calls.callable_rules`.
-        draws: numbers in [0, 1), one for each move.
-        cursor: `[2]` number of finished plays and number of used draws; updated.
-        results: `[plays, P]`, receives the returns.
+        draws: random numbers in [0, 1), one for each move.
+        cursor: `[2]` number of finished plays, and number of used draws; updated.
+        results: `[plays, P]` receives the returns of each play.
 
     Returns:
-        DONE, GROW if draws run out, or a status of at least BROKEN.
+        DONE; GROW if more draws are needed; or BROKEN + a status of
+            rules/rule_faults.py.
     """
     tree, game = _play_views(frame, TreeArrays), _play_views(frame, GameArrays)
     known, path = _play_views(frame, Known), _play_views(frame, Path)
     nodes = nodes_of(tree, game, known, path, rules)
     while cursor[0] < len(results):
-        # No history is longer than `path.history`, so a play never runs out of draws.
+        # No history has more moves than `path.history`, so with this check a play
+        # always has enough draws.
         if cursor[1] + len(path.history) > len(draws):
             return np.int64(GROW)
         returns = results[cursor[0] :]

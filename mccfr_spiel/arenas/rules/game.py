@@ -1,9 +1,10 @@
 """OpenSpiel games made from descriptions with compiled rules.
 
 All such games share the classes of this file. A state contains only the state vector of
-the rules, so OpenSpiel copies it cheaply. An information-state tensor is one-hot in the
-player and in each entry of the key. An observation tensor is one-hot in the player and
-in each item of `Words.observation`.
+the rules, so OpenSpiel copies it cheaply. An information-state tensor contains one-hot
+codes of the player and of each element of the information key. An observation tensor
+contains a one-hot code of the player, and for each item of `Words.observation` ones at
+the item's present values.
 """
 
 import importlib
@@ -20,7 +21,7 @@ from mccfr_spiel.arenas.rules.state_checks import tell_history
 
 
 def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
-    """OpenSpiel's classification of a described game."""
+    """Returns OpenSpiel's `GameType` of a described game."""
     classes = pyspiel.GameType
     modes = classes.ChanceMode
     return classes(
@@ -45,7 +46,7 @@ def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
 
 
 def load_again(module: str, name: str) -> pyspiel.Game:
-    """Loads a game that a module registers; used by pickles.
+    """Imports the module that registers a game, and loads the game; used by pickle.
 
     Args:
         module: module whose import registers the game.
@@ -56,7 +57,10 @@ def load_again(module: str, name: str) -> pyspiel.Game:
 
 
 def replayed(game: pyspiel.Game, history: Iterable[int]) -> pyspiel.State:
-    """The state after a history; used by pickles and copies, too."""
+    """Returns the state after a history of actions and chance outcomes.
+
+    It is also used to unpickle and to copy states. Errors of the game name the history.
+    """
     state = game.new_initial_state()
     for action in history:
         try:
@@ -72,7 +76,7 @@ class RulesGame(pyspiel.Game):
 
     Attributes:
         description: description of the game, set by `register`.
-        checked: `settings` for which `check_sizes` has passed, set by `register`.
+        checked: bytes of the `settings` for which `check_sizes` has succeeded.
         rules: the rules with this game's parameters; read by `rules.rules_of`.
     """
 
@@ -82,8 +86,8 @@ class RulesGame(pyspiel.Game):
     def __init__(self, parameters: Parameters | None = None) -> None:
         """Makes the game with given parameters; called by `pyspiel.load_game`.
 
-        The first use of each combination of parameters plays a few histories to check
-        `Sizes`.
+        When a combination of parameters is used for the first time, a few histories are
+        played to check `Sizes`.
 
         Raises:
             ValueError: a parameter's value is not allowed.
@@ -122,12 +126,12 @@ class RulesGame(pyspiel.Game):
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Any = None
     ) -> "RulesObserver | None":
-        """An observer of a player's information state or observation.
+        """Returns an observer of a player's information state or observation.
 
-        The result shows the information state if `iig_obs_type.perfect_recall` is true,
-        else the present view. As OpenSpiel requires, it is None for views that these
-        games do not offer: public information alone, private information alone, or the
-        private information of all players.
+        The observer shows the information state if `iig_obs_type.perfect_recall` is
+        true, else the observation. As OpenSpiel requires, the result is None for
+        observations that these games do not offer: public information alone, private
+        information alone, or the private information of all players.
 
         Raises:
             ValueError: `params` are given; these observers have none.
@@ -195,11 +199,12 @@ class RulesState(pyspiel.State):
 
 
 class RulesObserver:
-    """Writes a player's view as a tensor or string, with OpenSpiel's interface.
+    """An observer with OpenSpiel's interface: writes a player's information state or
+    observation as a tensor or string.
 
     Attributes:
-        tensor: `[...]` float32, flat.
-        dict: views of the parts of `tensor` by name.
+        tensor: `[size]` float32, the whole tensor as a vector.
+        dict: NumPy views of the parts of `tensor`, by name.
     """
 
     def __init__(self, rules: BoundRules, *, has_recall: bool) -> None:
@@ -224,7 +229,7 @@ class RulesObserver:
         return rules.description.words.observation(rules.parameters, vector, player)
 
     def set_from(self, state: RulesState, player: int) -> None:
-        """Writes the player's view of the state to `tensor`."""
+        """Writes the player's information state or observation to `tensor`."""
         self.tensor.fill(0)
         self.dict["player"][player] = 1
         if self._has_recall:
@@ -235,7 +240,7 @@ class RulesObserver:
             self.dict[name][list(values)] = 1
 
     def string_from(self, state: RulesState, player: int) -> str:
-        """The player's view of the state as text."""
+        """Returns the player's information state or observation as text."""
         if self._has_recall:
             return self._rules.info_state(
                 player, self._rules.info_key(state.vector, player)

@@ -1,9 +1,10 @@
 """The description of a game as small compiled functions on a vector of integers.
 
 A `Description` contains a game's parameters, sizes, `Rules` (compiled functions) and
-`Words` (plain Python functions that format text). Two programs call the same functions
-and hence play the same game: `rules.game.register` makes an OpenSpiel game, and
-`rules.rule_expansion` expands the whole tree, 100 times as fast as through OpenSpiel.
+`Words` (plain Python functions that format text). The same functions serve two
+purposes: `rules.game.register` turns them into an OpenSpiel game, and compiled loops
+call them directly, for example `rules.rule_expansion` to expand the whole tree, 100
+times as fast as through OpenSpiel.
 
 The state of a game is an int64 vector of length `Sizes.state`. The first argument of
 each rule is `settings`: the parameters as float64 in their declared order. False and
@@ -31,14 +32,17 @@ SPARE = 8
 declared sizes until the mistake is detected."""
 
 MAX_KEY_VALUES = np.iinfo(np.uint16).max + 1
-"""Largest number of values of a key entry, because keys are stored as uint16."""
+"""Largest number of possible values of an element of an information key, because keys
+are stored as uint16.
+"""
 
 
 class Parameter(NamedTuple):
     """A parameter of a game and its allowed values.
 
     Attributes:
-        default: default value, whose type (int, float, bool, str) is the parameter's.
+        default: default value; its type (int, float, bool or str) is that of the
+            parameter.
         low: least value of a number; None for no bound.
         high: greatest value of a number; None for no bound.
         choices: allowed values of a string.
@@ -57,7 +61,8 @@ class Sizes(NamedTuple):
         state: length of the state vector.
         num_actions: exclusive upper bound of the players' actions.
         max_moves: number of players' moves in the longest history.
-        key: number of values of each entry of the longest information key.
+        key: for each element of the longest information key, the number of possible
+            values.
         min_utility: least return of any player. Returns are checked against it.
         max_utility: greatest return of any player. Returns are checked against it.
         max_chance_outcomes: exclusive upper bound of chance outcomes; 0 without chance.
@@ -75,7 +80,9 @@ class Sizes(NamedTuple):
 
     @property
     def max_children(self) -> int:
-        """Length of the buffers for actions and probabilities."""
+        """Largest possible number of actions or chance outcomes: the length of buffers
+        for actions and probabilities.
+        """
         return max(self.num_actions, self.max_chance_outcomes)
 
 
@@ -121,15 +128,17 @@ class Rules(NamedTuple):
             number. They must be distinct.
         apply_action(settings, state, action): applies an action or chance outcome.
         info_key(settings, state, player, key) -> int: writes the player's information
-            as integers and returns their number. Entry k must be in
-            0 .. Sizes.key[k] - 1. Two states have equal keys if and only if they are in
-            one information set (or, while others act, look the same to the player). So
-            a key also determines the player's own past.
+            as integers and returns their number. Element k must be in 0 .. Sizes.key[k]
+            - 1. Two states at which the player acts have equal keys if and only if they
+            are in the same information set. Two states at which others act have equal
+            keys if they look the same to the player. So a key also determines the
+            player's own past.
         returns(settings, state, returns): writes the players' returns at the end.
-        chance_probs(settings, state, probs): replaces equal probabilities of the chance
-            outcomes. Omit it if chance is always uniform or there is none.
-        start(settings, state): writes the initial state into a vector of zeros. Omit it
-            if that state is all zeros.
+        chance_probs(settings, state, probs): writes the probabilities of the chance
+            outcomes to `probs`, which contains equal probabilities before the call.
+            Omit this function if chance is always uniform, or in games without chance.
+        start(settings, state): writes the initial state to `state`, which contains
+            zeros before the call. Omit this function if the initial state is all zeros.
     """
 
     acting: Any
@@ -150,9 +159,9 @@ class Words(NamedTuple):
             CHANCE.
         info_state(parameters, player, key): an information key as text. Different keys
             must have different texts.
-        observation(parameters, state, player): the player's present view, without
-            memory. It maps the name of each item to the number of possible values and
-            the present values.
+        observation(parameters, state, player): what the player sees in this state,
+            without memory of earlier states. A mapping from the name of each item to a
+            pair: the number of possible values, and a collection of the present values.
     """
 
     state: Callable[[Parameters, np.ndarray], str]
@@ -167,9 +176,9 @@ class Description(NamedTuple):
     """A game, as `rules.game.register` expects it.
 
     The functions from `world_key` on are optional and made by `compiled`. They describe
-    *worlds* (see `arenas/worlds/`) of two-player games: given the world, the secret
-    moves of one player are independent of those of the other. `check_game` verifies
-    them on the first moves.
+    *worlds* (see `arenas/worlds/`) of two-player games: given the world, the private
+    pasts of both players are independent. `check_game` verifies the functions on
+    histories near the root.
 
     Attributes:
         short_name: OpenSpiel's name; by convention, names of Python games begin with
@@ -186,24 +195,24 @@ class Description(NamedTuple):
             programs and offline methods rely on it.
         world_key(settings, state, key) -> int: writes the world as at most
             `Sizes.max_moves` integers and returns their number.
-        position_key(settings, state, key) -> int: writes the facts on which the rest of
-            the game depends besides the players' information, such as the board and the
-            acting player. It writes at most `Sizes.max_moves` integers and returns
-            their number. Worlds with the same position must agree
-            on legal moves, answers, terminal returns and successor positions. Requires
-            `heard`. With both functions the search for worlds is faster, and games with
-            too many worlds for lists can be solved.
-        heard(settings, state, player) -> int: a number from 0 for all that the player
-            has heard since the player's last move, including the answer to that move.
-            The previous information set, the move and this number determine the
-            player's present information set.
-        leaf_class(settings, state, player) -> int: a number from 0 to 63 at the end of
-            the game for the player's private information, such as the number of own
-            dice that match the bid. Required for games with worlds and without
-            `position_key` if chance deals in secret, answers depend on secrets of the
-            opponent, or returns depend on private information.
+        position_key(settings, state, key) -> int: writes the position, such as the
+            board and the acting player, as at most `Sizes.max_moves` integers, and
+            returns their number. Worlds with the same position must agree on legal
+            moves, on the players' answers (`heard`), terminal returns and successor
+            positions. Requires `heard`. With both functions the search for worlds is
+            faster, and games with too many worlds for lists can be solved.
+        heard(settings, state, player) -> int: a number from 0 on that encodes all
+            information that the player has received since the player's last move,
+            including the answer to that move. The previous information set, the move
+            and this number determine the player's present information set.
+        leaf_class(settings, state, player) -> int: a number from 0 to 63, called at the
+            end of the game, that summarizes the player's private information for the
+            payoff, such as the number of own dice that match the bid. Required for
+            games with worlds and without `position_key` if chance deals in secret, if
+            the answer to a move depends on secrets of the opponent, or if returns
+            depend on private information.
         class_returns(settings, state, class0, class1, returns): writes the returns for
-            the leaf classes of both players. They must not depend on private
+            given leaf classes of both players. They must not depend on private
             information in `state`. Requires `leaf_class`.
     """
 
@@ -285,4 +294,4 @@ WORLD_SIGNATURES = {
     "position_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
     "heard": types.int64(_FLOATS, _INTEGERS, types.int64),
 }
-"""Argument and return types of the functions of a `Description` about worlds."""
+"""Argument and return types of the functions of a `Description` that declare worlds."""

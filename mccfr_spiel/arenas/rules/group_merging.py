@@ -1,9 +1,9 @@
 """Merging of the results of groups of walks.
 
-A thread *packs* the results of its group: the infosets met, in order, and the gradient
-at each. The leader merges the packs in the order of the groups: it assigns final
-numbers to new infosets and adds up the gradients. Numbers and sums hence do not depend
-on the number of threads.
+A thread *packs* the results of a group: it copies the visited infosets, in order, and
+the gradient at each of them. The leader (grouped.py) merges the packs in the order of
+the groups: it assigns final numbers to new infosets and adds up the gradients. So
+numbers and sums do not depend on the number of threads.
 """
 
 from typing import Any
@@ -45,14 +45,14 @@ from mccfr_spiel.kernels.tables import (
 def pack(
     infosets: np.ndarray, own: Own, tables: Tables, walk: Walk, num_met: int
 ) -> Any:
-    """Packs the infosets and gradients of a group, and clears the thread's scratch.
+    """Packs the infosets and gradients of a group, and clears the thread's gradient.
 
     Args:
         infosets: records of the shared infosets.
         own: the group; `event`, `value` and `counts` are written.
-        tables: tables with the thread's gradient, which is cleared.
-        walk: scratch of the thread's walks.
-        num_met: number of infosets in `walk.met`.
+        tables: tables with the thread's gradient and `is_met`, which are cleared.
+        walk: buffers of the thread's walks, with the visited infosets in `walk.met`.
+        num_met: number of visited infosets.
 
     Returns:
         DONE, or LOG_FULL if the pack is too small for the results.
@@ -85,9 +85,11 @@ def pack(
 
 @inlined
 def final_sequence(infosets: np.ndarray, own: Own, s: int) -> Any:
-    """The final number of a shared or own sequence.
+    """Returns the final number of a sequence after the merge.
 
-    Own infosets are searched by bisection, because their sequences ascend.
+    A shared sequence keeps its number. For an own sequence of the group, the infoset is
+    found by bisection, because the sequences of own infosets ascend. `final` of this
+    infoset must be known.
     """
     if s < own.plan[FIRST_OWN]:
         return np.int64(s)
@@ -106,21 +108,22 @@ def final_sequence(infosets: np.ndarray, own: Own, s: int) -> Any:
 
 @inlined
 def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) -> bool:
-    """Assigns final numbers to the infosets in a group's store.
+    """Assigns final numbers to the new infosets of a group, and adds them to the shared
+    store.
 
     Args:
         infosets: records of the shared infosets; changes.
-        known: keys of the shared infosets; changes.
+        known: keys and actions of the shared infosets; changes.
         own: the group; `final` is written.
         key: buffer for a key.
 
     Returns:
-        False if the group contradicts an earlier one about legal actions or the parent
-        sequence of an infoset.
+        True; False if an earlier group added the same infoset with different legal
+            actions or another parent sequence.
     """
     final = own.final
-    # An iteration numbers one infoset of the group. The group met parents before
-    # children, so `final_sequence` of the parent is available.
+    # Each pass of the loop numbers one infoset. In a group's store, ancestors precede
+    # descendants, so the final number of the parent sequence is already known.
     for number in range(own.known.counts[INFOSETS]):
         record = own.infosets[number]
         first = own.known.rows[number]["start"]
@@ -149,7 +152,9 @@ def number_own(infosets: np.ndarray, known: Known, own: Own, key: np.ndarray) ->
 
 @inlined
 def add_pack(infosets: np.ndarray, own: Own, tables: Tables, walk: Walk) -> None:
-    """Adds a group's gradient and list of infosets to those of the batch."""
+    """Adds the packed gradient of a group to the gradient of the batch, and its
+    infosets to the list of visited infosets.
+    """
     num_met, at = walk.marks[NUM_MET], 0
     for k in range(own.counts[NUM_EVENTS]):
         infoset = np.int64(own.event[k])
@@ -184,14 +189,14 @@ def merge(
         task: settings of the solver.
         nodes: record of nodes with the shared infosets; changes.
         tables: tables of the solver; the gradient of the batch changes.
-        walk: scratch of the batch; the list of infosets met changes.
+        walk: buffers of the batch; the list of visited infosets changes.
         groups: stores and results of all groups.
-        plan: plan of the stretch; MERGED changes.
+        plan: description of the present stretch; `plan[MERGED]` changes.
 
     Returns:
-        DONE; the status of a group that stopped; GROW if the shared store is full;
-        NEEDS_ONE_THREAD if groups contradict each other. After GROW, call again with a
-        larger store.
+        DONE; the status of a group that stopped; GROW if the shared store is full; or
+            NEEDS_ONE_THREAD if groups contradict each other. After GROW, call again
+            with a larger store.
     """
     infosets, known = nodes.infosets, nodes.known
     # Nothing is merged if a group failed: all groups must be repeated.

@@ -1,8 +1,11 @@
 """The source of nodes for a group of walks over compiled rules.
 
-All groups share the infosets that were known when the stretch began, and read them
-only. Infosets that are new to a group are added to the group's own store. They are
-numbered after the shared ones until the groups are merged (group_merging.py).
+grouped.py explains groups and stretches (the groups that are processed before the next
+merge). All groups share the infosets that were known when the stretch began, and do not
+change them. Infosets that are new to a group are added to the group's own store. Until
+the groups are merged (group_merging.py), an *own* infoset or sequence of a group has a
+temporary number: the number of shared infosets or sequences, plus the index in the
+group's store.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -37,31 +40,33 @@ from mccfr_spiel.kernels.tickets import (
 
 NUM_EVENTS, NODES, STATUS = range(3)
 NUM_COUNTS = 16
-"""Entries of `Own.counts`:
+"""Indices of `Own.counts`, an array of length NUM_COUNTS:
 
-NUM_EVENTS: number of infosets that the group has met.
+NUM_EVENTS: number of distinct infosets that the group's walks have visited.
 NODES: number of nodes touched.
 STATUS: DONE, or the reason why the walks stopped.
 
-The other entries are unused. They keep the counts of different threads in different
+The other elements are unused. They keep the counts of different threads in different
 cache lines.
 """
 
 NUM_KNOWN, FIRST_OWN, MERGED, WALKED, PLAN_SIZE = range(5)
-"""Entries of a plan of a stretch:
+"""Indices of `plan`, the array that describes the present stretch:
 
-NUM_KNOWN: number of shared infosets; the group's own are numbered from here on.
-FIRST_OWN: number of shared sequences; the group's own are numbered from here on.
-MERGED: number of merged groups.
+NUM_KNOWN: number of shared infosets; temporary numbers of own infosets start here.
+FIRST_OWN: number of shared sequences; temporary numbers of own sequences start here.
+MERGED: number of groups that have been merged.
 WALKED: number of groups in the stretch.
+PLAN_SIZE: length of the array.
 """
 
 ARRIVED, SIZE = range(NOTES, NOTES + 2)
 NUM_GROUP_NOTES = 2
-"""Additional entries of the desk of `kernels/teams.py`:
+"""Additional elements of the desk, the counters that threads share
+(kernels/tickets.py):
 
 ARRIVED: number of threads that have started.
-SIZE: number of walks of a group.
+SIZE: number of walks per group.
 """
 
 
@@ -77,9 +82,9 @@ class Groups(NamedTuple):
         values: concatenated keys of the new infosets.
         rows: hash and start of each key.
         table: hash table of the keys.
-        sizes: number of new infosets and sequences, as `Known.counts`.
+        sizes: number of new infosets and number of their sequences, as `Known.counts`.
         final: numbers of the new infosets after the merge.
-        event: infosets met, in order of their first visit.
+        event: infosets visited, in the order of their first visit.
         value: concatenated gradients of the infosets in `event`.
         counts: see NUM_COUNTS.
     """
@@ -100,11 +105,11 @@ class Own(NamedTuple):
     """The store and the results of one group, as rows of `Groups`.
 
     Attributes:
-        plan: `[PLAN_SIZE]` plan of the stretch.
-        known: keys of the group's new infosets.
+        plan: `[PLAN_SIZE]` description of the present stretch, see NUM_KNOWN.
+        known: keys and actions of the group's new infosets.
         infosets: `[C]` INFOSET, records of the new infosets.
         uniform: `[A]` buffer for the uniform policy of a new infoset.
-        event: `[C]` infosets met, in order of their first visit.
+        event: `[C]` infosets visited, in the order of their first visit.
         value: `[S]` concatenated gradients of the infosets in `event`.
         final: `[C]` numbers of the new infosets after the merge.
         counts: `[NUM_COUNTS]`, see NUM_COUNTS.
@@ -121,7 +126,7 @@ class Own(NamedTuple):
 
 
 class GroupNodes(NamedTuple):
-    """The record of nodes of a group's walks, see `kernels.walk.Source`.
+    """The record `nodes` of the source GROUPED, see `kernels.source.Source`.
 
     Attributes:
         infosets: `[I]` INFOSET, records of the shared infosets.
@@ -152,7 +157,11 @@ group_views = GROUP_LAYOUT.viewer()
 
 @inlined
 def arrive(nodes, node, acting, room):
-    """Like `played.arrive`, but adds a new infoset to the group's own store."""
+    """Lists the moves of the present node, and finds or adds its infoset.
+
+    Arguments and results are those of `played.arrive`, but a new infoset is added to
+    the group's own store and has a temporary number.
+    """
     known, own, path = nodes.known, nodes.own, nodes.path
     status, count, length, hashed = played.look_around(nodes, acting, room)
     start, infoset = np.int64(0), np.int64(-1)
@@ -167,7 +176,7 @@ def arrive(nodes, node, acting, room):
             fault = check_infoset(
                 nodes.infosets, known.actions, infoset, parent, path.moves, count
             )
-            # A single thread repeats the walks and reports the fault.
+            # The loop for one thread will repeat the walks and report the error.
             if fault != DONE:
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
@@ -184,7 +193,7 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def place_at(nodes, infoset):
-    """The place of a shared or own infoset."""
+    """Returns the place of a shared or own infoset: the hash that selects its draws."""
     own = nodes.own
     if infoset < own.plan[NUM_KNOWN]:
         return nodes.infosets[infoset]["place"]
@@ -193,7 +202,13 @@ def place_at(nodes, infoset):
 
 @inlined
 def policy_at(nodes, tables, moves):
-    """The policy array and the index of the first action; own infosets are uniform."""
+    """Returns a pair: an array with the acting player's policy at an infoset, and the
+    index of the first action's probability in this array.
+
+    For a shared infoset, these are the solver's `policy` and the first sequence. For an
+    own infoset, which has not been updated yet, they are a buffer with the uniform
+    policy, and 0.
+    """
     own = nodes.own
     if moves.start < own.plan[FIRST_OWN]:
         return tables.policy, moves.start
@@ -211,13 +226,13 @@ the tables of new infosets after the merge."""
 
 @inlined
 def own_of(groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray) -> Own:
-    """The store and results of one group.
+    """Returns the record `Own` of one group, which consists of views of `Groups`.
 
     Args:
         groups: stores and results of all groups.
         row: number of the group.
         uniform: buffer for a uniform policy.
-        plan: plan of the stretch.
+        plan: description of the present stretch.
     """
     known = Known(
         actions=groups.actions[row],

@@ -1,17 +1,23 @@
 """Batches of walks over compiled rules, shared by threads.
 
-A batch is cut into groups of walks. Their number follows from the batch size and the
-mean length of earlier walks, never from the number of threads.
+A batch (walks for one player that all sample against the same policies) is cut into
+*groups* of walks. The size of a group depends on the batch size and the mean length of
+earlier walks, never on the number of threads. At most NUM_GROUPS consecutive groups
+form a *stretch*, the part of a batch that the threads process before the results are
+merged:
 
-1. Each thread walks one group at a time with a separate, zeroed gradient. Nobody writes
-   shared arrays meanwhile; new infosets enter the group's own store (group_nodes.py).
-2. The thread packs the results of the group (group_merging.py).
-3. When all groups of a *stretch*, a run of at most NUM_GROUPS groups, are walked, one
-   thread, the leader, merges the packs in the order of the groups.
-4. After the last stretch of the batch, the leader makes the update.
+1. Each thread runs the walks of one group at a time with a separate, zeroed gradient.
+   No thread writes shared arrays meanwhile; infosets that are new are added to the
+   group's own store (group_nodes.py).
+2. The same thread packs the group's results into a list of infosets and gradients
+   (group_merging.py).
+3. When all groups of a stretch are packed, one thread, the leader, merges the packs in
+   the order of the groups.
+4. If an update is due after the last stretch of the batch, the leader updates the
+   policies.
 
-Hence all bits are the same for any number of threads and any stretches, and nothing
-that was learned changes before the update.
+So the results are equal to the bit for any number of threads, and the policies do not
+change before the update.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -73,7 +79,10 @@ from mccfr_spiel.kernels.walk import make_walk
 
 @for_rule
 def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
-    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)` for `teams.run`.
+    """Compiles `iterate(frame, frames, stores, rules, plan, desk, leads)`.
+
+    All threads of a team call `iterate` with the same arguments except `leads`, by
+    means of `teams.run`:
 
     | argument | content |
     |---|---|
@@ -81,32 +90,39 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
     | `frames` | a frame per thread: gradient, stack, path and arrays of one node |
     | `stores` | frame of `Groups` |
     | `rules` | addresses from `rule_calls.callable_rules` |
-    | `plan` | `[PLAN_SIZE]` plan of the stretch |
-    | `desk` | desk of `kernels/teams.py` with NUM_GROUP_NOTES additional entries |
-    | `leads` | whether the thread is the leader |
+    | `plan` | `[PLAN_SIZE]` state of the present stretch, see `group_nodes.NUM_KNOWN` |
+    | `desk` | counters by which threads claim groups, see kernels/tickets.py |
+    | `leads` | whether the calling thread is the leader |
+
+    The leader's result is a status; other threads return DONE:
 
     | status | meaning |
     |---|---|
     | DONE | the job is finished |
-    | PAUSED | the limits of the call are reached |
+    | PAUSED | Python should handle signals, then call again |
     | GROW | enlarge the shared store and call again |
     | STACK_FULL, LOG_FULL | enlarge stacks or groups' stores and call again |
-    | NEEDS_ONE_THREAD | walks are too short or too long for groups, or failed |
-    | other | a group stopped; a single thread will meet the reason again |
+    | NEEDS_ONE_THREAD | call the loop for one thread, see below |
+    | other | a group stopped; the loop for one thread will return the same status |
+
+    NEEDS_ONE_THREAD means that walks are too short or too long for groups, that a
+    thread failed, or that groups contradict each other about an infoset.
 
     Args:
         rule: the local rule; a user's rule must be compiled.
-        sampled: what a walk samples, with batches.
+        sampled: the sampled parts of an algorithm with batches of walks.
     """
-    walk_part = make_part_of_batch(make_walk(sampled, rule, GROUPED, BLOCK_PART))
+    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
+    walk_part = make_part_of_batch(sampled, walk_on)
     move, start_tables = apply.make_apply(rule), make_start(rule)
     rates, discounts = rule.rates, rule.discounts
 
     @inlined
     def walk_group(task, game, known, rules, walk, groups, plan, private, desk, row):
-        """Walks a group from an empty store and packs the results.
+        """Runs the walks of the group `row`, beginning with an empty store for new
+        infosets, and packs the results.
 
-        `private` contains the thread's arrays of one node, tables, path and stack.
+        `private` contains the thread's own arrays of one node, tables, path and stack.
         """
         tree, tables, path, stack = private
         batch = apply.present_batch(task, walk)
@@ -139,6 +155,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(nogil=True, views_only=True)
     def do_group(arguments, desk, row):
+        """Makes the records of a thread, and runs the walks of the group `row`."""
         frame, own, stores, rules, plan = arguments
         task, game = views(frame, Task), views(frame, GameArrays)
         known, groups = views(frame, Known), group_views(stores, Groups)
@@ -148,15 +165,20 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @inlined
     def go_on(task, nodes, tables, walk, groups, plan, arguments, desk, leads):
+        """Runs the leader's loop over stretches, or the groups that another thread
+        claims; returns a status.
+        """
         if not leads:
             take_pieces(do_group, arguments, desk, False)
             return np.int64(DONE)
         known, marks, num_players = nodes.known, walk.marks, nodes.utilities.shape[1]
         start_new(nodes, tables, walk, start_tables, task)
-        # Invariant: groups plan[MERGED] to plan[WALKED] - 1 are walked but not merged.
-        # An iteration walks a new stretch if there are none, merges the stretch, and
-        # updates if the stretch completes the batch. The loop ends with the job or with
-        # a status other than DONE. After GROW, the next call merges the rest.
+        # Invariant: the groups plan[MERGED] to plan[WALKED] - 1 of the present stretch
+        # have been walked but not merged. Each pass of the loop runs the walks of a new
+        # stretch if no such groups are left. It merges the groups, and updates the
+        # policies if the batch is complete. The loop ends with the job or with a status
+        # that Python must handle. After GROW, the next call merges the remaining
+        # groups.
         while True:
             if plan[MERGED] == plan[WALKED]:
                 size = batches.walks_of_group(task, walk, num_players)
@@ -190,7 +212,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
 
     @jit(nogil=True, views_only=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
-        # Threads choose their frames by the order of arrival.
+        # The n-th thread that arrives uses the n-th frame.
         own = frames[add_one(desk, ARRIVED) % len(frames)]
         task, tables, walk = (
             views(frame, Task),

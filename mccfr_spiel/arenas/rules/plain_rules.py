@@ -1,9 +1,9 @@
 """Compiled rules run as plain Python, so that NumPy checks every index.
 
-Compiled code does not check indices: a rule that writes beyond a buffer of `Sizes`
-changes foreign memory. In plain Python the same function raises an IndexError with its
-line number. Therefore `check_sizes` plays a few histories in plain Python when a game
-is loaded, and `game_check.check_game` plays many.
+Compiled code does not check indices: a rule that writes beyond the end of a buffer,
+whose length `Sizes` declares, overwrites other memory. In plain Python the same
+function raises an IndexError with its line number. Therefore `check_sizes` plays a few
+histories in plain Python when a game is loaded, and `game_check.check_game` plays many.
 """
 
 import random
@@ -24,14 +24,15 @@ _MOVES = 400
 
 
 class View(NamedTuple):
-    """All that the rules reveal about a state.
+    """The results of all rules at a state.
 
     Attributes:
         player: acting player, CHANCE or TERMINAL.
-        moves: legal actions, or pairs (outcome, probability) at a chance node.
-        told: `[P]` information of each player: strings, or keys of compiled rules.
-            Empty if the caller did not ask for them.
-        returns: returns of the players at the end; otherwise empty.
+        moves: legal actions; pairs (outcome, probability) at a chance node; empty at a
+            terminal state.
+        told: `[P]` information of each player: information-state strings, or
+            information keys of compiled rules. Empty if it was not requested.
+        returns: returns of the players at a terminal state; empty at other states.
     """
 
     player: int
@@ -41,13 +42,23 @@ class View(NamedTuple):
 
 
 def plain(rules: Rules) -> Rules:
-    """Copies of the rules, and of the functions they call in the same file, in plain
-    Python."""
+    """Returns the rules as plain Python functions.
+
+    Compiled functions of the same file that the rules call are replaced by plain Python
+    functions, too.
+    """
     copies: dict[int, dict[str, Any]] = {}
     return Rules(*(_plain(rule, copies) for rule in rules))
 
 
 def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
+    """Returns a rule as a plain Python function.
+
+    Args:
+        function: the rule.
+        copies: per module (by `id` of its globals), a copy of the globals in which
+            compiled functions are replaced; extended.
+    """
     if isinstance(function, CPUDispatcher):
         function = function.py_func
     if not isinstance(function, types.FunctionType):
@@ -62,6 +73,7 @@ def _plain(function: Any, copies: dict[int, dict[str, Any]]) -> Any:
 
 
 def _with_globals(function: types.FunctionType, module: dict[str, Any]) -> Any:
+    """Returns a copy of a function that looks up global names in `module`."""
     copy = types.FunctionType(
         function.__code__,
         module,
@@ -74,27 +86,27 @@ def _with_globals(function: types.FunctionType, module: dict[str, Any]) -> Any:
 
 
 class PlainRules:
-    """A history that plain Python copies of the rules play.
+    """A play of a game by the rules in plain Python: a state and its history.
 
     Buffers have exactly the lengths that `Sizes` declares. Each method raises GameError
-    if a rule uses an index beyond its buffer or returns a wrong length. The message
-    names the rule and the history, and for an index the line.
+    if a rule uses an index beyond its buffer, or returns an invalid length. The message
+    names the rule, the history, and for an invalid index also the line of the rule.
 
     Attributes:
-        rules: the compiled rules.
+        rules: the compiled rules, of which plain copies are used.
         state: present state vector.
         history: moves that led to `state`.
     """
 
     def __init__(self, rules: BoundRules) -> None:
-        """Copies the rules and starts a history."""
+        """Makes plain copies of the rules, and starts at the initial state."""
         self.rules = rules
         self._functions = plain(rules.description.rules)
         self._name = rules.description.short_name
         self.begin()
 
     def begin(self) -> None:
-        """Starts a new history."""
+        """Returns to the initial state with an empty history."""
         self.history: list[int] = []
         self.state = np.zeros(self.rules.sizes.state, np.int64)
         self._call("start")
@@ -105,6 +117,7 @@ class PlainRules:
         self._call("apply_action", action)
 
     def _call(self, rule: str, *arguments: Any) -> Any:
+        """Calls a rule at the present state; turns an IndexError into a GameError."""
         function = getattr(self._functions, rule)
         try:
             with np.errstate(all="ignore"):  # as in compiled code
@@ -120,7 +133,9 @@ class PlainRules:
             ) from error
 
     def _filled(self, rule: str, size: int, *arguments: Any) -> tuple[int, ...]:
-        """Calls a rule with a buffer of `size` entries; returns the entries written."""
+        """Calls a rule with a buffer of length `size`; returns the values that it
+        wrote.
+        """
         buffer = np.zeros(size, np.int64)
         length = self._call(rule, *arguments, buffer)
         if not 0 <= length <= size:
@@ -132,7 +147,7 @@ class PlainRules:
         return tuple(buffer[:length].tolist())
 
     def view(self) -> View:
-        """Calls all rules that describe the present state."""
+        """Calls all rules that describe the present state; returns their results."""
         sizes, players = self.rules.sizes, range(self.rules.num_players)
         acting = int(self._call("acting"))
         moves: tuple[Any, ...] = ()
@@ -162,7 +177,11 @@ _SIZE_OF = {
 
 
 def check_sizes(rules: BoundRules) -> None:
-    """Plays up to 20 random histories, or 400 moves, in plain Python.
+    """Plays random histories in plain Python: 20 histories, or fewer with 400 moves in
+    total.
+
+    Exceptions other than GameError end the check silently, because they will be raised
+    again where the rule is used.
 
     Raises:
         GameError: a rule uses an index beyond a buffer, or returns a wrong length.
@@ -180,5 +199,5 @@ def check_sizes(rules: BoundRules) -> None:
                     return
     except GameError:
         raise
-    except Exception:  # raised again where the rule is used
+    except Exception:  # will be raised again where the rule is used
         return

@@ -1,19 +1,18 @@
-"""Steps of compiled loops over a game with compiled rules.
+"""Functions from which compiled loops over a game with compiled rules are assembled.
 
 Walks (walks.py), the expansion of a whole tree (rule_expansion.py), plays of fixed
-policies (following.py) and passes over histories use these steps. No row is stored for
-a node. A loop changes one state vector in place and finds the infoset of a decision by
-the information key.
+policies (following.py) and passes over histories (worlds/histories.py) use them. No row
+is stored for a node. A loop changes one state vector (`Path.state`, the *present
+state*) in place, and finds the infoset of a decision by the information key.
 
 Before a loop visits the first of several children, it saves the state of their parent
 at a *level* of the path. The root has level 0, the first saved node below it level 1,
 and so on. A child is identified by its parent's level and its index, see `stacked`.
-Because children are visited depth first, a level can be overwritten as soon as the loop
-saves another node there. A walk that must stop saves the present state as a node
-without moves.
+Children are visited depth first, so a level can be overwritten by the next node that is
+saved there. A walk that must stop saves the present state as a node without moves.
 
-Faults of the rules are detected before a node or infoset is added, so the loop can stop
-at the faulty state.
+Errors in the rules (*faults*, rule_faults.py) are detected before a node or infoset is
+added, so the loop can stop at the state where the error occurs.
 """
 
 from typing import Any
@@ -55,16 +54,20 @@ from mccfr_spiel.kernels.tables import DONE, STACK_FULL
 
 @inlined
 def stacked(level: int) -> int:
-    """The stack entry of the node saved at a level; that of child k is 1 + k larger."""
+    """Returns the node number of the node saved at a level.
+
+    Walks store node numbers on their stacks. Child k of the saved node has this number
+    plus 1 + k.
+    """
     return level << LEVEL_BITS
 
 
 @inlined
 def free_level(path: Path) -> int:
-    """The level at which the present state may be saved.
+    """Returns the level at which the present state is to be saved.
 
-    A state that has been saved already, because the walk stopped there, keeps its
-    level. Hence the number of levels never exceeds the number of moves in a history.
+    If the state is already saved, because the walk has stopped there, it keeps its
+    level. So the number of levels never exceeds the number of moves in a history.
     """
     level = path.position[LEVEL]
     is_saved = path.position[NUM_MOVES] == path.branches[level, MOVES]
@@ -76,11 +79,11 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
     """Saves the present state at a level.
 
     Args:
-        path: present state; changes.
-        level: level to overwrite.
-        acting: acting player.
-        start: sequence of the first action; unused for chance.
-        count: number of moves to save.
+        path: the path, whose saved state at this level is overwritten.
+        level: the level.
+        acting: acting player, or CHANCE_NODE.
+        start: sequence that ends with the first action; unused at chance nodes.
+        count: number of moves in `path.moves` to save.
     """
     for k in range(len(path.state)):
         path.states[level, k] = path.state[k]
@@ -95,7 +98,7 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 
 @inlined
 def who_acts(rules: Any, game: GameArrays, path: Path) -> int:
-    """The acting player, CHANCE_NODE or TERMINAL."""
+    """Returns the acting player at the present state, CHANCE_NODE or TERMINAL."""
     return call(rules, ACTING, (game.settings, path.state))
 
 
@@ -110,8 +113,11 @@ def move_on(rules: Any, game: GameArrays, path: Path, action: int) -> None:
 
 @inlined
 def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
-    """Restores a node of the stack: a saved state, or a child of one."""
-    # MAX_CHILDREN is also the mask of the low bits. Child -1 is the saved state itself.
+    """Moves the path to a node with a given number: a saved state, or a child of a
+    saved state.
+    """
+    # MAX_CHILDREN is also the mask of the low bits of a node number. The difference
+    # `child` is -1 for the saved state itself.
     level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
     for k in range(len(path.state)):
         path.state[k] = path.states[level, k]
@@ -129,7 +135,11 @@ def go_to(rules: Any, game: GameArrays, path: Path, node: int) -> None:
 
 @inlined
 def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) -> int:
-    """Writes the returns to `utilities[0]`; returns DONE or BROKEN + a fault."""
+    """Writes the returns of a terminal state to `utilities[0]`, and checks them.
+
+    Returns:
+        DONE, or BROKEN + BAD_RETURNS if the returns contradict the declarations.
+    """
     returns = utilities[0]
     low, high = game.returns[LOW], game.returns[HIGH]
     for p in range(len(path.last)):
@@ -150,9 +160,10 @@ def end_game(rules: Any, game: GameArrays, path: Path, utilities: np.ndarray) ->
 
 @inlined
 def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
-    """Writes the legal moves to `path.moves`.
+    """Writes the legal actions or chance outcomes of the present state to `path.moves`.
 
-    Returns their number, or -1 - a fault.
+    Returns:
+        The number of moves; -1 - a status of rules/rule_faults.py for an error.
     """
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
         return -1 - rule_faults.BAD_PLAYER
@@ -160,7 +171,7 @@ def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
     count = call(rules, LEGAL_ACTIONS, arguments)
     if count < 1:
         return -1 - rule_faults.NO_ACTIONS
-    # SPARE entries have absorbed a few moves beyond the buffer.
+    # The SPARE unused elements after the buffer have absorbed a few moves too many.
     if count > len(path.moves):
         return -1 - rule_faults.OVERRUN
     if count > MAX_CHILDREN:
@@ -173,7 +184,15 @@ def list_moves(rules: Any, game: GameArrays, path: Path, acting: int) -> int:
 
 @inlined
 def list_outcomes(nodes: RuleNodes, count: int) -> int:
-    """Writes the chance distribution; returns DONE or BROKEN + a fault."""
+    """Writes the chance distribution to `chance_probs` and `chance_cdf`, and checks it.
+
+    Args:
+        nodes: the record of nodes, with the outcomes in `path.moves`.
+        count: number of outcomes.
+
+    Returns:
+        DONE, or BROKEN + a status of rules/rule_faults.py.
+    """
     game, path, probs = nodes.game, nodes.path, nodes.chance_probs
     if not rule_faults.differ(path.moves, count, game.stops[1]):
         return BROKEN + rule_faults.BAD_ACTIONS
@@ -189,9 +208,11 @@ def list_outcomes(nodes: RuleNodes, count: int) -> int:
 
 @inlined
 def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any, Any]:
-    """Lists the moves of a nonterminal node, and writes the key of its infoset.
+    """Lists the moves at the present state, and writes the key of its infoset to
+    `path.key`.
 
-    At a chance node it writes the chance distribution instead of a key.
+    The state must not be terminal. At a chance node, the chance distribution is written
+    instead of a key.
 
     Args:
         nodes: the record of nodes.
@@ -201,17 +222,18 @@ def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any
     Returns:
         A status, the number of moves, and the two results of `write_key` (at a chance
         node 0 and an unused hash). The status is DONE, STACK_FULL if there are more
-        than `room` moves, or BROKEN + a fault.
+        than `room` moves, or BROKEN + a status of rules/rule_faults.py.
     """
     rules, game, path = nodes.rules, nodes.game, nodes.path
     length, hashed = np.int64(0), ROOT_PLACE
-    # The key comes first: the slot of the hash table arrives while moves are listed.
+    # The key is written first, because `write_key` prefetches its slot of the hash
+    # table, which then arrives from memory while the moves are listed.
     if 0 <= acting < len(path.last):
         length, hashed = write_key(rules, game, path, nodes.known, acting)
     count = list_moves(rules, game, path, acting)
     status = np.int64(DONE)
     if count < 0:
-        status = np.int64(BROKEN - 1 - count)  # from -1 - fault to BROKEN + fault
+        status = np.int64(BROKEN - 1 - count)  # `count` is -1 - fault
     elif count > room:
         status = np.int64(STACK_FULL)
     elif acting == CHANCE_NODE:
@@ -221,7 +243,15 @@ def look_around(nodes: RuleNodes, acting: int, room: int) -> tuple[Any, Any, Any
 
 @inlined
 def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> Moves:
-    """The record `Moves` of the present node."""
+    """Returns the record `Moves` of the present node.
+
+    Args:
+        path: the path.
+        acting: acting player, or CHANCE_NODE.
+        infoset: number of the infoset; -1 at a chance node.
+        start: sequence that ends with the first action; 0 at a chance node.
+        count: number of moves.
+    """
     first = np.int64(stacked(free_level(path)) + 1)
     return Moves(
         np.int64(acting), np.int64(infoset), first, start, np.int64(count), start
@@ -232,16 +262,17 @@ def moves_at(path: Path, acting: int, infoset: int, start: int, count: int) -> M
 def arrive(nodes, node, acting, room):
     """Lists the moves of the present node, and finds or adds its infoset.
 
-    At a chance node it writes `chance_probs` and `chance_cdf` instead.
+    At a chance node, the distribution is written to `chance_probs` and `chance_cdf`
+    instead.
 
     Args:
         nodes: the record of nodes.
-        node: unused; other sources identify the node by it.
+        node: unused, because the path is already at the node; other sources need it.
         acting: acting player, or CHANCE_NODE.
         room: largest number of moves that the caller can store.
 
     Returns:
-        A status and the `Moves` of the node.
+        A status, and the record `Moves` of the node.
     """
     path = nodes.path
     status, count, length, hashed = look_around(nodes, acting, room)
@@ -257,7 +288,7 @@ def arrive(nodes, node, acting, room):
 
 @inlined
 def keep(nodes, moves):
-    """Saves the present state, from which later children are reached."""
+    """Saves the present state and its moves, so that `go_to` can reach the children."""
     path = nodes.path
     level = free_level(path)
     save(path, level, moves.acting, moves.start, moves.count)

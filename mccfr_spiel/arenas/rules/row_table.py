@@ -1,14 +1,17 @@
 """A hash table of distinct rows of integers, numbered by first insertion.
 
-Walks over compiled rules look up infosets by their keys. The expansion of a whole tree
-also keeps distinct chance distributions and vectors of returns, as the bits of their
-doubles.
+A row is, for example, the information key of an infoset, by which walks over compiled
+rules look up the infoset. The expansion of a whole tree also uses such tables for
+distinct chance distributions and vectors of returns, whose doubles are stored as
+integers with the same bits.
 
-Most slots that a walk reads are not in the processor's caches, so a lookup should touch
-few cache lines. A slot stores the upper half of the row's hash next to the row number.
-This half rejects other rows without reading them, so the insertion of a new row usually
-touches one cache line of slots. It also determines the slot, so a larger table is
-filled from the slots of a smaller one alone, almost in their order.
+The table is an array of *slots*, searched by linear probing. A slot contains a row
+number and the upper half of the row's 64-bit hash. Most slots that a walk reads are not
+in the processor's caches, so a lookup should touch few cache lines. The stored half of
+the hash rejects most other rows without reading them, so inserting a new row usually
+touches one cache line of slots. The same half determines where the probing starts. So a
+larger table can be filled from the slots of a smaller table alone, without reading
+rows.
 """
 
 from typing import Any, NamedTuple
@@ -23,13 +26,14 @@ from mccfr_spiel.kernels.prefetching import (
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
 
 ROW = np.dtype([("hash", "<u8"), ("start", "<i8")])
-"""A row: `row_hash` of its values, and index of the first value in `RowTable.values`.
+"""Record of a row: `row_hash` of its values, and index of its first value in
+`RowTable.values`.
 """
 
 
 @jit
 def row_hash(row, length):
-    """64-bit hash of row[:length]."""
+    """Returns the 64-bit hash of row[:length]."""
     place = ROOT_PLACE
     for k in range(length):
         place = child_place(place, row[k])
@@ -37,11 +41,12 @@ def row_hash(row, length):
 
 
 def key_place(player: int, key: np.ndarray) -> int:
-    """The place (see kernels/randomness.py) of the infoset with an information key.
+    """Returns the place of an infoset, given its player and information key.
 
-    It replaces `infoset_place` for games with compiled rules, because it needs no
-    string. Trees that are expanded through pyspiel and through compiled rules both use
-    it, so they draw the same random numbers.
+    The place is the 64-bit hash that selects the random numbers drawn at the infoset
+    (kernels/randomness.py). For games with compiled rules, this function replaces
+    `infoset_place`, because it needs no string. Trees of such games use it even if they
+    are expanded through pyspiel, so the draws are the same in both cases.
     """
     row = np.array([player, *key], np.int64)
     return int(row_hash(row, len(row)))
@@ -74,14 +79,19 @@ class RowTable(NamedTuple):
 
 
 def new_row_table(dtype: Any, longest: int) -> RowTable:
-    """An empty table with space for one row of at most `longest` values."""
+    """Returns an empty table with capacity for one row of at most `longest` values."""
     return RowTable(np.zeros(longest, dtype), np.zeros(2, ROW), np.zeros(2, SLOT))
 
 
 def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
-    """The table with space for one more row of at most `longest` values.
+    """Returns a table with the same rows and capacity for one more row.
 
     Arrays that are too small are replaced by larger copies.
+
+    Args:
+        kept: the table.
+        count: number of rows in the table.
+        longest: largest number of values of the next row.
     """
     table = kept.table
     if count + 1 > MOST_USED * len(table):
@@ -91,7 +101,10 @@ def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
 
 
 def player_and_key(keys: RowTable, infoset: int) -> tuple[int, np.ndarray]:
-    """The player and the information key of an infoset in a table of keys."""
+    """Returns the player and the information key of an infoset.
+
+    In the table `keys`, each row consists of a player and an information key.
+    """
     start, stop = keys.rows["start"][infoset : infoset + 2]
     row = keys.values[start:stop].astype(np.int64)
     return int(row[0]), row[1:]
@@ -105,24 +118,25 @@ def ask_for_slot(table, hashed):
 
 @jit
 def find_key(values, rows, table, hashed, key, length):
-    """Looks up key[:length] by linear probing.
+    """Returns the number of the row that equals key[:length], if there is one.
 
     Args:
         values: `[V]` concatenated rows, as in `RowTable`.
         rows: `[R + 1]` ROW, as in `RowTable`.
         table: `[power of two]` SLOT, with at least one free slot.
         hashed: `row_hash` of the key.
-        key: int64.
-        length: number of entries of the key.
+        key: int64 values; only the first `length` are read.
+        length: number of values.
 
     Returns:
-        The row number. If there is no such row, -1 - the free slot for it.
+        The row number; if the row is not in the table, -1 - slot, where `slot` is the
+            free slot in which `enter_key` may insert it.
     """
     mask = len(table) - 1
     half = hashed >> _HALF
     slot = np.int64(half) & mask
-    # Invariant: no slot before `slot` holds the key. An iteration reads one slot; the
-    # loop ends at the key or at a free slot, of which MOST_USED guarantees some.
+    # Linear probing: each pass of the loop reads one slot. It ends at the slot of the
+    # key or at a free slot; MOST_USED guarantees that there are free slots.
     while True:
         entry = table[slot]
         if entry == _FREE:
@@ -131,7 +145,8 @@ def find_key(values, rows, table, hashed, key, length):
             candidate = np.int64(entry & _LOWER) - 1
             start = rows[candidate]["start"]
             if rows[candidate + 1]["start"] - start == length:
-                # Without a branch per value, the loop can be vectorized.
+                # The loop compares all values without a branch, so that the compiler
+                # can vectorize it.
                 difference = np.int64(0)
                 for k in range(length):
                     difference |= np.int64(values[start + k]) ^ key[k]
@@ -142,11 +157,11 @@ def find_key(values, rows, table, hashed, key, length):
 
 @jit
 def enter_key(table, lookup, hashed, number):
-    """Writes the slot of a new row.
+    """Writes a new row's slot to the hash table.
 
     Args:
         table: `[power of two]` SLOT.
-        lookup: result of `find_key` for the row.
+        lookup: negative result of `find_key` for the row.
         hashed: `row_hash` of the row.
         number: row number.
     """
@@ -155,10 +170,18 @@ def enter_key(table, lookup, hashed, number):
 
 @jit
 def number_row(values, rows, table, count, hashed, row, length):
-    """The number of row[:length]; a new row is appended with the number `count`.
+    """Returns the number of row[:length], and appends the row if it is new.
 
-    Returns -1, without a change, if the row is new and the arrays are full. Enlarge
-    them by `with_room` and call again.
+    Args:
+        values, rows, table: the table, see `RowTable`.
+        count: number of rows in the table, and so the number of a new row.
+        hashed: `row_hash` of the row.
+        row: values of the row; only the first `length` are read.
+        length: number of values.
+
+    Returns:
+        The row number; -1 if the row is new and the arrays are full. Then nothing is
+            changed; enlarge the arrays by `with_room` and call again.
     """
     lookup = find_key(values, rows, table, hashed, row, length)
     if lookup >= 0:
@@ -192,10 +215,12 @@ def _fill(table, slots):
 
 
 def larger_table(slots: np.ndarray, count: int) -> np.ndarray:
-    """A table for `count` rows at a load of at most MOST_USED.
+    """Returns a larger hash table that contains the given slots.
+
+    It has room for `count` rows at a load of at most MOST_USED.
 
     Args:
-        slots: SLOT, entries of a smaller table, or of any list.
+        slots: SLOT, the slots of a smaller table.
         count: total number of rows, those in `slots` included.
     """
     # A power of two that is at least count / MOST_USED.

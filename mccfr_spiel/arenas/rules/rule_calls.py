@@ -1,8 +1,8 @@
 """Calls of a game's rules by the addresses of their machine code.
 
-Numba can take functions as arguments, but it asks Python for their addresses at each
-call, where Ctrl-C may interrupt it. Frequently called loops therefore take a tuple of
-addresses as integers and call rules by `call`.
+Numba accepts functions as arguments, but it asks Python for their addresses at each
+call, and Ctrl-C may interrupt this. So frequently called loops receive a tuple of
+integers instead, the addresses of the functions, and call the rules by means of `call`.
 """
 
 from typing import Any
@@ -31,22 +31,25 @@ ACTING, LEGAL_ACTIONS, APPLY_ACTION, INFO_KEY, RETURNS, CHANCE_PROBS = range(6)
 """Indices of the rules in the tuple of addresses, in the order of `Rules`."""
 
 SPELL = 7
-"""Index of `BoundRules.spell`, which follows the seven rules."""
+"""Index of `BoundRules.spell`. Index 6, the last of the seven `Rules`, is `start`,
+which compiled loops do not call.
+"""
 
 WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
-"""Indices of the functions of `Description` about worlds, in the order of
+"""Indices of the functions of `Description` that declare worlds, in the order of
 `WORLD_SIGNATURES`."""
 
 
 def callable_rules(rules: BoundRules, *, with_worlds: bool = False) -> tuple[Any, ...]:
-    """The functions of a game as a tuple of addresses for `call`.
+    """Returns the addresses of a game's functions, as the argument `rules` of `call`.
 
-    With the JIT disabled, the tuple contains the functions instead. Missing functions
-    are 0. The caller must keep the rules alive while it uses the addresses.
+    With the JIT disabled, the tuple contains the functions instead. Functions that the
+    game does not define are 0. The caller must keep `rules` alive while it uses the
+    addresses.
 
     Args:
         rules: rules of the game.
-        with_worlds: whether to append the functions about worlds.
+        with_worlds: whether to append the functions that declare worlds.
 
     Raises:
         ValueError: a function is not `compiled`, or has another type.
@@ -59,9 +62,9 @@ def callable_rules(rules: BoundRules, *, with_worlds: bool = False) -> tuple[Any
 
 
 def address_of(name: str, function: Any) -> Any:
-    """The address of a `compiled` function; 0 for None.
+    """Returns the address of a function made by `compiled`; 0 for None.
 
-    With the JIT disabled, returns the function.
+    With the JIT disabled, it returns the function itself.
 
     Args:
         name: the function's key in `_SIGNATURES`.
@@ -98,12 +101,12 @@ def address_of(name: str, function: Any) -> Any:
 
 
 def call(rules: Any, number: int, arguments: tuple[Any, ...]) -> Any:
-    """Calls a rule.
+    """Calls a rule and returns its result.
 
     Args:
         rules: result of `callable_rules`.
-        number: index of the rule; a compile-time constant.
-        arguments: arguments of the rule.
+        number: index of the rule, such as ACTING; a compile-time constant.
+        arguments: arguments of the rule, as a tuple.
     """
     return rules[number](*arguments)
 
@@ -111,7 +114,8 @@ def call(rules: Any, number: int, arguments: tuple[Any, ...]) -> Any:
 @overload(call, prefer_literal=True, jit_options=PASTED)
 def _compiled_call(rules, number, arguments):
     index = number.literal_value
-    # The tuple may contain compiled functions instead of addresses.
+    # The tuple may contain compiled functions instead of addresses, see
+    # worlds/histories.py. Numba can then inline the rules.
     if isinstance(rules.types[index], types.Dispatcher):
         return lambda rules, number, arguments: rules[index](*arguments)
     emit: Any = _EMITTERS[index]
@@ -119,7 +123,9 @@ def _compiled_call(rules, number, arguments):
 
 
 def _make_emitter(signature: Any) -> Any:
-    """Makes an intrinsic that calls a function of a given signature by its address."""
+    """Returns a numba intrinsic (address, arguments) that calls the machine code at an
+    address, for functions of a given signature.
+    """
 
     def emit(context: Any, rule: Any, arguments: Any) -> Any:
         def generate(context, builder, types, values):

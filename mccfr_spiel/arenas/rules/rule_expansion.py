@@ -1,9 +1,9 @@
 """The expansion of the whole tree of a game with compiled rules.
 
-The expansion is depth first and numbers the children of a node when it writes the node.
-`GameTree.expand_all` through pyspiel uses the same order, so both give equal arrays. No
-Python code runs at a node: the loop uses the steps of walks over rules (played.py) and
-adds infosets to a `RuleStore`.
+The expansion is depth first. The children of a node get consecutive numbers when the
+node is written. `GameTree.expand_all` numbers the nodes of pyspiel's games in the same
+order, so both produce equal arrays. The loop is compiled and executes no Python code:
+it consists of the functions in played.py and adds infosets to a `RuleStore`.
 """
 
 from typing import Annotated, NamedTuple
@@ -59,13 +59,13 @@ _FEW_NODES = 1024
 _FIRST, _COUNT, _NEXT = range(3)
 """Columns of `Whole.trail`:
 
-_FIRST: first child of the saved node.
-_COUNT: number of children.
+_FIRST: number of the saved node's first child.
+_COUNT: number of children of the saved node.
 _NEXT: index of the next child to expand.
 """
 
 _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
-"""Entries of `Whole.counts`:
+"""Indices of `Whole.counts`:
 
 _NODE: node to write next.
 _NODES: number of nodes so far.
@@ -77,12 +77,13 @@ _OUTCOMES: number of distinct vectors of returns so far.
 class Whole(NamedTuple):
     """Arrays that an expansion fills, apart from nodes and infosets.
 
-    Distributions and returns are rows of two `row_table.RowTable`, whose values are the
-    bits of doubles. Shapes: D as in `Path`, C and U values, R rows, T slots.
+    The distinct chance distributions are the rows of a `row_table.RowTable`, whose
+    integer values have the bits of the doubles. So are the distinct vectors of returns,
+    called outcomes. Shapes: D as in `Path`, C and U values, R rows, T slots.
 
     Attributes:
         counts: see `_NODE`.
-        trail: the saved node of each level, see `_FIRST`.
+        trail: facts about the saved node of each level, see `_FIRST`.
         cdf: cumulative sums of `chances`.
         chances: concatenated chance distributions.
         chance_rows: hash and start of each distribution.
@@ -108,7 +109,8 @@ _views = _LAYOUT.viewer()
 
 
 class Expansion(NamedTuple):
-    """A whole tree. The arrays become the attributes of the same names of `GameTree`.
+    """The arrays of a whole tree, which become the attributes of a `GameTree` with the
+    same names.
 
     Attributes:
         nodes: `[N]` NODE.
@@ -117,8 +119,8 @@ class Expansion(NamedTuple):
         utilities: `[U, P]` distinct vectors of returns.
         chance_probs: `[C]` concatenated distinct chance distributions.
         chance_cdf: `[C]` cumulative sums of each distribution.
-        chance_starts: start of each distribution.
-        keys: keys of the infosets, from which names are made.
+        chance_starts: start of each distribution in `chance_probs`.
+        keys: player and information key of each infoset; strings are made of them.
     """
 
     nodes: np.ndarray
@@ -139,7 +141,9 @@ class Expansion(NamedTuple):
 
 @jit
 def _number_outcome(whole, returns):
-    """The row number of a vector of returns; -1 if the arrays are full."""
+    """Returns the row number of a vector of returns, which is added if it is new; -1 if
+    the arrays are full.
+    """
     count, bits = whole.counts[_OUTCOMES], returns.view(np.int64)
     hashed = row_hash(bits, len(bits))
     rows = whole.outcomes, whole.outcome_rows, whole.outcome_table
@@ -150,7 +154,9 @@ def _number_outcome(whole, returns):
 
 @jit
 def _start_of_chances(whole, probs, cdf, length):
-    """The start of a distribution in `chances`; -1 if the arrays are full."""
+    """Returns the start of a distribution in `chances`, where it is added if it is new;
+    -1 if the arrays are full.
+    """
     count, bits = whole.counts[_CHANCES], probs.view(np.int64)
     hashed = row_hash(bits, length)
     rows = whole.chances, whole.chance_rows, whole.chance_table
@@ -170,14 +176,16 @@ def expand(frame, rules):
     """Writes nodes until the tree is complete or an array is full.
 
     Args:
-        frame: frame of `_LAYOUT`. `TreeArrays` contains nodes and infosets with unused
-            entries, but chance distribution and returns of one node only.
+        frame: frame of `_LAYOUT`. In `TreeArrays`, the arrays of nodes and infosets
+            have unused entries, and the chance distribution and returns are those of
+            one node.
         rules: addresses from `rule_calls.callable_rules`.
 
     Returns:
-        DONE; GROW if infosets or rows must be enlarged; STACK_FULL if nodes must be; or
-        BROKEN + a status of rules/rule_faults.py. After GROW or STACK_FULL, call again
-        with larger arrays.
+        DONE; GROW if the arrays of infosets, distributions or outcomes must be
+            enlarged; STACK_FULL if the array of nodes must be enlarged; or BROKEN + a
+            status of rules/rule_faults.py. After GROW or STACK_FULL, call again with
+            larger arrays.
     """
     tree, game = _views(frame, TreeArrays), _views(frame, GameArrays)
     known, path = _views(frame, Known), _views(frame, Path)
@@ -185,11 +193,11 @@ def expand(frame, rules):
     source = nodes_of(tree, game, known, path, rules)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
     # Invariant: the path is at the unwritten node counts[_NODE], and trail[: level + 1]
-    # lists the saved ancestors with the next child to expand.
-    # An iteration writes the node, saves the state if there are children, and goes to
-    # the next unwritten node: a child of the lowest saved ancestor with children to
-    # expand. The loop ends if no ancestor has any, or if an array is full. Counters
-    # change only if the whole node fits, so a later call can repeat a node.
+    # lists the saved ancestors with the next child to expand. Each pass of the loop
+    # writes the node, saves the state if there are children, and moves the path to the
+    # next unwritten node: a child of the deepest saved ancestor that has unexpanded
+    # children. The loop ends if no ancestor has any, or if an array is full. Counters
+    # change only if the whole node fits, so the next call can repeat the node.
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
         acting = played.who_acts(rules, game, path)
@@ -243,7 +251,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         TreeFullError: the tree has more than `max_nodes` nodes.
         MemoryBudgetError: the tree does not fit the budget, which is left unchanged.
         GameError: the rules contradict themselves or their declarations. The message
-            names the fault and the history.
+            names the error and the history.
     """
     # A separate budget, so that a failed expansion leaves the given one unchanged.
     own, name = Budget(max(budget.left, 1)), rules.description.short_name
@@ -256,8 +264,8 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
     outcomes = new_row_table(np.int64, players)
     cdf, counts = np.zeros(max_children), np.array([0, 1, 0, 0])
     trail = np.zeros((len(path.history), 3), np.int32)
-    # An iteration writes nodes until an array is full, and enlarges the array. The loop
-    # ends with a complete tree or with a fault of the rules.
+    # Each pass of the loop writes nodes until an array is full, then enlarges arrays.
+    # The loop ends when the tree is complete, or at an error in the rules.
     while True:
         whole = Whole(counts, trail, cdf, *chances, *outcomes)
         tree = node_arrays._replace(nodes=nodes, infosets=store.infosets)
@@ -280,7 +288,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
         chances = with_room(chances, counts.item(_CHANCES), max_children)
         outcomes = with_room(outcomes, counts.item(_OUTCOMES), players)
         cdf = reserve(cdf, len(chances.values))
-    # All other statuses report faults.
+    # All other statuses report errors in the rules.
     if status != DONE:
         store.raise_broken(status - BROKEN, path)
     resize(nodes, counts.item(_NODES))

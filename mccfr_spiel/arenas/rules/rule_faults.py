@@ -1,4 +1,4 @@
-"""Faults of compiled rules: statuses, compiled checks, and messages.
+"""Errors in compiled rules ("faults"): statuses, compiled checks, and messages.
 
 | status | fault |
 |---|---|
@@ -15,7 +15,7 @@
 | OVERRUN | `legal_actions` lists more moves than declared |
 
 Compiled loops return these statuses because compiled code must not raise. `complaint`
-makes the message.
+makes the error message of a status.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ DONE = 0
 
 @jit
 def check_infoset(infosets, actions, infoset, parent, legal, count):
-    """Compares the record of an infoset with another state of the infoset.
+    """Checks that a state agrees with the record of its infoset.
 
     Args:
         infosets: `[I]` INFOSET.
@@ -58,7 +58,8 @@ def check_infoset(infosets, actions, infoset, parent, legal, count):
         count: number of legal actions.
 
     Returns:
-        DONE, OTHER_ACTIONS or NO_RECALL.
+        DONE; OTHER_ACTIONS if the legal actions differ from those of the infoset;
+            NO_RECALL if the parent sequence differs.
     """
     if infosets[infoset]["num_actions"] != count:
         return OTHER_ACTIONS
@@ -71,7 +72,7 @@ def check_infoset(infosets, actions, infoset, parent, legal, count):
 
 @jit
 def ascends(actions, count, stop):
-    """Whether actions[:count] are ascending and in 0 .. stop - 1."""
+    """Returns whether actions[:count] are strictly ascending and in 0 .. stop - 1."""
     last = np.int64(-1)
     k = 0
     while k < count and actions[k] > last:
@@ -82,10 +83,10 @@ def ascends(actions, count, stop):
 
 @jit
 def differ(outcomes, count, stop):
-    """Whether outcomes[:count] are distinct and in 0 .. stop - 1.
+    """Returns whether outcomes[:count] are distinct and in 0 .. stop - 1.
 
-    Chance may list outcomes in any order, but nearly every game lists them in ascending
-    order, so that order is checked first.
+    The order of chance outcomes is arbitrary. Nearly every game lists them in ascending
+    order, so this case is tested first.
     """
     if ascends(outcomes, count, stop):
         return True
@@ -100,7 +101,11 @@ def differ(outcomes, count, stop):
 
 @jit
 def fits(key, key_sizes, length):
-    """Whether all entries of key[1:length] are below `key_sizes`."""
+    """Returns whether all elements of an information key are in range.
+
+    Element key[k], for k from 1 to length - 1, must be in 0 .. key_sizes[k - 1] - 1.
+    key[0] is the player.
+    """
     k = 1
     while k < length and 0 <= key[k] < key_sizes[k - 1]:
         k += 1
@@ -109,13 +114,14 @@ def fits(key, key_sizes, length):
 
 @jit
 def sum_up(probs, count, cdf):
-    """Writes the cumulative sums of probs[:count] into `cdf`.
+    """Writes the cumulative sums of probs[:count] to `cdf`, and checks the
+    probabilities.
 
-    The sums from the last outcome with a positive probability on are exactly 1, so that
-    rounding leaves no gap for a draw just below 1.
+    From the last outcome with a positive probability on, the sums are set to exactly 1.
+    So a draw just below 1 selects an outcome in spite of rounding errors.
 
     Returns:
-        Whether probs[:count] is a distribution.
+        Whether probs[:count] is a probability distribution.
     """
     total = 0.0
     last = 0
@@ -133,7 +139,7 @@ def sum_up(probs, count, cdf):
 
 
 def no_recall(player: int, where: str) -> GameError:
-    """The error for an infoset that a player reaches after different own pasts.
+    """Returns the error for an infoset that a player reaches after different own pasts.
 
     Args:
         player: the player.
@@ -147,7 +153,8 @@ def no_recall(player: int, where: str) -> GameError:
 
 
 def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -> str:
-    """Describes the fault that stopped a walk, and how to correct it.
+    """Returns a message that describes the fault that stopped a walk, and how to
+    correct it.
 
     Args:
         status: one of the statuses above, except DONE.

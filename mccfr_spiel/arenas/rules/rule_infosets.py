@@ -1,7 +1,7 @@
 """Information sets of compiled rules: lookup by key, and insertion.
 
-Faults of the rules are detected before an infoset is added, so a walk can stop at the
-faulty state.
+Errors in the rules are detected before an infoset is added, so a walk can stop at the
+state where the error occurs.
 """
 
 from typing import Any
@@ -34,21 +34,21 @@ from mccfr_spiel.kernels.tables import DONE, GROW
 def write_key(
     rules: Any, game: GameArrays, path: Path, known: Known, acting: int
 ) -> tuple[Any, Any]:
-    """Writes the acting player and the information key to `path.key`.
+    """Writes the acting player, followed by the information key, to `path.key`.
 
-    Prefetches the slot of the hash table, which arrives from memory while the caller
-    lists the moves.
+    The function also prefetches the key's slot of the hash table, so that the slot
+    arrives from memory while the caller lists the moves.
 
     Args:
         rules: addresses from `callable_rules`.
         game: declarations of the game.
         path: present state; `key` is overwritten.
-        known: infosets met.
+        known: keys of the infosets found so far.
         acting: acting player.
 
     Returns:
-        The number of entries written (0 if the key is too long or has a negative
-        length), and their `row_hash`.
+        The number of elements written (the player included), and their `row_hash`. If
+            `info_key` returns an invalid length, 0 and an arbitrary hash.
     """
     key = path.key
     key[0] = acting
@@ -66,7 +66,15 @@ def write_key(
 def has_room_for(
     infosets: np.ndarray, known: Known, more: int, sequences: int, values: int
 ) -> Any:
-    """Whether `more` infosets with so many sequences and key values fit the arrays."""
+    """Returns whether the arrays have room for additional infosets.
+
+    Args:
+        infosets: `[I]` records of infosets, with unused entries.
+        known: keys and actions of the infosets found so far.
+        more: number of additional infosets.
+        sequences: number of their sequences.
+        values: number of their key values.
+    """
     before = known.counts[INFOSETS]
     after = before + more
     return (
@@ -93,25 +101,26 @@ def find_infoset(
 
     Args:
         game: declarations of the game.
-        path: present state, with its key and moves.
-        infosets: `[I]` records of the infosets met.
-        known: keys of the infosets met.
+        path: present state, with `key` and `moves` written.
+        infosets: `[I]` records of the infosets found so far, with unused entries.
+        known: keys and actions of the infosets found so far.
         acting: acting player.
         count: number of legal actions.
         length: first result of `write_key`.
         hashed: second result of `write_key`.
 
     Returns:
-        A status and the number of the infoset. The status is DONE, GROW if a new
-        infoset does not fit, or BROKEN + the fault of the rules; the number is -1
-        unless it is DONE.
+        A status and the number of the infoset (-1 unless the status is DONE). The
+            status is DONE; GROW if the infoset is new and the arrays are full; or
+            BROKEN + a status of rules/rule_faults.py if the rules contain an error.
     """
     key = path.key
     if length == 0:
         return BROKEN + rule_faults.BAD_KEY, -1
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
-    # Moves and key of a known infoset were checked when it was added.
+    # The key and actions of a known infoset were checked when it was added. It remains
+    # to compare the actions and the parent sequence with those of the present state.
     if infoset >= 0:
         status = rule_faults.check_infoset(
             infosets, known.actions, infoset, parent, path.moves, count
@@ -139,15 +148,15 @@ def add_infoset(
     parent: int,
     moves: np.ndarray,
 ) -> None:
-    """Adds an infoset; `has_room_for` must be true.
+    """Adds an infoset; the caller must have checked the room by `has_room_for`.
 
     Args:
-        infosets: `[I]` records of the infosets met; changes.
-        known: keys of the infosets met; changes.
-        key: the player, then the information key.
-        length: number of entries of `key`.
+        infosets: `[I]` records of the infosets found so far; changes.
+        known: keys and actions of the infosets found so far; changes.
+        key: the player, followed by the information key.
+        length: number of elements of `key`, the player included.
         hashed: `row_hash` of the key.
-        lookup: result of `find_key` for the key.
+        lookup: negative result of `find_key` for the key.
         parent: last sequence of the player.
         moves: legal actions.
     """

@@ -2,13 +2,13 @@
 
 | record | content | changes |
 |---|---|---|
-| `GameArrays` | declarations of the game, policies of players who follow one | never |
-| `Known` | keys and actions of the infosets met so far | when an infoset is added |
-| `Path` | present state, and saved states above it | at each node |
-| `RuleNodes` | views of these, as one argument of the loops | |
+| `GameArrays` | declarations of the game, fixed policies of players | never |
+| `Known` | keys and actions of the infosets found so far | when an infoset is added |
+| `Path` | present state, and saved states of its ancestors | at each node |
+| `RuleNodes` | views of these records, as one argument of the loops | |
 
-Shapes: I infosets, S sequences and V key values that fit, K entries of the longest key,
-P players.
+Shapes: capacities of I infosets, S sequences and V key values; K elements of the
+longest key; P players.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -21,35 +21,38 @@ from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG, UNSIGNED, TreeArrays
 
 INFOSETS, SEQUENCES, CURSOR_SIZE = range(3)
-"""Entries of `Known.counts`:
+"""Indices of `Known.counts`:
 
-INFOSETS: number of infosets met.
+INFOSETS: number of infosets found so far.
 SEQUENCES: number of sequences, including the empty sequence of each player.
+CURSOR_SIZE: number of indices.
 """
 
 KEY = np.dtype(np.uint16)
-"""Type of the entries of stored keys."""
+"""Type of the elements of stored keys."""
 BROKEN = 100
-"""Statuses from here on report wrong rules: BROKEN + a status of rules/rule_faults.py.
+"""Statuses from this value on report errors in the rules: BROKEN + a status of
+rules/rule_faults.py.
 """
 
 LEVEL_BITS = 16
-"""Number of low bits of a stack entry that hold the child; higher bits hold the level.
+"""A node number consists of a level of `Path` (high bits) and, in this number of low
+bits, the index of a child; see `played.stacked`.
 """
 
 WHO, START, MOVES, NUM_BRANCH = range(4)
 """Columns of `Path.branches`:
 
 WHO: acting player at the saved node.
-START: sequence of the first action there.
-MOVES: number of moves from the root to the node.
+START: sequence that ends with the first action at the saved node.
+MOVES: number of moves from the root to the saved node.
 """
 
 NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
 """Entries of `Path.position`:
 
 NUM_MOVES: number of moves from the root to the present state.
-LEVEL: level of the last saved node on the way to the present state.
+LEVEL: level of the last saved node between the root and the present state.
 """
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
@@ -58,27 +61,30 @@ LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 LOW: least return.
 HIGH: greatest return.
 SUM: sum of returns; NaN if it varies.
-TOLERANCE: tolerance of the sum.
+TOLERANCE: largest accepted deviation from the sum.
 """
 
 _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, dtype) for dtype in (LONG, FLAG, FLOAT))
 
 
 class GameArrays(NamedTuple):
-    """The declarations of a game, and the policies of players who follow one.
+    """The declarations of a game, and the fixed policies of players (following.py).
+
+    The fields from `player` on are used only if some players follow fixed policies.
 
     Attributes:
         settings: parameters of the game.
-        key_sizes: number of values of each key entry.
+        key_sizes: number of possible values per element of an information key.
         stops: exclusive upper bounds of actions and of chance outcomes.
-        returns: see RETURNS_SIZE.
-        player: the player who follows no policy; -1 if all follow one. Read only by
-            following.py.
-        text: buffer for an information-state string; empty if keys identify infosets.
-        hashes: ascending hashes of the infosets with a policy.
-        starts: index of the first action of each such infoset.
-        counts: number of actions of each such infoset.
-        actions: actions of these infosets.
+        returns: bounds on returns, see LOW.
+        player: the one player without a fixed policy; -1 if all players follow
+            policies.
+        text: buffer for an information-state string, if `hashes` are hashes of strings;
+            empty if they are hashes of information keys.
+        hashes: hashes of the infosets that the policies list, in ascending order.
+        starts: per listed infoset, the index of its first action in `actions`.
+        counts: number of actions per listed infoset.
+        actions: actions of the listed infosets.
         probs: probabilities of these actions.
     """
 
@@ -96,11 +102,11 @@ class GameArrays(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Keys and actions of the infosets met; their records are in `TreeArrays`.
+    """Keys and actions of the infosets found so far; their records are in `TreeArrays`.
 
     Attributes:
-        actions: action of each sequence; -1 for empty sequences.
-        values: concatenated keys, each with the player as its first entry.
+        actions: last action of each sequence; -1 for empty sequences.
+        values: concatenated keys, each with the player as its first element.
         rows: hash and start of each key, see ROW.
         table: hash table of the keys, see row_table.py.
         counts: see CURSOR_SIZE.
@@ -114,23 +120,25 @@ class Known(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The present state of a walk, and saved states of the nodes above it.
+    """The present state of a walk, and saved states of nodes above it.
 
-    Shapes: D is the length of the longest history + 2, n the length of a state vector,
-    and A the largest number of moves at a node.
+    A node with several children to visit is saved at a *level*: level 0 is the root,
+    level 1 the first saved node below it, and so on (played.py). Shapes: D is the
+    length of the longest history + 2, n the length of a state vector, and A the largest
+    number of moves at a node.
 
     Attributes:
         state: present state.
         moves: legal actions or chance outcomes of the present state.
         last: last sequence of each player.
-        key: the acting player, and the player's information key.
+        key: the acting player, followed by this player's information key.
         uniform: buffer for a uniform policy.
         history: moves from the root to the present state.
-        position: see POSITION_SIZE.
-        states: saved state of each level.
-        choices: moves of each saved state.
-        lasts: `last` of each saved state.
-        branches: see NUM_BRANCH.
+        position: see NUM_MOVES.
+        states: saved state per level.
+        choices: moves per saved state.
+        lasts: `last` per saved state.
+        branches: facts about each saved state, see WHO.
     """
 
     state: Annotated[np.ndarray, Entry(LONG, "[n]")]
@@ -147,15 +155,16 @@ class Path(NamedTuple):
 
 
 class RuleNodes(NamedTuple):
-    """The record of nodes of a walk over compiled rules, see `kernels.walk.Source`.
+    """The record `nodes` of the source PLAYED, see `kernels.source.Source`.
 
     Attributes:
-        infosets: `[I]` INFOSET, records of the infosets met, and unused entries.
+        infosets: `[I]` INFOSET, records of the infosets found so far, and unused
+            entries.
         chance_probs: `[A]` chance distribution of the present node.
         chance_cdf: `[A]` cumulative sums of `chance_probs`.
         utilities: `[1, P]` returns of the present node.
         game: declarations of the game.
-        known: keys of the infosets met.
+        known: keys of the infosets found so far.
         path: present state.
         rules: addresses from `rule_calls.callable_rules`.
     """
@@ -174,7 +183,7 @@ class RuleNodes(NamedTuple):
 def nodes_of(
     tree: TreeArrays, game: GameArrays, known: Known, path: Path, rules: Any
 ) -> RuleNodes:
-    """Assembles the record of nodes from views of a frame."""
+    """Returns the record `RuleNodes` that consists of the given records."""
     return RuleNodes(
         infosets=tree.infosets,
         chance_probs=tree.chance_probs,

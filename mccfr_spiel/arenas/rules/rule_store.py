@@ -1,8 +1,10 @@
-"""The infosets that walks over compiled rules have met: records, actions and keys.
+"""The infosets that walks over compiled rules have found so far: records, actions and
+keys.
 
-The compiled loop adds infosets one by one to arrays with unused entries. When an array
-is full the loop returns, and `RuleStore.grow` replaces all arrays by larger copies. The
-old arrays stay unchanged, so existing views of them (policies, names) remain valid.
+The compiled loop adds infosets one by one to arrays with unused rows at the end. When
+an array is full, the loop returns to Python, and `RuleStore.grow` replaces all arrays
+by larger copies. The old arrays are not changed, so existing views of them (in policies
+and names) remain valid.
 """
 
 from typing import Any, NoReturn
@@ -44,9 +46,11 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
-"""Bytes charged per infoset and per sequence, apart from keys and tables. An infoset
-has a record, the start of its key, and up to four slots of the hash table; a sequence
-has an action. Growth copies one array at a time, which then exists twice."""
+"""Bytes per infoset and per sequence that the budget counts for this store, without
+keys and without the solver's tables. An infoset has a record, the start of its key, and
+up to four slots of the hash table; a sequence has an action. The values include copies
+during growth: one array at a time exists twice.
+"""
 
 _BYTES_PER_KEY_VALUE = 4
 
@@ -54,8 +58,9 @@ _FEW = 256
 """Initial capacity of infosets."""
 
 _FACTORS = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.5, 1.125, 1.015)
-"""Growth factors, of which the first that fits the budget is used. Large factors save
-copies; unused entries take no physical memory, only a share of the budget."""
+"""Growth factors; the first that fits the budget is used. Large factors save copies.
+Unused rows take no physical memory but count in the budget.
+"""
 
 _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
 """Growth factors above `_LARGE_FACTOR` may claim at most `_LARGE_SHARE` of the
@@ -63,17 +68,17 @@ remaining budget, because other arrays need a part of it."""
 
 _NO_TABLE = np.zeros(0, SLOT)
 PATH = "the path of a walk over rules"
-"""Name under which a budget holds the bytes of `Path`."""
+"""Name of the bytes of `Path` in a budget."""
 
 
 class RuleStore:
-    """The infosets met by walks over compiled rules, which several solvers may share.
+    """The infosets found by walks over compiled rules, which several solvers may share.
 
     Attributes:
         rules: rules of the game.
         game: declarations of the game, read by compiled walks.
         known: keys and actions of the infosets, filled by compiled walks.
-        infosets: `[I]` INFOSET, records of the infosets, and unused entries.
+        infosets: `[I]` INFOSET, records of the infosets, and unused rows.
         called: addresses of the rules from `callable_rules`.
         longest: declared length of the longest history.
         declared: declared bounds of returns and actions.
@@ -118,68 +123,84 @@ class RuleStore:
 
     @property
     def _longest_key(self) -> int:
+        """Largest number of values of a stored key, the player included."""
         return len(self.rules.sizes.key) + 1
 
     def sizes(self) -> tuple[int, int]:
-        """Numbers of infosets and sequences met."""
+        """Returns the number of infosets found so far, and the number of sequences."""
         counts = self.known.counts
         return counts.item(INFOSETS), counts.item(SEQUENCES)
 
     def room(self) -> tuple[int, int]:
-        """Numbers of infosets and sequences that fit the arrays."""
+        """Returns the capacity of the arrays: numbers of infosets and sequences."""
         return len(self.infosets), len(self.known.actions)
 
     def least_rates(self) -> tuple[int, int]:
-        """Least bytes per infoset, with a key and tables, and per sequence."""
+        """Returns the smallest number of bytes that an infoset takes, with a key of one
+        value, and the bytes per sequence. Both include the solver's tables.
+        """
         budget = self._budget
         return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
 
     def bytes_used(self) -> int:
-        """Bytes of the budget for the infosets met, including tables."""
+        """Returns the bytes that the budget counts for the infosets found so far, the
+        solver's tables included.
+        """
         return self._bytes_of(self._used())
 
     def bytes_that_fit(self) -> int:
-        """Bytes that infosets, including those met, can take of the budget."""
+        """Returns the largest number of bytes that the budget allows for infosets,
+        those found so far included.
+        """
         return self._bytes_of(self._room()) + self._budget.left
 
     # Sizes and capacities are vectors `[3]`: infosets, sequences and key values.
 
     def _used(self) -> np.ndarray:
+        """Returns the numbers of infosets, sequences and key values in use."""
         num_infosets, num_sequences = self.sizes()
         num_values = self.known.rows[num_infosets]["start"]
         return np.array([num_infosets, num_sequences, num_values])
 
     def _room(self) -> np.ndarray:
+        """Returns the numbers of infosets, sequences and key values that have room."""
         return np.array([*self.room(), len(self.known.values)])
 
     def _bytes_of(self, rows: np.ndarray) -> int:
+        """Returns the bytes that the budget counts for `[3]` numbers of rows."""
         budget = self._budget
         per_row = budget.per_infoset, budget.per_sequence, _BYTES_PER_KEY_VALUE
         return int(rows @ np.array(per_row))
 
     def keys(self) -> RowTable:
-        """The keys of the infosets met, each after the player, with an empty table."""
+        """Returns a table without slots whose rows are the player and the key of each
+        infoset.
+        """
         known, count = self.known, self.sizes()[0]
         rows = known.rows[: count + 1]
         return RowTable(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
 
     def ask_for(self, infosets: int, sequences: int, values: int) -> None:
-        """Requests additional capacity of at least these sizes from the next `grow`."""
+        """Requests that the next `grow` adds room for this many infosets, sequences and
+        key values.
+        """
         self._asked[:] = infosets, sequences, values
 
     def grow(self) -> None:
-        """Enlarges the arrays for the requested infosets and one more of any size.
+        """Enlarges the arrays for the requested infosets and one more of the largest
+        size.
 
         Raises:
-            MemoryBudgetError: they do not fit the budget. The arrays of infosets are
-                unchanged.
+            MemoryBudgetError: larger arrays do not fit the budget. The arrays of
+            infosets are unchanged.
         """
         used, room = self._used(), self._room()
         largest = 1, self.rules.sizes.num_actions, self._longest_key
         least = used + self._asked + largest
         self._fit_table(int(least[0]))
-        # An iteration tries one growth factor, with at least the sizes `least`. The
-        # loop ends at the first factor that fits the budget; the smallest raises.
+        # Each pass of the loop tries one growth factor, with at least the sizes
+        # `least`. It ends at the first factor that fits the budget. If the smallest
+        # factor does not fit either, the error is raised.
         for factor in _FACTORS if (least > room).any() else ():
             rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
             share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
@@ -199,17 +220,21 @@ class RuleStore:
         self._asked[:] = 0
 
     def _take(self, rows: np.ndarray, share: float = 1.0) -> None:
-        """Charges the budget for additional entries, including tables.
+        """Charges the budget for additional rows, the solver's tables included.
 
         Args:
             rows: `[3]` additional infosets, sequences and key values.
-            share: largest share of the remaining bytes.
+            share: largest share of the remaining bytes that the rows may take.
+
+        Raises:
+            MemoryBudgetError: the rows take more than this share.
         """
         budget, size = self._budget, self._bytes_of(rows)
         budget.require(int(size / share), "Arrays for more information sets take")
         budget.take(size)
 
     def _enlarge(self, rows: np.ndarray) -> None:
+        """Replaces the arrays by copies with room for `[3]` numbers of rows."""
         known, used = self.known, self._used()
         larger = known._replace(
             actions=_enlarged(known.actions, rows[1], used[1]),
@@ -221,14 +246,14 @@ class RuleStore:
         self.infosets, self.known = infosets, larger
 
     def _fit_table(self, num_infosets: int) -> None:
-        """Enlarges the hash table for `num_infosets`, if necessary."""
+        """Enlarges the hash table, if it is too small for `num_infosets`."""
         table = self.known.table
         if num_infosets > MOST_USED * len(table):
             table = larger_table(table, num_infosets)
             self.known = self.known._replace(table=table)
 
     def trim(self) -> None:
-        """Releases the unused entries of the arrays.
+        """Releases the unused rows of the arrays, which are resized in place.
 
         No infosets may be added afterwards, and no views of the arrays may exist.
         """
@@ -239,7 +264,7 @@ class RuleStore:
         resize(known.rows, num_infosets + 1)
 
     def saved(self) -> dict[str, np.ndarray]:
-        """The arrays for a file, without unused entries."""
+        """Returns the arrays that are saved in a file, without unused rows."""
         num_infosets, num_sequences = self.sizes()
         starts = self.known.rows["start"][: num_infosets + 1].copy()
         return {
@@ -256,7 +281,8 @@ class RuleStore:
             arrays: result of `saved`. The caller has checked the infosets and actions.
 
         Returns:
-            Whether the arrays contain a distinct valid key for each infoset.
+            Whether the arrays contain a valid key for each infoset, and all keys
+            differ.
 
         Raises:
             MemoryBudgetError: the infosets do not fit the budget.
@@ -289,7 +315,7 @@ class RuleStore:
         return True
 
     def make_iterate(self, rule: str, sampled: Sampled) -> Any:
-        """Makes the compiled loop over iterations, see `walks.make_rule_iterate`."""
+        """Returns the compiled loop over iterations, see `walks.make_rule_iterate`."""
         source = following.FACED if self.rules.faced else walks.PLAYED
         return walks.make_rule_iterate(rule, sampled, source)
 
@@ -307,7 +333,7 @@ class RuleStore:
             task: settings of the solver.
             node: result of `tree_of_node`.
             tables: tables of the solver.
-            walk: scratch of the walk.
+            walk: buffers of the walk.
             path: path of the walk.
         """
         tree = node._replace(infosets=self.infosets)
@@ -334,14 +360,16 @@ class RuleStore:
         return path
 
     def tree_of_node(self) -> TreeArrays:
-        """A record with the arrays of one node, and the infosets met."""
+        """Returns a `TreeArrays` with arrays for one node, and the infosets of the
+        store.
+        """
         max_children, players = self.rules.sizes.max_children, self.rules.num_players
         sizes = {"N": 0, "I": 0, "C": max_children, "L": 1, "P": players}
         node = new_record(TreeArrays, (), spare=SPARE, **sizes)
         return node._replace(infosets=self.infosets)
 
     def raise_broken(self, status: int, path: Path) -> NoReturn:
-        """Raises a GameError about the fault that stopped a walk.
+        """Raises a GameError about the error in the rules that stopped a walk.
 
         Args:
             status: a status of rules/rule_faults.py.
@@ -359,12 +387,15 @@ class RuleStore:
 
 
 def resize(array: np.ndarray, size: int) -> None:
-    """Resizes an array in place; the system moves large arrays without a copy."""
+    """Resizes an array along its first axis in place.
+
+    The operating system moves large arrays without copying them.
+    """
     array.resize((size, *array.shape[1:]), refcheck=False)
 
 
 def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
-    """A copy of the first `used` rows, followed by zeros up to `size` rows."""
+    """Returns a copy of the first `used` rows, followed by zeros up to `size` rows."""
     larger = np.zeros((size, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
@@ -372,18 +403,19 @@ def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
 
 @jit
 def _enter(values, rows, table, infosets, count, key):
-    """Inserts the keys of a file's infosets into an empty hash table.
+    """Inserts the keys of infosets that were read from a file into an empty hash table.
 
     Args:
-        values: concatenated keys.
-        rows: start of each key; receives the hashes.
-        table: empty hash table, see row_table.py.
-        infosets: `[count]` INFOSET.
+        values: concatenated keys, each with the player as its first element.
+        rows: start of each key; the hashes are written.
+        table: empty hash table, see row_table.py; written.
+        infosets: INFOSET, records of the infosets.
         count: number of infosets.
-        key: `[K + 1]` int64, a buffer.
+        key: `[K + 1]` int64, a buffer for one key.
 
     Returns:
-        Whether each key is new and agrees with the place and player of its record.
+        True; False if two keys are equal, or if a key contradicts `place` (its hash) or
+            `player` in the record of the infoset.
     """
     for number in range(count):
         start = rows[number]["start"]

@@ -1,7 +1,8 @@
 """Compiled functions that write information-state strings, byte by byte.
 
-Functions such as `put` write ASCII at a position of `text` and return the position
-after the written bytes. The buffer must be long enough for the longest string, see
+Functions whose names begin with `put` write ASCII characters to the uint8 array `text`,
+beginning at index `at`, and return the index after the last written character. The
+caller must provide an array that is long enough for the longest string, see
 `BoundRules.text_size`.
 """
 
@@ -20,15 +21,15 @@ _BATCH = 1 << 24
 
 
 def word(text: str) -> np.ndarray:
-    """An ASCII constant for `put`, `[length]` uint8."""
+    """Returns an ASCII string as a constant for `put`, `[length]` uint8."""
     return np.frombuffer(text.encode("ascii"), np.uint8)
 
 
 @inlined
 def put(text, at, constant):
-    """Writes a constant of `word`."""
-    # With an unsigned index the compiler need not handle negative indices, so it
-    # vectorizes the loop.
+    """Writes a constant made by `word`; returns the index after it."""
+    # With an unsigned index numba does not handle negative indices, so the compiler
+    # can vectorize the loop.
     start = np.uint64(at)
     for k in range(len(constant)):
         text[start + np.uint64(k)] = constant[k]
@@ -37,13 +38,13 @@ def put(text, at, constant):
 
 @inlined
 def put_labeled(text, at, constant, number):
-    """Writes a constant of `word`, followed by a number."""
+    """Writes a constant made by `word`, then a number; returns the index after it."""
     return put_number(text, put(text, at, constant), number)
 
 
 @inlined
 def put_number(text, at, number):
-    """Writes an integer in decimal digits."""
+    """Writes an integer in decimal digits; returns the index after it."""
     # Nearly all numbers in strings have one or two digits.
     if 0 <= number < 10:
         text[at] = 48 + number
@@ -58,7 +59,7 @@ def put_number(text, at, number):
 
 @jit
 def _put_long(text, at, number):
-    """Like `put_number`, without the fast path for 0 to 99."""
+    """Does the same as `put_number`, without its fast path for 0 to 99."""
     if number < 0:
         text[at] = 45  # minus sign
         at += 1
@@ -76,7 +77,8 @@ def _put_long(text, at, number):
 
 @jit
 def _spell_all(called, settings, values, rows, first, stop, key, text, ends):
-    """Writes the concatenated strings of infosets first .. stop - 1.
+    """Writes the strings of the infosets first .. stop - 1, one after another, to
+    `text`.
 
     Args:
         called: addresses from `callable_rules`.
@@ -101,11 +103,12 @@ def _spell_all(called, settings, values, rows, first, stop, key, text, ends):
 
 
 def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
-    """Yields the strings of the first `count` infosets.
+    """Yields the information-state strings of the first `count` infosets.
 
     Args:
-        rules: rules of a twin, with `spell`.
-        keys: keys of the infosets, each with the player as its first entry.
+        rules: rules of a twin (this package's compiled version of an OpenSpiel game),
+            with `spell`.
+        keys: keys of the infosets, each with the player as its first element.
         count: number of infosets.
     """
     called, size = callable_rules(rules), len(rules.new_text())

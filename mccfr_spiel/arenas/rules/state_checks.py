@@ -1,8 +1,8 @@
 """Checks of a game's returns, legal actions and chance distributions.
 
-A tree checks each different list of actions, chance distribution and vector of returns
-once, when it first meets it. Few of them are different, so the checks take no
-measurable time.
+A tree calls a check when a list of actions, a chance distribution or a vector of
+returns occurs for the first time. Most of them repeat, so the checks take no measurable
+time.
 """
 
 import math
@@ -18,8 +18,9 @@ from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL
 
 MAX_UTILITY = 1e100
 """Largest absolute payoff. Sums and squares of such payoffs, and their products with
-probabilities, stay far below 1.8e308, the largest double. The importance weights of
-outcome sampling have a separate bound, `kernels.walk.MAX_WEIGHT`."""
+probabilities, stay far below 1.8e308, the largest double. Payoffs times importance
+weights, as in outcome sampling, have a separate bound, `kernels.recording.MAX_WEIGHT`.
+"""
 
 _SUM_TOLERANCE = 1e-6
 """Absolute tolerance of the sum of returns. OpenSpiel uses the same tolerance when it
@@ -31,7 +32,7 @@ _ROUNDING = 1e-9
 
 
 def no_such_player(declared: Declared, player: Any) -> GameError:
-    """The error for a state whose acting player does not exist."""
+    """Returns the error for a state whose acting player does not exist."""
     if player == pyspiel.PlayerId.SIMULTANEOUS:
         return GameError(
             f"{declared.name} declares sequential moves (GameType.dynamics), but has a "
@@ -46,10 +47,10 @@ def no_such_player(declared: Declared, player: Any) -> GameError:
 
 
 def returns_of(state: Any) -> tuple[float, ...]:
-    """The returns of a terminal state as a tuple of hashable values.
+    """Returns the returns of a terminal state as a hashable tuple.
 
     Raises:
-        GameError: the game returns no list of numbers.
+        GameError: the result of `state.returns()` is not a list of hashable values.
     """
     returns = state.returns()
     try:
@@ -67,7 +68,9 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
 
     Returns:
         The declarations for the next check. If a constant sum was declared without a
-        value, they contain the sum of these returns.
+            value, they contain the sum of these returns. If the range of a game in
+            OpenSpiel's C++ code is wrong, a warning is issued, and the range is widened
+            so that there is a single warning.
 
     Raises:
         GameError: the returns contradict the declarations.
@@ -117,10 +120,11 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
 
 
 def limits_of(declared: Declared) -> tuple[float, float, float, float]:
-    """The bounds on returns for compiled code.
+    """Returns the bounds on returns that compiled code checks, see
+    `GameArrays.returns`.
 
-    They match `check_returns` up to rounding, because the rounding error here is
-    relative to the declared range instead of the returns.
+    They agree with `check_returns` except for the tolerance, which is relative to the
+    declared range here, and relative to the returns there.
 
     Returns:
         The least return, the greatest return, the sum of returns (NaN if it varies),
@@ -138,6 +142,9 @@ def limits_of(declared: Declared) -> tuple[float, float, float, float]:
 
 
 def _check_sum(declared: Declared, returns: Sequence[float], tolerance: float) -> None:
+    """Raises GameError if returns contradict the declared sum or are not identical, as
+    declared.
+    """
     utilities = pyspiel.GameType.Utility
     if declared.utility == utilities.IDENTICAL:
         if max(returns) - min(returns) > tolerance:
@@ -170,7 +177,8 @@ def check_actions(
         actions: the legal actions.
 
     Raises:
-        GameError: they are not.
+        GameError: there is no action, or an action is repeated, out of order or out of
+        range.
     """
     last = -1
     for action in actions:
@@ -187,6 +195,7 @@ def check_actions(
 
 
 def _fault_of(declared: Declared, actions: Sequence[int]) -> str:
+    """Returns a description of the error in a list of legal actions."""
     if not actions:
         return "no legal action"
     if min(actions) < 0:
@@ -229,10 +238,11 @@ def check_probs(name: str, probs: Sequence[float]) -> None:
 
 
 def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
-    """Adds the history of a state to an error, unless the error already names one.
+    """Adds the history of a state to an error, unless the error already contains a
+    history.
 
-    A GameError receives the history in the message. Other errors come from the methods
-    of the game; they receive the history as a note.
+    The history is appended to the message of a GameError. Other errors were raised by
+    methods of the game; to these it is added as a note.
 
     Args:
         error: the error, which the caller raises again.
@@ -260,7 +270,9 @@ def tell_history(error: Exception, state: Any, move: int | None = None) -> None:
 
 
 def _shown(values: Sequence[Any]) -> str:
-    """A list as text; of more than 12 values, the first 8 and the last 2."""
+    """Returns a list as text; if it has more than 12 values, the first 8 and the last
+    2.
+    """
     plain = [value.item() if hasattr(value, "item") else value for value in values]
     if len(plain) <= 12:
         return str(plain)

@@ -1,9 +1,11 @@
-"""Compiled rules as a source of nodes, which stores no rows of nodes.
+"""Compiled rules as a source of nodes for walks, without a stored tree.
 
-The walk is that of kernels/walk.py and uses the same draws at the same places. Its
-results are therefore identical to those on a stored tree. The record `nodes` of this
-source is a `played.RuleNodes`. A node number encodes a saved state and the index of a
-child, see `played.stacked`.
+A *source* is a set of functions that supply the nodes of a walk (kernels/source.py).
+The walk itself is that of kernels/walk.py. It draws the same random numbers with every
+source, so the results are identical to those on a stored tree. The record `nodes` of
+this source is a `rule_records.RuleNodes`. Nodes have no rows in memory: a node number
+encodes a saved state of the path and the index of a child of this state, see
+`played.stacked`.
 """
 
 from typing import Any
@@ -39,8 +41,9 @@ from mccfr_spiel.kernels.switches import Sampled
 from mccfr_spiel.kernels.tables import Tables, Task, TreeArrays, Walk
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, GameArrays, Known, Path)
-"""Records in the frame of these walks. TreeArrays contains the infosets, with spare
-room, and the chance distribution and the returns of the present node."""
+"""Records in the frame of these walks. In TreeArrays, `infosets` has unused entries for
+new infosets, and the chance distribution and returns are those of the present node.
+"""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()
@@ -48,8 +51,8 @@ views = LAYOUT.viewer()
 
 @inlined
 def start_new(nodes, tables, walk, start_tables, task):
-    """Initializes the tables of added infosets, see `minimizers.make_start`."""
-    # Most visits add nothing, so that the comparison is all the work.
+    """Initializes the solver's tables for new infosets, see `minimizers.make_start`."""
+    # Most visits add no infoset, so usually only this comparison is executed.
     num_infosets = nodes.known.counts[INFOSETS]
     if num_infosets > walk.known[0]:
         infosets = nodes.infosets[:num_infosets]
@@ -58,7 +61,7 @@ def start_new(nodes, tables, walk, start_tables, task):
 
 @inlined
 def enter(nodes, node):
-    """Restores the saved state of the parent and moves to the child."""
+    """Moves the path to a node: restores the saved state and applies a move, if any."""
     go_to(nodes.rules, nodes.game, nodes.path, node)
 
 
@@ -70,16 +73,20 @@ def acting_at(nodes, node):
 
 @inlined
 def pay(nodes, node):
-    """Writes the returns to row 0 of `utilities`; returns a status and that row."""
+    """Writes the returns to row 0 of `utilities`; returns a status and the row, 0."""
     status = end_game(nodes.rules, nodes.game, nodes.path, nodes.utilities)
     return np.int64(status), np.int64(0)
 
 
 @inlined
 def descend(nodes, moves, child):
-    """Applies the move; returns 0, because the present node needs no number."""
+    """Applies a move to the present state, to visit the child immediately.
+
+    Returns:
+        0 as the number of the child, because the present node needs no number.
+    """
     path = nodes.path
-    # Rules have no notion of sequences. The path tracks them for all players.
+    # The rules do not know sequences, so the path tracks each player's last sequence.
     if moves.acting >= 0:
         path.last[moves.acting] = moves.start + child
     move_on(nodes.rules, nodes.game, path, path.moves[child])
@@ -88,7 +95,10 @@ def descend(nodes, moves, child):
 
 @inlined
 def stop(nodes, node, acting):
-    """Saves the state as a node without moves; returns its number."""
+    """Saves the present state, at which the walk stops; returns its node number.
+
+    It is saved without moves, because the moves will be listed when the walk resumes.
+    """
     path = nodes.path
     level = free_level(path)
     save(path, level, acting, 0, 0)
@@ -108,25 +118,27 @@ PLAYED: Source = STORED._replace(
     fetch=nothing,
     grows=False,
 )
-"""Places and policies are read as in stored trees. Nothing is prefetched, because
-children have no rows in memory."""
+"""The source for walks over compiled rules. Places and policies of infosets are read as
+in stored trees. Nothing is prefetched, because children have no rows in memory.
+"""
 
 
 @for_rule
 def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
     """Compiles `iterate(frame, rules)`, which runs iterations with walks over rules.
 
-    `rules` are the addresses from `rule_calls.callable_rules`. `iterate` runs
-    iterations up to the limits of the job and returns a status, as
-    `stored.make_iterate` describes. After GROW, make room for at least one more infoset
-    before the next call. A status of BROKEN or higher means that the game's rules are
-    invalid in the present state.
+    `frame` has the layout LAYOUT, and `rules` are the addresses from
+    `rule_calls.callable_rules`. Like the result of `stored.make_iterate`, `iterate`
+    runs iterations up to the limits of the job and returns a status. After GROW, the
+    caller must make room for at least one more infoset before the next call. A status
+    of BROKEN or higher is BROKEN + a status of rules/rule_faults.py: the rules contain
+    an error, which shows in the present state.
 
     Args:
         rule: the local rule.
-        sampled: the sampled parts of an algorithm that samples, but not with the
+        sampled: the sampled parts of the algorithm, which must sample, but not with the
             balanced strategy.
-        source: PLAYED, or `following.FACED` if players follow given policies.
+        source: PLAYED, or `following.FACED` if some players follow fixed policies.
     """
     go_on, start_tables = make_loop(sampled, rule, source), make_start(rule)
 

@@ -1,2 +1,2 @@
-"""Stored trees: expansion of pyspiel games into arrays, growth during walks, and
-files."""
+"""Stored trees: expansion of pyspiel games into arrays, expansion of missing nodes
+during walks, and files."""

@@ -1,5 +1,8 @@
-"""Chance distributions and returns of a tree. Equal distributions or returns share a
-row."""
+"""Chance distributions and returns of a tree, each stored once.
+
+Chance nodes with equal distributions share the entries of one distribution. Terminal
+nodes with equal returns share one row of returns.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -19,33 +22,41 @@ from mccfr_spiel.common.budget import (
 )
 
 _LISTS, _FLOAT_BYTES = "distributions and returns", 64
-"""Name in the budget for distributions and returns, and bytes per number: once in the
-tuple that serves as a dictionary key, and once in the arrays."""
+"""Name under which the budget counts distributions and returns, and bytes per number.
+Each number is stored twice: in a tuple that is a dictionary key, and in an array."""
 
 
 _FEW_ROWS = 16
+"""Initial capacity of the arrays."""
 
 
 class Distributions:
     """The distinct chance distributions of a tree, concatenated.
 
     Attributes:
-        starts: start of each distribution in the arrays.
-        probs: `[C + spare]` probabilities.
-        cdf: `[C + spare]` cumulative sums per distribution, exactly 1 from the last
-            possible outcome on.
+        starts: index in the arrays at which each distribution starts, by distribution
+            (a tuple of probabilities).
+        probs: `[C]` probabilities, followed by unused capacity.
+        cdf: `[C]` cumulative sums within each distribution, followed by unused
+            capacity. They are exactly 1 from the last outcome of positive probability
+            on.
         count: C, the number of probabilities in use.
     """
 
     def __init__(self, name: str, budget: Budget) -> None:
-        """Starts without distributions; `name` is the game's name in messages."""
+        """Creates an empty store.
+
+        Args:
+            name: name of the game in messages.
+            budget: memory budget of the tree.
+        """
         self.starts: dict[tuple[float, ...], int] = {}
         self.probs, self.cdf = np.zeros(_FEW_ROWS), np.zeros(_FEW_ROWS)
         self.count = 0
         self._name, self._budget = name, budget
 
     def add(self, probs: tuple[float, ...]) -> int:
-        """Stores a new distribution; returns its start.
+        """Stores a new distribution; returns the index at which it starts.
 
         Raises:
             GameError: the probabilities are not a distribution.
@@ -60,14 +71,21 @@ class Distributions:
         self.cdf = reserve(self.cdf, stop)
         self.probs[start:stop] = values
         self.cdf[start:stop] = np.cumsum(values)
-        # A rounded sum below 1 would leave a gap in which a draw finds no outcome.
+        # Rounding may leave the last sum below 1, and a random number above it would
+        # select no outcome.
         last = start + np.flatnonzero(values)[-1]
         self.cdf[last:stop] = 1
         self.starts[probs] = start
         return start
 
     def take_over(self, probs: np.ndarray, cdf: np.ndarray, starts: np.ndarray) -> None:
-        """Adopts the distributions of a whole tree."""
+        """Adopts the arrays of a complete tree.
+
+        Args:
+            probs: `[C]` concatenated distributions.
+            cdf: `[C]` cumulative sums within each distribution.
+            starts: index at which each distribution starts, ascending.
+        """
         values, bounds = probs.tolist(), [*starts.tolist(), len(probs)]
         self.starts = {
             tuple(values[start:stop]): start
@@ -82,19 +100,24 @@ class Payoffs:
     """The distinct vectors of returns of a tree.
 
     Attributes:
-        rows: row of each vector of returns.
-        values: `[U + spare, P]` returns.
+        rows: row in `values` of each distinct tuple of returns.
+        values: `[U, P]` the U distinct vectors of returns of P players, followed by
+            unused rows.
     """
 
     def __init__(self, declared: Declared, budget: Budget) -> None:
-        """Starts without returns; new returns are checked against the game's
-        declarations."""
+        """Creates an empty store.
+
+        Args:
+            declared: declarations of the game, which new returns must not contradict.
+            budget: memory budget of the tree.
+        """
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW_ROWS, declared.num_players))
         self._declared, self._budget = declared, budget
 
     def add(self, returns: tuple[float, ...], state: pyspiel.State) -> int:
-        """Stores the returns of a terminal state; returns their row.
+        """Stores new returns of a terminal state; returns their row in `values`.
 
         Raises:
             GameError: the returns contradict the declarations, or the state is not
@@ -116,7 +139,7 @@ class Payoffs:
         return row
 
     def take_over(self, values: np.ndarray) -> None:
-        """Adopts the returns of a whole tree."""
+        """Adopts the `[U, P]` distinct returns of a complete tree."""
         self.values = values
         vectors: Sequence[Sequence[float]] = values.tolist()
         self.rows = {tuple(returns): row for row, returns in enumerate(vectors)}

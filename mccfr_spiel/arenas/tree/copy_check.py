@@ -12,14 +12,18 @@ from mccfr_spiel.arenas.rules.state_checks import tell_history
 from mccfr_spiel.common.display import brief
 
 _MOVES_OF_COPIES = 100
-"""Maximum number of moves in the history that `check_copies` follows."""
+"""Maximum number of moves in the history that `check_copies` plays."""
 
 
 def check_copies(game: pyspiel.Game) -> None:
-    """Raises GameError if copies of a state share data that moves change.
+    """Checks that a move in a copy of a state does not change the original.
 
-    Follows one random history. A move in a copy must not change the original state, and
-    replaying the history must show the same states again.
+    The check plays one random history. It applies each move to a copy first and
+    compares the original before and after. Then it replays the history, which must lead
+    through equal states.
+
+    Raises:
+        GameError: a copy shares data with the original, or the replay differs.
     """
     generator, history, views = random.Random(0), [], []
     with_strings = game.get_type().provides_information_state_string
@@ -32,7 +36,7 @@ def check_copies(game: pyspiel.Game) -> None:
         move = generator.choice(moves)
         try:
             state.child(move)
-        except Exception:  # games raise arbitrary exceptions; walks report them later
+        except Exception:  # any error of the game; expansion will report it
             break
         if repr(seen_at(state, with_strings)[0]) != views[-1]:
             raise _alias(

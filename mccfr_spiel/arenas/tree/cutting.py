@@ -2,11 +2,13 @@
 independently.
 
     one_block         all infosets in one block, for a single thread
-    cut_into_blocks   blocks of similar work, for full passes
+    cut_into_blocks   blocks for full passes
     cut_at            blocks with given boundaries
     cut_for_batches   blocks for batches of walks
 
-kernels/blocks.py explains how passes use blocks. Work is measured in rows of leaves.
+Infosets above several blocks belong to none of them. They form the *top* of the tree,
+which a single thread processes; kernels/blocks.py explains how. The unit of work is the
+time that a pass needs for one leaf and one player (a row of the list of leaves).
 """
 
 import itertools
@@ -30,21 +32,27 @@ from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import WORK_OF_SEQUENCE, Blocks, Passes
 
 LEAST_WORK = 2**17
-"""Minimum work per thread for which sharing a pass saves time; about a quarter of a
-millisecond."""
+"""Minimum work per thread for which several threads save time in the passes of a
+solver; about a quarter of a millisecond."""
 
 LEAST_WORK_AT_ONCE = 2**20
-"""Minimum work per thread of a single pass, which first has to wake up the threads."""
+"""The same minimum for a single pass, such as an evaluation. It is larger because the
+threads have to be woken up first."""
 
 LEAST_BLOCK = 2**14
-"""Minimum mean work per block."""
+"""Minimum mean work per block of a pass."""
 
 NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
-"""Number of blocks per player for a batch of walks, and minimum work per block."""
+"""For batches of walks: approximate number of blocks per player, and least capacity of
+a block in units of work, if the tree is too small for so many blocks."""
 
 
 def one_block(passes: Passes) -> Blocks:
-    """All infosets in one block, for a single thread."""
+    """All infosets in one block, for a single thread.
+
+    Args:
+        passes: infosets by player, and the leaves if there are any.
+    """
     num_players = len(passes.member_ends) - 1
     return Blocks(
         ends=np.array((0, len(passes.members)), np.int64),
@@ -56,11 +64,14 @@ def one_block(passes: Passes) -> Blocks:
 
 
 def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
-    """Cuts the infosets of a complete tree into blocks of similar work.
+    """Cuts the infosets of a complete tree into blocks for full passes.
+
+    The first blocks have more work than the last blocks, so that all threads finish at
+    about the same time, see `kernels.blocks.find_cuts`.
 
     Args:
         infosets: `[I]` records of dtype INFOSET.
-        passes: leaves of the tree.
+        passes: infosets by player, and the leaves of the tree.
     """
     owner = _owners(infosets, len(passes.member_ends) - 1)
     stops = infosets["first_sequence"] + infosets["num_actions"]
@@ -72,7 +83,7 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
 
 
 def _owners(infosets: np.ndarray, num_players: int) -> np.ndarray:
-    """`[S]` infoset of each sequence; -1 for empty sequences."""
+    """`[S]` the infoset of each sequence's action; -1 for empty sequences."""
     owner = np.repeat(np.arange(len(infosets), dtype=np.int32), infosets["num_actions"])
     return np.append(np.full(num_players, -1, np.int32), owner)
 
@@ -82,8 +93,8 @@ def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
 
     Args:
         infosets: `[I]` records of dtype INFOSET.
-        passes: leaves of the tree.
-        ends: `[B + 1]` first infoset of each block, followed by I.
+        passes: infosets by player, and the leaves if there are any.
+        ends: `[B + 1]` first infoset of each of the B blocks, followed by I.
     """
     kinds = np.zeros(len(infosets), np.uint8)
     mark_kinds(infosets, _owners(infosets, len(passes.member_ends) - 1), ends, kinds)
@@ -104,6 +115,9 @@ def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
 
 def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) -> Cut:
     """Cuts the infosets of a complete tree for batches of walks.
+
+    Each block consists of subtrees of one player's infosets. Their work is estimated by
+    the number of sequences.
 
     Args:
         infosets: `[I]` records of dtype INFOSET.
@@ -143,7 +157,10 @@ def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
 
 
 def checked_threads(threads: Any) -> int | None:
-    """Validates the argument `threads`; None means one thread per core.
+    """Validates the argument `threads` of public functions and returns it.
+
+    Args:
+        threads: a positive integer, or None for one thread per core.
 
     Raises:
         ValueError: `threads` is not a positive integer.
@@ -152,7 +169,7 @@ def checked_threads(threads: Any) -> int | None:
 
 
 def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
-    """Number of threads for which a pass is fastest.
+    """Number of threads for which a pass is probably fastest, at least 1.
 
     Args:
         threads: maximum number of threads; None for one thread per core.

@@ -1,4 +1,4 @@
-"""DerivedLists: arrays computed from a complete tree on first use and kept with it."""
+"""DerivedLists: arrays computed from a complete tree on first use, and cached."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,29 +13,33 @@ from mccfr_spiel.kernels.tables import Blocks, Passes
 
 LEAVES, BLOCKS = "the leaves of a pass", "the blocks of a pass in threads"
 CEILINGS = "the ceilings of regret-based pruning"
-"""Names under which the budget holds the bytes of the lists."""
+"""Names under which the budget counts the bytes of the lists."""
 
 
 class DerivedLists:
     """The lists that full passes read instead of nodes.
 
-    Every method raises MemoryBudgetError if a list does not fit `max_memory`, and
-    ValueError if the tree is not complete. Callers hold the tree's lock. The tree is
-    passed to each method, because a reference to it would be a cycle, which delays
-    freeing its memory until a garbage collection.
+    `leaves`, `blocks` and `ceilings` raise MemoryBudgetError if a list does not fit
+    `max_memory`, and ValueError if the tree is not complete. Callers hold the tree's
+    lock.
+
+    The tree is an argument of these methods. If it were an attribute, tree and lists
+    would refer to each other, and their memory would only be freed by the garbage
+    collector.
     """
 
     def __init__(self, budget: Budget) -> None:
-        """Computes nothing yet."""
+        """Creates an empty cache; `budget` is the memory budget of the tree."""
         self._budget = budget
         self._lists: dict[str, Any] = {}
 
     def keep_leaves(self, leaves: Passes) -> None:
-        """Keeps leaves that were read from disk."""
+        """Adds a list of leaves that was read from disk to the cache."""
         self._lists[LEAVES] = leaves
 
     def leaves(self, tree: Any) -> Passes:
-        """The leaves, listed for each sequence that leads to them."""
+        """The leaves of the tree. Each leaf is listed once per player, at the player's
+        last sequence before the leaf."""
         if LEAVES in self._lists:
             return self._lists[LEAVES]
         if not tree.is_complete:
@@ -48,20 +52,21 @@ class DerivedLists:
         return self._keep(LEAVES, size, whole_lists.list_leaves, *args)
 
     def blocks(self, tree: Any) -> Blocks:
-        """The infosets, cut into blocks for threads."""
+        """The infosets, cut into blocks that threads process in parallel."""
         args = tree.infosets, self.leaves(tree)
         size = cutting.bytes_of_blocks(*tree.sizes())
         return self._keep(BLOCKS, size, cutting.cut_into_blocks, *args)
 
     def ceilings(self, tree: Any) -> Ceilings:
-        """Bounds on payoffs for regret-based pruning; for two players only."""
+        """Upper bounds on the payoffs below each node, for regret-based pruning of
+        games for two players."""
         self.leaves(tree)
         args = tree.arrays, tree.num_sequences
         size = whole_lists.bytes_of_ceilings(tree.num_nodes, tree.num_sequences)
         return self._keep(CEILINGS, size, whole_lists.list_ceilings, *args)
 
     def forget(self) -> None:
-        """Drops all lists and returns their bytes to the budget."""
+        """Empties the cache and returns the bytes of the lists to the budget."""
         self._lists = {}
         for name in CEILINGS, LEAVES, BLOCKS:
             self._budget.record(name, 0)

@@ -1,10 +1,11 @@
 """Expands the nodes of a tree through pyspiel.
 
-    expand               one node: reads a state and writes its record
-    expand_below         a node and all descendants that are surely visited
+    expand               one node: reads its state and writes its record
+    expand_below         a node and all descendants that a walk surely visits
     expand_depth_first   the whole tree
 
-rules/store.py expands games with compiled rules without calling Python at nodes.
+rules/rule_expansion.py expands games with compiled rules without calling Python at
+each node.
 """
 
 import functools
@@ -33,22 +34,32 @@ _CHECKED = 1024
 """Number of nodes between two measurements of the process's memory."""
 
 Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
+"""The state of a node, and each player's last sequence before the node."""
 
 Opened = list[Any]
-"""An expanded node, as a list: first child, index of the next child, moves, acting
-player, first sequence or chance entry, state, and each player's last sequence before
-it."""
+"""An expanded node whose children are still to be visited. It is a list with the items:
+
+0. number of the first child;
+1. index, among the siblings, of the child to visit next;
+2. moves: legal actions, or pairs (outcome, probability) at a chance node;
+3. acting player, or CHANCE_NODE;
+4. first sequence of the infoset, or first entry of the chance distribution;
+5. state of the node;
+6. each player's last sequence before the node.
+"""
 
 
 def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
-    """The state and sequences of a child.
+    """The state of a child, and each player's last sequence before the child.
 
     Args:
         opened: the parent.
         child: index of the child among its siblings.
-        is_last: whether the parent is not needed any more, so that its state can be
-            modified.
+        is_last: whether no other child of the parent follows. Then the parent's state
+            is modified instead of copied.
+
+    Raises:
+        Exception: any exception of the game's own methods, with the history as a note.
     """
     _, _, moves, acting, start, state, sequences = opened
     move, before = moves[child] if acting >= 0 else moves[child][0], state
@@ -66,13 +77,22 @@ def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
 
 
 def expand_depth_first(tree: Any, max_nodes: int, most_memory: int | None) -> None:
-    """Expands every unexpanded node and checks regularly for endless histories and
-    memory.
+    """Expands every unexpanded node of a tree.
+
+    Every `_CHECKED` nodes, the memory of the process and the length of the current
+    history are checked. The first check also forecasts the size of the tree.
+
+    Args:
+        tree: the GameTree.
+        max_nodes: maximum number of nodes.
+        most_memory: maximum number of bytes for the expansion; the limit of the budget
+            if None.
 
     Raises:
-        TreeFullError: more than `max_nodes` nodes, or a forecast predicts them.
-        MemoryBudgetError: the process has grown by more than `most_memory` or the
-            budget.
+        TreeFullError: the tree has more than `max_nodes` nodes, or surely will
+            according to the forecast.
+        MemoryBudgetError: the process has grown by more than `most_memory`, or by more
+            than the budget has left.
         ValueError: a history is endless, or `expand` refuses a state.
     """
     nodes, budget, is_forecast = tree.node_store, tree.budget, False
@@ -108,29 +128,33 @@ def expand_below(
     look: Callable[[pyspiel.State], int],
     opens: list[Opened],
 ) -> None:
-    """Expands a node and all unexpanded descendants that are surely visited.
+    """Expands a node and all unexpanded descendants that a walk surely visits.
 
-    The caller holds the tree's lock in a step.
+    Descendants of a node where the walk samples one move are not expanded, because the
+    sampled move is not known here.
+
+    The caller has the tree's lock and is in a step, see infosets/lock.py.
 
     Args:
         tree: the GameTree.
-        node: first node.
-        place: state and sequences of that node.
-        draws: for each acting player, chance last, whether a walk visits only one
-            child, which is not known yet.
-        look_at: number of nodes after which to call `look`.
-        look: called with the state of a node; returns the next value of `look_at`, or
-            -1 to stop at this node.
-        opens: output; receives nodes with children that may be visited later, sorted by
-            their first children.
+        node: the node to expand first.
+        place: state of this node, and each player's last sequence before it.
+        draws: for each acting player, and last for chance, whether the walk samples a
+            single move.
+        look_at: number of nodes in the tree from which on to call `look`.
+        look: function that is called with the state of the current node. It returns the
+            next value of `look_at`, or -1 to stop the expansion after this node.
+        opens: output, to which expanded nodes are appended whose children may have to
+            be expanded later; always sorted by first child.
     """
     nodes, (state, sequences) = tree.node_store, place
-    old, stack = nodes.count, []  # nodes from `old` on are new and unexpanded
-    # `stack` belongs to a depth-first search. Each pass visits one node: it expands
-    # the node if necessary, pushes it if its children are surely visited, and moves to
-    # the next child of the topmost node on the stack. A node's last child reuses its
-    # state, because the node is popped then. The loop ends when the stack is empty, or
-    # when `look` stops it; then the nodes on the stack are added to `opens`.
+    old, stack = nodes.count, []  # nodes from `old` on are new, hence unexpanded
+    # This is a depth-first search. Each pass visits one node. It expands the node if
+    # necessary, pushes the node onto `stack` if the walk visits all children, and
+    # descends to an unvisited child of the topmost node on the stack. A node is popped
+    # when only one child is left, which reuses the state of the node. The loop ends
+    # when the stack is empty, or when `look` returns -1. In the latter case the nodes
+    # on the stack are appended to `opens`.
     while True:
         if node >= old or nodes.record(node)[4] == UNEXPANDED:
             moves, acting, first, start, _ = expand(tree, node, state, sequences)
@@ -163,23 +187,23 @@ def expand_below(
 def expand(
     tree: Any, node: int, state: pyspiel.State, sequences: Sequence[int]
 ) -> tuple[Sequence[Any], int, int, int, int]:
-    """Writes the record of one node and reserves its children.
+    """Writes the record of one node and adds its children as unexpanded nodes.
 
-    The caller holds the tree's lock in a step.
+    The caller has the tree's lock and is in a step, see infosets/lock.py.
 
     Args:
         tree: the GameTree.
         node: the unexpanded node.
-        state: its state.
-        sequences: `[P]` each player's last sequence before it.
+        state: state of the node.
+        sequences: `[P]` each player's last sequence before the node.
 
     Returns:
-        The moves (none at a terminal node; pairs of outcome and probability at chance),
-        the acting player, the first child, and the fields `start` and `infoset` of the
-        record.
+        Five values: the moves (legal actions; pairs of outcome and probability at a
+        chance node; empty at a terminal node), the acting player, the first child, and
+        the fields `start` and `infoset` of the node's record.
 
     Raises:
-        TreeFullError: the tree is full.
+        TreeFullError: the nodes or infosets exceed the limits of the tree.
         GameError: the state violates perfect recall or a declaration of the game.
         Exception: any exception of the game's own methods, with the history as a note.
     """
@@ -193,8 +217,8 @@ def expand(
             else:
                 info_state = tree.string_of(state, player)
             actions = state.legal_actions()
-            # Most states belong to a known infoset, with the same parent and actions.
-            # Only the others need the slower `_meet`.
+            # Most states belong to an infoset that the tree already has, with the same
+            # parent and the same actions. All other states need the slower `_meet`.
             infoset = met.number_of(info_state, -1)
             if (
                 infoset < 0
@@ -208,7 +232,7 @@ def expand(
             actions = state.chance_outcomes()
             if tree.is_of_user:
                 check_outcomes(tree.declared.name, actions)
-            # Equal distributions share an entry, as do equal returns below.
+            # Equal distributions are stored once, and so are equal returns below.
             probs = tuple([prob for _, prob in actions])
             tree.node_store.keep_outcomes(node, actions)
             start = tree.distributions.starts.get(probs, -1)
@@ -244,7 +268,26 @@ def _meet(
     parent: int,
     actions: list[int],
 ) -> int:
-    """The infoset of a state whose string is new or whose parent or actions differ."""
+    """Finds or adds the infoset of a decision node in the general case.
+
+    The string of the state may be new to the tree, or only new for this player. If the
+    infoset exists, the parent or the actions differ from its record, which may be an
+    error of the game.
+
+    Args:
+        tree: the GameTree.
+        node: the node.
+        info_state: information-state string of the acting player.
+        state: state of the node.
+        parent: the acting player's last sequence before the node.
+        actions: legal actions.
+
+    Returns:
+        The number of the infoset.
+
+    Raises:
+        GameError: see `Infosets.meet_again` and `_check_decision`.
+    """
     player = state.current_player()
     infoset = tree.met.names.find(info_state, player)
     if infoset >= 0:
@@ -260,9 +303,13 @@ def _meet(
 def _check_decision(
     tree: Any, info_state: str, player: int, state: pyspiel.State, actions: list[int]
 ) -> None:
-    """Checks the first state of an infoset in a game that may contain user code.
+    """Checks the first state of an infoset.
 
-    OpenSpiel's own games are trusted, which saves time.
+    The caller omits the check for OpenSpiel's own games, which saves time.
+
+    Raises:
+        GameError: the string is not a string, the state is terminal, or the actions
+            contradict the declarations of the game.
     """
     name = tree.declared.name
     if not isinstance(info_state, str):

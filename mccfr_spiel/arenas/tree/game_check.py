@@ -1,9 +1,10 @@
 """check_game: plays a game at random and reports mistakes in its implementation.
 
-Trees check properties that cost no time at each node. `check_game` checks the others:
-copies of states are independent, replayed histories show the same states, every player
-has information states, and compiled rules stay within their sizes and agree with the
-OpenSpiel game made of them.
+The expansion of a tree checks each node too, but only what costs little time.
+`check_game` also checks that copies of states are independent, that replayed histories
+lead to equal states, and that every player has an information state. If the game has
+compiled rules, it runs the same functions as plain Python, where an index out of range
+raises an error, and compares the states with those of the compiled game.
 """
 
 import functools
@@ -38,7 +39,8 @@ from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 
 _HISTORIES_OF_WORLDS = 10_000
-"""Number of histories for checking worlds, which takes a second."""
+"""Maximum number of histories for checking declared worlds, which takes about a second.
+"""
 
 
 class Checked(NamedTuple):
@@ -66,28 +68,34 @@ def check_game(
 ) -> Checked:
     """Plays random histories of a game and raises an error at the first mistake.
 
-    The checks cover legal actions, chance outcomes and returns against what the game
-    declares; information states (strings, one list of actions each, perfect recall);
-    names of moves, states and observations; copies, serialized states and replayed
-    histories. Compiled rules also run as plain Python, which checks every index, and
-    must agree. If a game declares worlds, all histories of the first moves are followed
-    to prove that private information is independent given the world.
+    The checks cover:
 
-    No check can find an information state that tells a player too little or too much,
-    because a game does not declare what a player should know.
+    - legal actions, chance outcomes and returns: they must agree with the numbers that
+      the game declares;
+    - information states: strings, with equal legal actions wherever a string occurs,
+      and with perfect recall;
+    - names of moves, states and observations: strings;
+    - copies, serialized states and replayed histories: equal to the original states;
+    - compiled rules: plain Python, which checks every index, must give equal states;
+    - declared worlds (see arenas/worlds/): given the world, the private information of
+      the players must be independent. All histories of the first moves are followed.
+
+    An information state that reveals too much or too little to a player cannot be
+    detected, because a game does not declare what a player should know.
 
     Args:
-        game: game or load string. Simultaneous moves become turns.
-        histories: number of histories to play.
-        seconds: time limit for starting new histories, measured from the end of the
-            first history.
+        game: game or load string. A game with simultaneous moves is converted to its
+            turn-based form.
+        histories: maximum number of histories to play.
+        seconds: number of seconds after the first history in which new histories may
+            begin.
         seed: seed of the moves, which are uniformly random.
 
     Returns:
         The extent of the check.
 
     Raises:
-        GameError: a mistake; the message includes the history.
+        GameError: the check found a mistake; the message includes the history.
         ValueError: the game cannot be loaded or has no tree; or an argument is invalid.
         Exception: any exception of the game's own methods, with the history as a note.
     """
@@ -100,7 +108,7 @@ def check_game(
     while played < histories and time.monotonic() < end:
         check.play(generator)
         played += 1
-        if played == 1:  # compilation happens in the first history
+        if played == 1:  # the first history includes the time for compilation
             end = time.monotonic() + seconds
     rules = rules_of(check.game) or known_twin(check.game)
     if why_no_worlds(rules) == "" and rules is not None:
@@ -109,8 +117,12 @@ def check_game(
 
 
 def _asked(call: Callable[[], Any]) -> Any:
-    """The result of a method; empty if the game does not implement it, because solvers
-    do not need it."""
+    """The result of an optional method of a game; an empty string if the game does not
+    implement the method.
+
+    Args:
+        call: function without arguments that calls the method.
+    """
     try:
         return call()
     except RuntimeError as error:
@@ -120,22 +132,27 @@ def _asked(call: Callable[[], Any]) -> Any:
 
 
 class _Check:
-    """The state of a check of one game."""
+    """A check of one game, with the information states visited so far."""
 
     def __init__(self, game: pyspiel.Game) -> None:
         self.game = game
         self.declared: Declared = declared_by(game)
         self.has_strings = game.get_type().provides_information_state_string
         self.states = self.longest = 0
-        # (player, information state) -> actions, last own move, history
+        # Key: player and information state. Value, recorded at the first visit: legal
+        # actions, the player's previous information state and action, and the history.
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
         rules = rules_of(game)
         self.rules = None if rules is None else PlainRules(rules)
-        # information-state string of compiled rules -> key
+        # The information key of each information-state string of compiled rules.
         self.keys: dict[str, tuple[int, ...]] = {}
 
     def play(self, generator: random.Random) -> None:
-        """Plays one history and checks every state."""
+        """Plays one history and checks every state on it.
+
+        Raises:
+            GameError: the check found a mistake.
+        """
         state = self.game.new_initial_state()
         if self.rules is not None:
             self.rules.begin()
@@ -178,7 +195,12 @@ class _Check:
         self.longest = max(self.longest, moves)
 
     def _look(self, state: pyspiel.State) -> View:
-        """Calls every method of a state that a solver may call."""
+        """Calls every method of a state that solvers may call; returns the results.
+
+        Raises:
+            GameError: the methods about the acting player contradict each other, or
+                chance outcomes or returns are malformed.
+        """
         player, is_over = state.current_player(), state.is_terminal()
         name = self.declared.name
         if is_over != (player == TERMINAL) or state.is_chance_node() != (
@@ -212,7 +234,15 @@ class _Check:
         return View(int(player), tuple(state.legal_actions()), strings, ())
 
     def _check_view(self, view: View, state: pyspiel.State, pasts: list[Any]) -> None:
-        """Checks a state against the game's declarations and against earlier states."""
+        """Checks a state against the game's declarations, and against earlier states
+        with the same information state.
+
+        Args:
+            view: result of `_look` at the state.
+            state: the state.
+            pasts: each player's last information state and action; None before the
+                player's first move.
+        """
         name = self.declared.name
         if view.player == TERMINAL:
             self.declared = check_returns(self.declared, view.returns)
@@ -249,7 +279,8 @@ class _Check:
             )
 
     def _check_words(self, view: View, state: pyspiel.State) -> None:
-        """Checks all strings that tables, play and the page show for a state."""
+        """Checks the strings that describe a state to users: those of the state, of its
+        moves and of the observations."""
         game_type, player = self.game.get_type(), view.player
         strings = {"the state": _asked(lambda: str(state))}
         for move in view.moves:
@@ -284,8 +315,8 @@ class _Check:
         warnings.warn(f"{fault} Solvers do not use the number.", stacklevel=2)
 
     def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:
-        """Checks that a copy is equal and that a move in it does not change the
-        original."""
+        """Checks that a copy of a state equals the original, and that a move applied to
+        the copy does not change the original."""
         copy = state.clone()
         self._check_same(self._look(copy), view, "A copy (clone()) of a state differs")
         copy.apply_action(move)
@@ -294,7 +325,13 @@ class _Check:
         )
 
     def _check_again(self, state: pyspiel.State, views: list[View]) -> None:
-        """Checks that replaying the history gives the same states."""
+        """Checks that replaying the history of a state leads through the same states,
+        and that the serialized state is read back unchanged.
+
+        Args:
+            state: last state of the history.
+            views: results of `_look` at all states of the history.
+        """
         history = list(state.history())
         again = self.game.new_initial_state()
         for played, view in enumerate(views):
@@ -315,8 +352,14 @@ class _Check:
         )
 
     def _compare(self, rules: PlainRules, view: View, state: Any) -> None:
-        """Checks that compiled rules and the same rules as plain Python give equal
-        states."""
+        """Checks that a state of the compiled rules equals the state of the same rules
+        in plain Python, and that different information keys have different strings.
+
+        Args:
+            rules: rules in plain Python, after the same moves.
+            view: result of `_look` at the compiled state.
+            state: the compiled state.
+        """
         other, name = rules.view(), rules.rules.description.short_name
         for subject, compiled, plain in (
             ("the state vector", state.vector.tolist(), rules.state.tolist()),

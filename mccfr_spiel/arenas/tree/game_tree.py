@@ -9,7 +9,8 @@ numbered. A GameTree combines these parts:
     chance_and_returns.py  chance distributions and returns
     expansion.py           expansion through pyspiel
     size_forecast.py       estimated size of the whole tree
-    derived.py             lists of leaves, blocks and ceilings of a complete tree
+    derived.py             lists of a complete tree: leaves, blocks of infosets for
+                           threads, and upper bounds of payoffs ("ceilings")
     tree_description.py    counts for display
 
 interchange/efg_writer.py writes a tree as a Gambit file (`to_efg`).
@@ -62,10 +63,12 @@ from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
 
 DEFAULT_MAX_NODES = 80_000_000
-"""Fits 8 GiB at about 100 bytes per node, the peak of an expansion through pyspiel."""
+"""Default limit on nodes. A tree of so many nodes fits 8 GiB, because an expansion
+through pyspiel needs about 100 bytes per node at its peak."""
 
 _NEAR = 10
-"""The size of a tree is forecast if `_NEAR` times its estimated nodes do not fit."""
+"""Before an expansion by a twin, the size of the tree is forecast if `_NEAR` times a
+rough estimate of its nodes exceeds the limit on nodes."""
 
 
 class GameTree(TreeTable):
@@ -74,8 +77,9 @@ class GameTree(TreeTable):
     All methods are thread-safe: they run under the tree's lock.
 
     Attributes:
-        twin: the constructor's argument.
-        is_of_user: whether the game may be user code, whose states are then checked.
+        twin: argument `twin` of the constructor.
+        is_of_user: whether the game may contain user code. Then states are checked more
+            thoroughly.
 
     TreeTable documents the other attributes.
     """
@@ -93,30 +97,35 @@ class GameTree(TreeTable):
         """Creates a tree with one unexpanded node, the root.
 
         An abstraction merges all histories with the same string into one information
-        set. It may make the player forget: if the player reaches a string after
-        different own moves, the infoset's parent is the sequence before the first
-        history met.
+        set. It may make players forget: a player may reach a string after different own
+        moves. The parent of such an infoset is the player's last sequence before the
+        history that was visited first.
 
         Args:
-            game: game or load string. Simultaneous moves become turns.
+            game: game or load string. A game with simultaneous moves is converted to
+                its turn-based form.
             max_nodes: maximum number of nodes; exceeding it raises an error.
             max_memory: maximum number of bytes, or a string such as "4GiB", for the
                 tree and everything derived from it. By default half of the free memory
                 of the machine, the container or the process's address space.
             abstraction: function (state of `self.game`, player) -> string. States with
                 the same string must have the same legal actions and must not lie on one
-                history. The function must not read what the player does not know.
-            twin: whether to use the game's compiled twin, both to expand the tree and
-                for walks of solvers that keep no nodes. The resulting tree is the same.
-                None uses a twin if there is one and the tree is large enough to save
-                time, True for trees of any size, False never.
-            new_state: returns the root state instead of the game, for example a state
-                in which other players' moves are chance moves. Disables compiled rules.
+                history. The function must not read information that is hidden from the
+                player.
+            twin: whether to use the game's compiled twin (compiled rules of this
+                package for a game of OpenSpiel), both to expand the tree and for walks
+                of solvers that store no nodes. The resulting tree is the same. None
+                uses a twin if there is one and the tree is so large that it saves time;
+                True uses the twin for trees of any size; False never uses it.
+            new_state: function without arguments that returns the root state, in place
+                of the game's initial state. For example, the moves of some players may
+                be chance moves in it. Compiled rules are not used then.
 
         Raises:
-            ValueError: `load_game` or `turn_based` refuses the game; the game has no
-                information-state strings and there is no abstraction; or `twin` is True
-                and the game has no twin.
+            ValueError: an argument is invalid; `load_game` or `turn_based` refuses the
+                game; the game has no information-state strings and there is no
+                abstraction; or `twin` is True and the game has no twin or there is an
+                abstraction.
         """
         if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
             raise ValueError(
@@ -150,7 +159,7 @@ class GameTree(TreeTable):
 
     @property
     def maker(self) -> Any:
-        """See InfosetTable."""
+        """The function that builds a whole tree of the game, see InfosetTable."""
         return small_whole_tree
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -166,8 +175,9 @@ class GameTree(TreeTable):
         )
 
     def whole(self, max_nodes: int) -> InfosetTable | None:
-        """The tree itself if it is complete or has an abstraction; otherwise a whole
-        tree that is cached with it."""
+        """The tree itself if it is complete or has an abstraction. Otherwise a complete
+        tree of the same game that is cached for the lifetime of this tree; None if it
+        cannot be built."""
         if self.abstraction is not None:
             return self
         return whole_tree_of(self, max_nodes)
@@ -187,9 +197,9 @@ class GameTree(TreeTable):
         """Estimates the size of the whole tree from random histories in half a second.
 
         Args:
-            most: the largest acceptable number of nodes; by default what `max_nodes`
-                and `max_memory` allow. The forecast stops early once the tree is
-                clearly smaller or larger.
+            most: the largest acceptable number of nodes; by default the number that
+                `max_nodes` and `max_memory` allow. The forecast stops early once the
+                tree is clearly smaller or larger.
 
         Raises:
             ValueError: a history does not end.
@@ -206,7 +216,7 @@ class GameTree(TreeTable):
         Args:
             most: maximum number of nodes, if less than `max_nodes`.
             most_memory: maximum number of bytes for the expansion, if less than
-                `max_memory`. Ignored by compiled rules and twins.
+                `max_memory`. Expansions by compiled rules ignore it.
 
         Returns:
             The tree itself.
@@ -223,7 +233,7 @@ class GameTree(TreeTable):
 
     @changes
     def _expand_all(self, most: int, most_memory: int | None) -> None:
-        if self.is_complete:  # expanded by another thread while waiting
+        if self.is_complete:  # a concurrent call has expanded the tree
             return
         if self._expand_by_rules(most):
             return
@@ -241,17 +251,18 @@ class GameTree(TreeTable):
 
     @changes
     def expand_by_rules(self, most: int) -> bool:
-        """Expands a new tree by compiled rules or a twin.
+        """Expands the whole tree by compiled rules of the game or of its twin.
 
         Args:
             most: maximum number of nodes, if less than `max_nodes`.
 
         Returns:
-            Whether the tree is complete; False if there are no rules for it.
+            Whether the tree is complete. False if there are no suitable rules, if the
+            rules of a twin fail, or if nodes have been expanded otherwise.
 
         Raises:
             TreeFullError: the tree has more than `most` or `max_nodes` nodes.
-            GameError: the rules contradict themselves.
+            GameError: the game's own compiled rules contradict themselves.
         """
         return self.is_complete or self._expand_by_rules(min(most, self.max_nodes))
 
@@ -268,24 +279,32 @@ class GameTree(TreeTable):
             expansion = expand_rules(rules, most, self.budget)
         except GameError:
             if is_twin:
-                return False  # pyspiel's expansion reports the error of the game itself
+                # The caller expands the tree through pyspiel instead, which reports
+                # errors of the game itself.
+                return False
             raise
         names = KeyNames(rules, expansion.keys, expansion.infosets["player"])
         if is_twin:
-            # The same seeds as in a tree expanded through pyspiel.
+            # `place` seeds the draws at an infoset. Here it becomes the same hash as in
+            # a tree expanded through pyspiel, so that solvers draw the same actions.
             places = map(infoset_place, names.players.tolist(), names)
             expansion.infosets["place"] = np.fromiter(places, np.uint64, len(names))
         self._take_over(expansion, names)
         return True
 
     def rules_for(self, use: Use) -> BoundRules | None:
-        """Compiled rules of the game or of its twin for a purpose.
+        """The compiled rules of the game or of its twin.
 
-        The first call compares the twin with the game.
+        Before a twin is used for the first time, it is compared with the game.
+
+        Args:
+            use: purpose of the rules. It determines how large a tree must be for
+                compiling a twin to save time.
 
         Returns:
-            None if there are no rules, the twin is not worth compiling for this
-            purpose, or the tree has an abstraction or another `new_state`.
+            None if there are no rules, if the tree is too small for the twin or the
+            twin differs from the game, or if the tree has an abstraction or an argument
+            `new_state`.
         """
         if self.rules is not None or not self.may_use_twin:
             return self.rules
@@ -297,10 +316,10 @@ class GameTree(TreeTable):
     def take_over(
         self, expansion: Expansion, names: InfosetNames, leaves: Passes
     ) -> None:
-        """Adopts the arrays of a whole tree that was read from disk.
+        """Adopts the arrays of a complete tree that was read from disk.
 
         Args:
-            expansion: arrays of the whole tree.
+            expansion: arrays of the complete tree.
             names: names of its infosets.
             leaves: list of its leaves.
 
@@ -323,7 +342,8 @@ class GameTree(TreeTable):
     def recall(
         self, strings: list[str], infosets: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Restores the infosets of a checkpoint into a new tree, without nodes.
+        """Adds the infosets of a checkpoint to this tree, which must be new; it keeps
+        its single unexpanded node.
 
         Args:
             strings: `[I]` information-state strings.
@@ -387,7 +407,8 @@ class GameTree(TreeTable):
 
     @steps
     def forget_nodes(self) -> None:
-        """Drops all nodes but keeps infosets, chance distributions and returns."""
+        """Drops all nodes except the root, which becomes unexpanded. Infosets, chance
+        distributions and returns remain."""
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
@@ -398,36 +419,39 @@ class GameTree(TreeTable):
 
     @steps
     def give_back(self) -> None:
-        """Frees the memory of dropped nodes instead of reusing it for new nodes."""
+        """Frees the memory of dropped nodes; otherwise new nodes reuse it."""
         self.node_store.give_back()
 
     # --- lists derived from a complete tree ----------------------------------
 
     @reads
     def list_leaves(self) -> Passes:
-        """The leaves of a complete tree by sequence, see `DerivedLists`."""
+        """The leaves of a complete tree, see `DerivedLists.leaves`."""
         return self._derived.leaves(self)
 
     @reads
     def list_blocks(self) -> Blocks:
-        """The blocks into which threads cut a pass, see `DerivedLists`."""
+        """The blocks of infosets that threads process in parallel, see
+        `DerivedLists.blocks`."""
         return self._derived.blocks(self)
 
     @reads
     def list_ceilings(self) -> Ceilings:
-        """The payoff bounds of regret-based pruning, see `DerivedLists`."""
+        """The upper bounds on payoffs for regret-based pruning, see
+        `DerivedLists.ceilings`."""
         return self._derived.ceilings(self)
 
 
 def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
-    """A whole tree of a table's game, cached with the table.
+    """A complete tree of a table's game.
 
     Args:
-        table: an arena's table.
+        table: table of infosets of an arena.
         max_nodes: maximum number of nodes if the tree has to be built.
 
     Returns:
-        None if the tree cannot be built.
+        The table itself if it is such a tree; otherwise a tree that is built once and
+        cached for the lifetime of the table; None if the tree cannot be built.
     """
 
     def make() -> GameTree:
@@ -450,7 +474,8 @@ def whole_tree_of(table: Any, max_nodes: int) -> InfosetTable | None:
 
 
 def small_whole_tree(game: pyspiel.Game, max_nodes: int) -> InfosetTable | None:
-    """A new whole tree; None if it exceeds `max_nodes` or cannot be expanded."""
+    """A new, completely expanded tree; None if it has more than `max_nodes` nodes or
+    cannot be expanded."""
     try:
         return GameTree(game, max_nodes=max_nodes).expand_all()
     except Exception:  # games raise arbitrary exceptions

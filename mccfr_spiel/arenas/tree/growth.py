@@ -1,9 +1,13 @@
 """Growth: expands the nodes at which a compiled walk stops.
 
-If a walk follows all moves at a node, its children are surely visited next and are
-expanded at once. If it samples a move, the walk stops again at the sampled child. Walks
-that visit each infoset at most once need no fixed order: they postpone missing nodes
-and stop when they have collected some (`stack.MAX_POSTPONED`).
+Compiled walks cannot call pyspiel. They stop at unexpanded nodes, and Python expands
+these nodes. If the walk follows all moves at an expanded node, it surely visits all
+children, so they are expanded as well before the walk continues. If the walk samples
+one move, it continues and stops again at the sampled child.
+
+The order in which a walk visits nodes is irrelevant if it visits each infoset at most
+once. Such a walk postpones unexpanded nodes and only stops when it has collected
+several of them (`kernels.stack.MAX_POSTPONED`), or when no other nodes remain.
 """
 
 import bisect
@@ -32,15 +36,16 @@ from mccfr_spiel.kernels.iterations import begin_again
 from mccfr_spiel.kernels.switches import Sampled
 
 _FEW, _MANY = 2**10, 2**13
-"""Number of nodes expanded for one walk after which the length of its history is
-checked, and after which its size is estimated."""
+"""`_FEW`: number of expanded nodes between two checks of the length of a history.
+`_MANY`: number of nodes expanded for one walk after which its size is estimated."""
 
 _MOST_OPEN = 1024
-"""Maximum number of expanded nodes whose states are cached for their children. States
-of other nodes are replayed from the root."""
+"""Maximum number of expanded nodes whose states are cached, so that the states of their
+children are obtained by a single move. States of other nodes are replayed from the
+root."""
 
 _SAMPLED = 64
-"""Every `_SAMPLED`-th stop measures the growth of the process."""
+"""Every `_SAMPLED`-th stop of a walk measures the memory of the process."""
 
 
 class Growth:
@@ -50,15 +55,15 @@ class Growth:
 
     Attributes:
         lock: lock of the tree.
-        generation: generation of the nodes on the walk's stack, see
-            `GameTree.generation`.
+        generation: value of `GameTree.generation` when the nodes on the walk's stack
+            were created.
     """
 
     def __init__(self, tree: GameTree, sampled: Sampled, epsilon: float) -> None:
         """Stores the arguments.
 
         Args:
-            tree: tree to grow.
+            tree: tree whose nodes are expanded.
             sampled: sampling scheme of the walks.
             epsilon: exploration rate of the updated player.
         """
@@ -75,18 +80,18 @@ class Growth:
         self._uncounted = 0
 
     def go_on(self) -> None:
-        """Announces that an interrupted walk continues.
+        """Prepares the continuation of an interrupted walk.
 
-        Other solvers may have filled the tree in the meantime, so it may be emptied
-        again for the same walk.
+        Other solvers may have filled the tree in the meantime, so `grow` may empty the
+        tree for the same walk once more.
         """
         self._restarted = None
 
     def refit(self, walk: layout.Walk) -> None:
         """Restarts the walk if its nodes were dropped since it stopped.
 
-        Another solver on the same tree may have dropped the nodes and reused their
-        numbers.
+        Other solvers on the same tree may have dropped all nodes and expanded others
+        with the same numbers.
         """
         if self._tree.generation == self.generation:
             return
@@ -96,24 +101,25 @@ class Growth:
         self.generation = self._tree.generation
 
     def must_finish(self, walk: layout.Walk) -> bool:
-        """Whether the tree was emptied for the current walk, which must then finish
-        first.
+        """Whether other solvers of the tree must wait until the walk has ended.
 
-        Otherwise other solvers could fill the tree again, and the walk would never end.
+        True if the tree was emptied for this walk. Otherwise other solvers could fill
+        the tree again and again, and the walk would never end.
         """
         return self._restarted == present_walk(walk)
 
     def grow(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Expands the nodes at which the walk stopped, and descendants that are surely
-        visited.
+        """Expands the nodes at which the walk stopped, and their descendants that the
+        walk surely visits.
 
         If the tree is full, all its nodes are dropped and the walk restarts.
 
         Raises:
             WalkTooLargeError: the walk alone visits more nodes than `max_nodes` or
-                `max_memory` allow. Much larger walks are detected before they are
-                expanded.
-            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
+                `max_memory` allow. Walks that are far too large are usually detected
+                by an estimate, before so many nodes are expanded.
+            MemoryBudgetError: the infosets of all walks so far fill the tree's
+                `max_memory`.
             ValueError: a history does not end, or `expand` refuses a state.
         """
         was_empty = self._tree.node_store.count == 1
@@ -128,8 +134,9 @@ class Growth:
         except TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
-                # Dropping nodes does not help: either this walk is too large, or the
-                # infosets of earlier walks fill the budget.
+                # The tree contained only nodes of this walk, so dropping them does not
+                # help. Either this walk is too large, or the infosets of earlier walks,
+                # which are never dropped, fill the budget.
                 budget = self._tree.budget
                 nodes = budget.held[NODES] + budget.held[UNCOUNTED]
                 if not is_bytes:
@@ -144,12 +151,13 @@ class Growth:
             self._restarted = present_walk(walk)
 
     def _expand_measured(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Calls `_expand` and measures memory that cannot be counted, mostly game
+        """Calls `_expand` and measures memory that the budget cannot count, mostly game
         states.
 
-        The process only counts during this stop, because it does other things between
-        stops. Each measured stop represents `_SAMPLED` stops. If an array was enlarged,
-        the measurement is discarded.
+        The memory of the process is compared before and after this one expansion,
+        because between stops other code may allocate memory too. The difference counts
+        `_SAMPLED` times, because the other stops are not measured. If an array was
+        enlarged meanwhile, the measurement is discarded.
         """
         budget, storage = self._tree.budget, self._tree.storage
         if budget.left < 0:
@@ -170,11 +178,13 @@ class Growth:
 
         def look(state: pyspiel.State) -> int:
             self._look(tables, walk, state, player)
-            # If other threads wait, stop here; the walk stops again at missing nodes.
+            # If other threads wait for the lock, interrupt the expansion. The walk
+            # continues later and stops again at nodes that are still unexpanded.
             return -1 if self.lock.waiting else self._look_at
 
         if tree.node_store.generation != self.generation:
-            return  # a signal handler has dropped the nodes
+            # A signal handler has dropped all nodes; `refit` will restart the walk.
+            return
         for node in reversed(missing):
             place = self._place_of(node, draws)
             expand_below(tree, node, place, draws, self._look_at, look, opens)
@@ -184,15 +194,23 @@ class Growth:
             del opens[:-_MOST_OPEN]
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:
-        """The state and sequences of a node, usually a child of a recently expanded
-        node."""
+        """The state of a node, and each player's last sequence before the node.
+
+        The state is usually derived from the cached state of the parent.
+
+        Args:
+            node: the node.
+            draws: for each acting player, and last for chance, whether the walk samples
+                a single move.
+        """
         opens = self._open
         k = bisect.bisect(opens, [node + 1]) - 1
         if k >= 0:
             opened = opens[k]
             child, count = node - opened[0], len(opened[2])
             if child < count:
-                # If the walk samples a move, it visits only this child.
+                # If the walk samples a move at the parent, it visits no other child, so
+                # the parent's state may be modified.
                 is_last = draws[opened[3]] or child + 1 == count
                 if is_last:
                     del opens[k]
@@ -202,8 +220,15 @@ class Growth:
     def _look(
         self, tables: layout.Tables, walk: layout.Walk, state: Any, player: int
     ) -> None:
-        """Checks every `_FEW` nodes that histories end, and at `_MANY`, 2 `_MANY`, 4
-        `_MANY`, ... nodes of a walk that the walk is not far too large."""
+        """Checks during an expansion that the walk can finish.
+
+        The length of the history is checked every `_FEW` nodes. The size of the walk is
+        estimated after `_MANY`, 2 `_MANY`, 4 `_MANY`, ... nodes expanded for it.
+
+        Raises:
+            WalkTooLargeError: the walk surely exceeds the limits of the tree.
+            ValueError: a history is far longer than the game declares.
+        """
         tree, present = self._tree, present_walk(walk)
         if present != self._walk:
             self._walk, self._many = present, _MANY
@@ -219,14 +244,21 @@ class Growth:
     # --- walks that are too large ------------------------------------------
 
     def look(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Does nothing: walks that are too large are detected while the tree grows."""
+        """Checks during a long walk whether it can finish; does nothing here, because
+        `grow` checks."""
 
     def _check_size(self, tables: layout.Tables, walk: layout.Walk) -> None:
-        """Raises WalkTooLargeError if the current walk is far too large."""
+        """Estimates the size of the current walk.
+
+        Raises:
+            WalkTooLargeError: the walk surely visits more nodes than fit the tree.
+        """
         tree = self._tree
         room = (tree.budget.left + tree.budget.held[NODES]) // 2
         most = max(min(tree.max_nodes, room // forecasts.NODE_BYTES), 1)
-        probes = PROBES * (self._many // _MANY)  # cheap beside the expansions
+        # More histories are followed each time. They cost little compared with the
+        # expansion of the nodes since the last estimate.
+        probes = PROBES * (self._many // _MANY)
         if self._sizes.surely_exceed(most, tables, walk, probes):
             raise self._too_large("far more", is_hopeless=True)
 
@@ -238,7 +270,7 @@ class Growth:
         else:
             reason = "because this sampling follows all of a player's actions"
             advice = "Use outcome sampling, which follows one history"
-        # Higher limits do not help a walk of 10^250 nodes.
+        # For a walk of, say, 10^250 nodes the message does not suggest higher limits.
         larger = ""
         if not is_hopeless:
             larger = ", or raise max_nodes or max_memory if memory and time allow"

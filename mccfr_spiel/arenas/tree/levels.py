@@ -1,4 +1,4 @@
-"""Traverses a tree level by level."""
+"""Traverses a tree level by level, in order of the number of moves from a node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ MOST_SEARCHED = 2_000_000
 
 
 class TooManyError(ValueError):
-    """A level of a search has too many nodes."""
+    """A level of a search has more nodes than allowed."""
 
 
 def levels(
@@ -23,20 +23,24 @@ def levels(
     taken: Sequence[int] = (),
     most: float = MOST_SEARCHED,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The nodes below a node, level by level, as far as a policy reaches them.
+    """Iterates over the nodes below a node, level by level.
+
+    Without `player`, only nodes that have positive probability are visited.
 
     Args:
         tree: arrays of the tree.
-        node: first node.
+        node: the node at which the search starts.
         policy: `[S]` policy of all players.
-        player: a player whose moves are restricted to `taken`. All moves of the others
-            are then followed, including moves of probability 0.
-        taken: sequences of `player` to follow, with probability 1.
+        player: a player whose moves are restricted to `taken`; TERMINAL for none. All
+            moves of the other players and of chance are then followed, including those
+            of probability 0.
+        taken: sequences of `player` that are followed; their probability counts as 1.
         most: maximum number of nodes in a level.
 
     Yields:
-        The nodes `[n]` of each level, beginning with the first node itself, and the
-        probabilities `[n]` with which policy and chance reach them from there.
+        For each level of n nodes, beginning with the start node alone: node numbers
+        `[n]`, and the probabilities `[n]` with which policy and chance reach these
+        nodes from the start node.
 
     Raises:
         TooManyError: a level has more than `most` nodes.
@@ -64,11 +68,15 @@ def levels(
 def _below(
     nodes: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The children of the nodes in a level.
+    """The children of the nodes in a level; unexpanded nodes have none.
+
+    Args:
+        nodes: `[N]` records of dtype NODE.
+        level: numbers of the nodes in the level.
 
     Returns:
-        Node numbers of the children, index of each child's parent in the level, and
-        index of each child among its siblings. Unexpanded nodes have no children.
+        Three arrays with an entry per child: its node number, the index of its parent
+        in `level`, and its index among its siblings.
     """
     above = nodes[level]
     is_inner = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
@@ -79,7 +87,7 @@ def _below(
 
 
 def depth_of(nodes: np.ndarray) -> int:
-    """Number of moves in the longest history, including chance."""
+    """Number of moves, including chance moves, from the root to the deepest node."""
     level, depth = np.zeros(1, np.int64), -1
     while len(level):
         (level, _, _), depth = _below(nodes, level), depth + 1

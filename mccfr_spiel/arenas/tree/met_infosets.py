@@ -1,8 +1,9 @@
 """Infosets: the infosets of a growing tree, with records, strings, actions and parents.
 
-Infosets are numbered by first visit. Each has a player and a `parent`, the player's
-last sequence before it. With an abstraction, a player may reach one string after
-different sequences; `parent` is then the first of them.
+Infosets are numbered in the order of their first visits. Each infoset has a player and
+a `parent`, the player's last sequence before the infoset. With an abstraction, a player
+may reach an infoset after different sequences; `parent` is then the sequence of the
+first visit.
 """
 
 import struct
@@ -25,40 +26,55 @@ from mccfr_spiel.common.display import brief
 _pack = struct.Struct("<Qiiii").pack_into
 
 _FEW = 256
+"""Initial capacity of the array of records."""
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 220, 17
-"""Bytes per infoset without its string, and per sequence.
+"""Bytes per infoset, without its string, and bytes per sequence.
 
-They cover the record and the dictionary entry of the name (twice each, while the
-containers grow), the number and the parent, as measured on 64-bit CPython and rounded
-up. They are counted before memory is allocated, so that a tree that does not fit is
-refused while enough memory is left to report it.
+They cover all arrays and lists of the class, and the dictionary from strings to
+infosets. The record and the dictionary entry count twice, because old and new container
+exist at the same time when they are enlarged. The numbers were measured on 64-bit
+CPython and rounded up. The budget counts them before memory is allocated, so that a
+tree that does not fit is refused while enough memory is left to report the error.
 """
 
 _BYTES_OF_LIST = 250
+"""Bytes of a list or tuple without its entries, and of its dictionary entry."""
+
 _ACTIONS = "lists of actions"
-_LARGEST_SHARED_INT = 256  # CPython shares the objects of integers up to 256
+"""Name under which the budget counts the distinct lists of legal actions."""
+
+_LARGEST_SHARED_INT = 256  # CPython has a single object for each integer up to 256
 
 
 def bytes_of_string(info_state: str) -> int:
-    """Bytes of an infoset's string and of the copy that saving makes."""
+    """Bytes of an infoset's string, and of its encoded copy when a tree is saved."""
     return sys.getsizeof(info_state) + len(info_state)
 
 
 def hold_list(budget: Budget, what: str, count: int, size: int) -> None:
-    """Takes the bytes of a list or tuple from the budget.
+    """Counts the bytes of another list or tuple in a budget.
 
     Args:
         budget: memory budget.
-        what: name of the entry in the budget.
+        what: name under which the budget counts such lists.
         count: length of the list.
-        size: bytes per number, including copies.
+        size: bytes per number in the list, including copies.
+
+    Raises:
+        MemoryBudgetError: the list does not fit.
     """
     budget.hold(what, budget.held[what] + _BYTES_OF_LIST + size * count)
 
 
 def refuse_children(game: object, count: int) -> ValueError:
-    """The error for a node with more children than a record can count."""
+    """The error for a node with more children than the field `num_children` of a record
+    can store.
+
+    Args:
+        game: game in the message.
+        count: number of children.
+    """
     return ValueError(
         f"{brief(game)} has a node with {count} children; the maximum is "
         f"{MAX_CHILDREN}. Split the node into two moves."
@@ -66,20 +82,24 @@ def refuse_children(game: object, count: int) -> ValueError:
 
 
 class Infosets:
-    """The infosets that a tree has met.
+    """The infosets of the nodes that have been expanded in a tree.
 
-    The expansion through pyspiel reads the attributes at every node, so they are plain
-    lists and arrays. Only this class modifies them.
+    The expansion through pyspiel reads the attributes at every node. Therefore they are
+    plain lists and arrays, and public, although only this class modifies them.
+
+    Shapes: I infosets, S sequences of all players.
 
     Attributes:
-        records: `[I + spare]` records of dtype INFOSET.
+        records: `[I]` records of dtype INFOSET, followed by unused records.
         names: names of the infosets.
-        number_of: looks up the first infoset with a string; returns a default if the
-            string is not in memory.
+        number_of: function (string, default) that returns the first infoset with a
+            string, or the default if there is none. After an expansion by compiled
+            rules it returns the default for all strings, because `names` keeps no
+            strings in memory.
         parents: `[I]` parent sequences.
         starts: `[I]` first sequences.
-        legal_actions: `[I]` lists of legal actions; after an expansion by compiled
-            rules empty until `list_actions`.
+        legal_actions: `[I]` lists of legal actions. After an expansion by compiled
+            rules it is empty until `list_actions` is called.
         actions: `[S]` OpenSpiel's action of each sequence; -1 for empty sequences.
     """
 
@@ -91,19 +111,21 @@ class Infosets:
         *,
         may_forget: bool,
     ) -> None:
-        """Starts with each player's empty sequence and no infosets.
+        """Creates a store with each player's empty sequence and no infosets.
 
         Args:
             game: game in messages.
             num_players: number of players.
-            budget: memory budget for infosets.
-            may_forget: whether there is an abstraction, under which players may forget.
+            budget: memory budget of the tree.
+            may_forget: whether there is an abstraction, under which players may forget
+                their own moves.
         """
         self._game, self._budget = game, budget
         self._may_forget = may_forget
         budget.per_infoset = _BYTES_PER_INFOSET
         budget.per_sequence = _BYTES_PER_SEQUENCE
-        # After `take_over` the next three are NumPy arrays, perhaps mapped from a file.
+        # `take_over` replaces these attributes by NumPy arrays, perhaps mapped from a
+        # file.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
         self.actions: Any = array("q", [-1] * num_players)
@@ -119,14 +141,17 @@ class Infosets:
 
     def _set_records(self, records: np.ndarray) -> None:
         buffer = records.view(np.uint8).data
-        self.records, self._bytes = records, buffer  # atomic for Ctrl-C
+        # One statement without calls, so that Ctrl-C cannot separate the assignments.
+        self.records, self._bytes = records, buffer
 
     def __len__(self) -> int:
         return len(self.parents)
 
     def used(self) -> np.ndarray:
         """`[I]` the records in use."""
-        count = len(self)  # read before the array: other threads may enlarge both
+        # Count before array: a concurrent thread enlarges the array, then increases
+        # the count, so the array has at least `count` rows.
+        count = len(self)
         return self.records[:count]
 
     def action_array(self) -> np.ndarray:
@@ -151,20 +176,21 @@ class Infosets:
         actions: list[int],
         above: Callable[[], Iterable[int]],
     ) -> None:
-        """Checks a state whose string is known but whose actions or parent differ from
-        the record.
+        """Checks a state of an infoset that exists already, if the expansion has found
+        a difference between the state and the infoset.
 
         Args:
-            infoset: the player's infoset with this string.
+            infoset: the acting player's infoset with the string of the state.
             info_state: information-state string.
             parent: the player's last sequence before the state.
             actions: legal actions of the state.
-            above: returns the infosets of the nodes above the state.
+            above: function without arguments that returns the infosets of the state's
+                ancestors.
 
         Raises:
-            GameError: the actions differ; or, without an abstraction, the parent
-                differs; or, with an abstraction, the history has met the infoset
-                before.
+            GameError: the legal actions differ; or, without an abstraction, the parents
+                differ (imperfect recall); or, with an abstraction, an ancestor of the
+                state is in the same infoset (absentmindedness).
         """
         player = int(self.records[infoset]["player"])
         where = f"the information state {info_state!r} of {brief(self._game)}"
@@ -187,10 +213,21 @@ class Infosets:
     def add(
         self, info_state: str, player: int, parent: int, actions: list[int], place: int
     ) -> int:
-        """Adds an infoset; returns its number.
+        """Adds an infoset.
 
         If a signal handler raises an exception, the infoset is added completely or not
         at all.
+
+        Args:
+            info_state: information-state string.
+            player: acting player.
+            parent: the player's last sequence before the infoset.
+            actions: legal actions.
+            place: 64-bit hash that seeds random draws at the infoset, see
+                kernels/randomness.py.
+
+        Returns:
+            The number of the new infoset.
 
         Raises:
             MemoryBudgetError: the infoset does not fit.
@@ -208,7 +245,7 @@ class Infosets:
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         legal = self._action_lists.get(tuple(actions))
-        if legal is None:  # infosets with equal actions share a list
+        if legal is None:  # infosets with equal actions have a common list
             is_shared = actions[-1] <= _LARGEST_SHARED_INT
             hold_list(budget, _ACTIONS, count, 16 if is_shared else 48)
             legal = self._action_lists[tuple(actions)] = actions
@@ -231,7 +268,7 @@ class Infosets:
     def recall(
         self, strings: Sequence[str], records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Adds the infosets of a file; there must be none yet.
+        """Adds the infosets of a checkpoint to an empty store.
 
         Args:
             strings: `[I]` information-state strings.
@@ -243,7 +280,7 @@ class Infosets:
         """
         size = self._budget.bytes_of_rows(len(strings), len(actions))
         size += sum(map(bytes_of_string, strings))
-        # Only a check before any is added: `add` takes the bytes.
+        # Only checks that all infosets fit; `add` counts the bytes in the budget.
         self._budget.require(size, f"{len(strings):,} infosets take")
         for string, record in zip(strings, records.tolist(), strict=True):
             place, start, parent, count, player = record
@@ -253,7 +290,13 @@ class Infosets:
     def take_over(
         self, names: InfosetNames, records: np.ndarray, actions: np.ndarray
     ) -> None:
-        """Adopts the infosets of a whole tree without copying."""
+        """Adopts the infosets of a complete tree without copying.
+
+        Args:
+            names: names of the infosets.
+            records: `[I]` records of dtype INFOSET.
+            actions: `[S]` OpenSpiel's action of each sequence.
+        """
         self._set_names(names)
         self._set_records(records)
         self.parents = records["parent"]
@@ -261,7 +304,7 @@ class Infosets:
         self.actions = actions
 
     def list_actions(self) -> None:
-        """Fills `legal_actions` after `take_over`, once."""
+        """Fills `legal_actions` if it is empty, as after `take_over`."""
         if not self.legal_actions:
             for _, start, _, count, _ in self.used().tolist():
                 legal = self.actions[start : start + count].tolist()
@@ -269,7 +312,12 @@ class Infosets:
                 self.legal_actions.append(legal)
 
     def forget_since(self, num_infosets: int, num_sequences: int) -> None:
-        """Drops all infosets from a number on and returns their bytes to the budget."""
+        """Drops the newest infosets and returns their bytes to the budget.
+
+        Args:
+            num_infosets: number of infosets to keep.
+            num_sequences: number of their sequences, including empty sequences.
+        """
         dropped = range(num_infosets, len(self))
         strings = sum(bytes_of_string(self.names.info_state(i)) for i in dropped)
         num_actions = len(self.actions) - num_sequences
@@ -282,7 +330,8 @@ class Infosets:
             self._set_records(np.zeros(_FEW, INFOSET))
 
     def _drop(self, num_infosets: int, num_sequences: int) -> None:
-        """Drops all infosets from a number on; the last infoset may be incomplete."""
+        """Drops the newest infosets, see `forget_since`. The last infoset may be
+        incomplete, if an exception has interrupted `add`."""
         del self.parents[num_infosets:], self.starts[num_infosets:]
         del self.legal_actions[num_infosets:], self.actions[num_sequences:]
         del self._strings[num_infosets:]

@@ -10,16 +10,17 @@ from mccfr_spiel.common.forecasts import NODE_BYTES, Forecast, forecast, refusal
 
 
 def forecast_size(tree: Any, max_nodes: float | None = None) -> Forecast:
-    """Estimates the numbers of nodes and infosets, see `limits.forecast`.
+    """Estimates the number of nodes and the bytes of a whole tree, see
+    `common.forecasts.forecast`.
 
     Args:
         tree: a GameTree.
         max_nodes: largest acceptable number of nodes; the tree's limits on nodes and
-            memory if None. The forecast follows fewer histories if the tree is clearly
-            smaller or larger.
+            memory if None. The forecast stops early if the tree is clearly smaller or
+            larger.
 
     Raises:
-        ValueError: a history does not end.
+        ValueError: a history is far longer than the game declares.
     """
     fit: float = min(tree.max_nodes, tree.budget.limit / NODE_BYTES)
     estimate = forecast(
@@ -36,12 +37,18 @@ def forecast_size(tree: Any, max_nodes: float | None = None) -> Forecast:
 
 
 def refuse_larger_tree(tree: Any, limit: int) -> None:
-    """Raises an error if the whole tree surely has more than `limit` nodes.
+    """Raises an error if a whole tree is surely too large, according to a forecast.
+
+    The probability of refusing a tree that fits is at most 10^-7.
+
+    Args:
+        tree: a GameTree.
+        limit: maximum number of nodes; not larger than the tree's `max_nodes`.
 
     Raises:
-        TreeFullError: the tree has more nodes than `limit` or its `max_nodes`.
-        MemoryBudgetError: the nodes do not fit into its `max_memory`.
-        ValueError: a history does not end.
+        TreeFullError: the tree has more than `limit` nodes.
+        MemoryBudgetError: the nodes do not fit into the tree's `max_memory`.
+        ValueError: a history is far longer than the game declares.
     """
     fit = min(limit, tree.max_nodes, tree.budget.limit / NODE_BYTES)
     estimate = forecast_size(tree, fit)
@@ -51,7 +58,8 @@ def refuse_larger_tree(tree: Any, limit: int) -> None:
 
 
 def is_surely_larger(tree: Any, limit: int) -> bool:
-    """Whether the whole tree surely has more than `limit` nodes."""
+    """Whether a whole tree surely has more than `limit` nodes, or surely does not fit
+    into its `max_memory`; see `refuse_larger_tree`."""
     try:
         refuse_larger_tree(tree, limit)
     except TreeFullError:

@@ -12,20 +12,22 @@ from mccfr_spiel.common.memory import in_words
 
 
 class TreeDescription(NamedTuple):
-    """Counts of a tree, as far as it is expanded.
+    """Counts of the part of a tree that has been expanded.
 
     Attributes:
         game: title of the game.
-        num_nodes: number of all nodes, the sum of the next four.
-        decision_nodes: nodes where a player acts.
-        chance_nodes: nodes where chance acts.
-        terminal_nodes: nodes where the game ends.
-        unexpanded_nodes: nodes that are not expanded yet; 0 in a whole tree.
-        depth: number of moves in the longest history, including chance.
-        infosets: number of infosets met, per player.
-        sequences: number of sequences per player, including the empty one.
-        memory: bytes of the tree and its derived lists, as counted for `max_memory`.
-        players: names of the players.
+        num_nodes: number of all nodes, the sum of the next four numbers.
+        decision_nodes: number of nodes where a player acts.
+        chance_nodes: number of nodes where chance acts.
+        terminal_nodes: number of nodes where the game ends.
+        unexpanded_nodes: number of nodes that are not expanded; 0 in a complete tree.
+        depth: number of moves in the longest history, including chance moves.
+        infosets: `[P]` number of infosets of each player.
+        sequences: `[P]` number of sequences of each player, including the empty
+            sequence.
+        memory: bytes of the tree and of everything else that shares its budget, as
+            counted for `max_memory`.
+        players: `[P]` names of the players.
     """
 
     game: str
@@ -94,7 +96,7 @@ def describe(
         game: the game.
         nodes: `[N]` records of dtype NODE.
         infosets: `[I]` records of dtype INFOSET.
-        memory: bytes counted for `max_memory`.
+        memory: bytes in the result, as counted for `max_memory`.
     """
     players, acting = range(game.num_players()), nodes["player"]
     owners, sizes = infosets["player"], infosets["num_actions"]

@@ -1,8 +1,11 @@
-"""save_tree and load_tree: whole trees on disk, mapped into memory by several
-processes.
+"""save_tree and load_tree: complete trees on disk.
 
-The folder of a saved tree contains the arrays of a `GameTree`, of the infosets' names
-and of the leaves as .npy files, and `tree.json`, which identifies the game.
+Processes that load the same saved tree map its files into memory, so they share one
+copy in physical memory.
+
+The folder of a saved tree contains .npy files and `tree.json`, which identifies the
+game. The arrays are those of the `GameTree`, the names of its infosets, and the list of
+its leaves.
 """
 
 import json
@@ -35,7 +38,7 @@ _ARRAYS = Expansion._fields[:-1]
 
 
 def save_tree(tree: GameTree, folder: str | os.PathLike[str]) -> None:
-    """Writes a whole tree into a new folder for `load_tree`.
+    """Writes a complete tree into a new folder, which `load_tree` reads.
 
     The folder is created atomically: it appears with all files or not at all.
 
@@ -82,11 +85,12 @@ def load_tree(
     *,
     max_memory: MaxMemory = None,
 ) -> GameTree:
-    """Maps a whole tree that `save_tree` wrote into memory.
+    """Loads a complete tree that `save_tree` wrote, by mapping its files into memory.
 
-    The tree equals the saved tree in every number, and its leaves are already listed.
-    Changes to its arrays are private to the process. Numbers in the files are not
-    checked, so only load trees from folders that nobody else can write to.
+    The loaded tree has the same arrays as the saved tree, including the list of leaves.
+    If a program changes the arrays, the files and other processes are not affected.
+    Numbers in the files are not checked, and wrong numbers can crash the process, so
+    only load trees from folders that nobody else can write to.
 
     Args:
         folder: path of the saved tree.
@@ -119,8 +123,8 @@ def load_tree(
     files = sorted(path.glob("*.npy"))
     tree.budget.hold("its files", sum(file.stat().st_size for file in files))
     try:
-        # Copy-on-write, and converted from `np.memmap` to plain arrays, so that
-        # compiled functions accept them without another specialization.
+        # Mode "c" is copy-on-write. The maps are converted to plain arrays, because
+        # numba would compile functions again for the type `np.memmap`.
         maps = {file.stem: np.load(file, mmap_mode="c") for file in files}
         _fill(tree, {name: np.asarray(array) for name, array in maps.items()})
     except (TreeFullError, MemoryError):
@@ -134,7 +138,15 @@ def load_tree(
 
 
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
-    """Moves arrays from files into a new tree."""
+    """Passes the arrays of a saved tree to a new GameTree.
+
+    Args:
+        tree: tree without expanded nodes.
+        arrays: arrays of the files by name.
+
+    Raises:
+        KeyError: an array is missing.
+    """
     players = arrays["infosets"]["player"]
     of_tree: Any = (arrays[name] for name in _ARRAYS)
     names: InfosetNames = (

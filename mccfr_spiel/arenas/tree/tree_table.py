@@ -1,4 +1,4 @@
-"""TreeTable: read access to a tree of nodes and infosets in arrays.
+"""TreeTable: read access to the nodes and infosets of a tree.
 
 `GameTree` in game_tree.py adds the expansion.
 """
@@ -37,27 +37,33 @@ from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.tables import TreeArrays
 
 _FEW_NODES = 1_000_000
-"""Largest tree for which a repr checks that every node is expanded."""
+"""Maximum number of nodes of a tree for which `repr` determines whether every node is
+expanded, which takes time."""
 
 NewState = Callable[[], Any]
-"""Returns a new state at the root."""
+"""A function without arguments that returns a new state at the root."""
 
 
 class TreeTable(InfosetTable):
-    """A tree in arrays, as far as it is expanded.
+    """The expanded part of a tree, in arrays.
+
+    Shapes: N nodes, I infosets, S sequences of all players, P players.
 
     Attributes:
         budget: memory budget of the tree and of everything derived from it.
         max_nodes: maximum number of nodes.
-        rules: compiled rules of the game; None if there are none, or if the tree has an
-            abstraction or another `new_state`.
+        may_use_twin: whether compiled rules are possible: False if the tree has an
+            abstraction or an argument `new_state`.
+        rules: compiled rules of the game itself; None if there are none or they must
+            not be used.
         declared: the numbers that the game declares about itself.
-        met: infosets met so far.
-        node_store: nodes.
-        distributions: chance distributions.
-        payoffs: returns of terminal nodes.
+        met: the infosets found so far.
+        node_store: the nodes.
+        distributions: the chance distributions.
+        payoffs: the returns of terminal nodes.
 
-    Only the tree modifies the last four.
+    Only methods of the tree and its expansion modify `met`, `node_store`,
+    `distributions` and `payoffs`.
     """
 
     store = "tree"
@@ -117,7 +123,8 @@ class TreeTable(InfosetTable):
 
     @reads
     def describe(self) -> TreeDescription:
-        """Counts nodes by type, depth, infosets, sequences and memory.
+        """Returns the number of nodes of each type, the depth, the numbers of infosets
+        and sequences, and the memory.
 
         Counting takes about a tenth of a second per million nodes.
         """
@@ -143,7 +150,7 @@ class TreeTable(InfosetTable):
 
     @property
     def infoset_names(self) -> InfosetNames:
-        """Strings of the infosets, with lookup."""
+        """The information-state strings of the infosets, with lookup by string."""
         return self.met.names
 
     @property
@@ -154,7 +161,7 @@ class TreeTable(InfosetTable):
 
     @property
     def num_infosets(self) -> int:
-        """I, the number of infosets met."""
+        """I, the number of infosets found so far."""
         return len(self.met.parents)
 
     @property
@@ -164,7 +171,7 @@ class TreeTable(InfosetTable):
 
     @property
     def is_new(self) -> bool:
-        """Whether the tree consists of the unexpanded root."""
+        """Whether nothing has been expanded: there is one node and no infoset."""
         return self.num_nodes == 1 and not self.num_infosets
 
     @property
@@ -179,16 +186,17 @@ class TreeTable(InfosetTable):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether `expand_all` of a new tree of this game yields the same numbering.
+        """Whether expanding a new tree of this game by `expand_all` surely gives the
+        same numbering of infosets.
 
-        True if compiled rules expanded the whole tree, or if it was read from a file.
+        True if compiled rules expanded the whole tree, or if the tree was read from a
+        file.
         """
         return not isinstance(self.met.names, MetNames)
 
     @property
     def generation(self) -> int:
-        """How often all nodes were dropped. Node numbers are valid for one generation
-        only."""
+        """Number of times that all nodes have been dropped, see `Nodes.generation`."""
         return self.node_store.generation
 
     @property
@@ -201,33 +209,33 @@ class TreeTable(InfosetTable):
     @property
     def chance_probs(self) -> np.ndarray:
         """`[C]` concatenated chance distributions."""
-        count = (
-            self.distributions.count
-        )  # read before the array: other threads may enlarge both
+        # Count before array: a concurrent thread enlarges the array, then increases
+        # the count.
+        count = self.distributions.count
         return self.distributions.probs[:count]
 
     @property
     def chance_cdf(self) -> np.ndarray:
-        """`[C]` cumulative sums of each distribution, exactly 1 from its last possible
-        outcome on."""
+        """`[C]` cumulative sums within each distribution, exactly 1 from its last
+        outcome of positive probability on."""
         count = self.distributions.count
         return self.distributions.cdf[:count]
 
     @property
     @reads
     def chance_starts(self) -> np.ndarray:
-        """`[D]` start of each distribution in `chance_probs`, ascending."""
+        """Index in `chance_probs` at which each distribution starts, ascending."""
         return np.array(sorted(self.distributions.starts.values()), np.int64)
 
     @property
     def utilities(self) -> np.ndarray:
-        """`[U, P]` distinct vectors of returns."""
+        """`[U, P]` the U distinct vectors of returns."""
         count = len(self.payoffs.rows)
         return self.payoffs.values[:count]
 
     @property
     def arrays(self) -> TreeArrays:
-        """The arrays for kernels, trimmed to their used rows."""
+        """The arrays that kernels read, without unused rows."""
         return TreeArrays(
             nodes=self.node_store.used(),
             infosets=self.met.used(),
@@ -238,9 +246,10 @@ class TreeTable(InfosetTable):
 
     @property
     def storage(self) -> tuple[np.ndarray, ...]:
-        """The arrays of `TreeArrays` with their spare rows.
+        """The fields of `TreeArrays`, with unused rows at the ends of the arrays.
 
-        Enlarging an array replaces the object, so identity tells whether it changed.
+        An array that must grow is replaced by a larger copy. Callers compare the
+        objects by identity to find out whether that has happened.
         """
         met, chance = self.met, self.distributions
         return (
@@ -254,11 +263,19 @@ class TreeTable(InfosetTable):
     # --- states and reaches of infosets --------------------------------------
 
     def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
-        """Seed of the draws at a state's infoset, see kernels/randomness.py."""
+        """64-bit hash that seeds random draws at the infoset of a state, see
+        kernels/randomness.py.
+
+        Args:
+            info_state: information-state string of the player.
+            player: acting player.
+            state: the state.
+        """
         if self.rules is None:
             return infoset_place(player, info_state)
         vector = getattr(state, "vector", None)
-        if vector is None:  # a state of the game in a wrapper
+        # A wrapper of OpenSpiel around the game hides the state vector.
+        if vector is None:
             vector = self.rules.state_after(state.history())
         return key_place(player, self.rules.info_key(vector, player))
 
@@ -267,22 +284,25 @@ class TreeTable(InfosetTable):
         return self._new_state()
 
     def first_nodes(self) -> np.ndarray:
-        """`[I]` first node of each infoset; -1 if its nodes were dropped."""
+        """`[I]` lowest number of a node of each infoset; -1 if the infoset has no
+        nodes, because they were dropped or the infoset was read from a file."""
         nodes, first = self.nodes, np.full(self.num_infosets, -1, np.int64)
         deciding = np.flatnonzero(nodes["player"] >= 0)[::-1]
-        # In descending order, so that the lowest node of an infoset is written last.
+        # `deciding` is in descending order. NumPy writes repeated indices in order, so
+        # the lowest node of each infoset remains.
         first[nodes["infoset"][deciding]] = deciding
         return first
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State | None]:
-        """A state of each given infoset; None if its nodes were dropped."""
+        """A state of each given infoset; None if the tree has no node of it."""
         first = self.first_nodes().tolist()
         for infoset in infosets:
             node = first[infoset]
             yield self.state_at(node)[0] if node >= 0 else None
 
     def reaches(self, policy: np.ndarray) -> np.ndarray | None:
-        """`[I]` probability that play under a policy `[S]` reaches each infoset.
+        """`[I]` probability of reaching each infoset if all players follow a policy
+        `[S]`.
 
         Returns:
             None if the tree is not complete or has an abstraction.
@@ -300,5 +320,5 @@ class TreeTable(InfosetTable):
         return self.state_at_held(node)
 
     def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
-        """`state_at` for callers that hold the lock."""
+        """Same as `state_at`, for callers that hold the lock of the tree."""
         return self.node_store.state_at(node, self.new_state(), self.met.actions)

@@ -1,8 +1,9 @@
 """Decides whether to use a game's compiled twin.
 
-A tree expanded by a twin equals the tree expanded through pyspiel bit by bit, in nodes,
-infosets, strings and numbers. Only the time differs. Therefore checkpoints and policies
-do not record how the tree was expanded.
+A *twin* implements one of OpenSpiel's games as compiled rules, see rules/twins/. A tree
+expanded by a twin is bit-identical to the tree expanded through pyspiel: nodes,
+infosets, strings and numbers are equal. Only the time differs. Therefore checkpoints
+and policies do not record how the tree was expanded.
 """
 
 import math
@@ -26,27 +27,30 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import forecast
 
 Use = Literal["any", "expanding", "walking"]
-"""Purpose of compiled rules.
+"""Purpose of compiled rules:
 
-"any": there is no alternative to compiled rules. "expanding": expansion of a whole
-tree. "walking": sampling solvers and plays.
+"any": a task that requires compiled rules, whatever the size of the tree.
+"expanding": expansion of a whole tree, otherwise done through pyspiel.
+"walking": walks of sampling solvers and simulated plays, otherwise done on a growing
+tree or with pyspiel's states.
 """
 
 LEAST_NODES: dict[Use, int] = {"any": 0, "expanding": 100_000, "walking": 500_000}
-"""Minimum number of nodes for which a twin saves time.
+"""Minimum number of nodes of a game for which a twin saves time, by purpose.
 
 pyspiel expands 100,000 nodes in a quarter of a second. A tree of fewer than 500,000
 nodes grows through pyspiel in less time than compiling a twin takes: 6 to 8 s, once per
-machine. The decision ignores whether a twin is already compiled, so that results do not
-depend on earlier runs.
+machine. The decision does not depend on whether the twin has been compiled before, so
+that results do not depend on earlier runs.
 """
 
 _HISTORIES, _MOVES = 20, 400
-"""Histories and moves for comparing a twin with its game, in about 10 ms."""
+"""Maximum numbers of histories and of moves for comparing a twin with its game, which
+takes about 10 ms."""
 
 
 class TwinWarning(UserWarning):
-    """A twin differs from its game and was not used."""
+    """Warns that a twin differs from its game and is not used."""
 
 
 def compiled_rules(
@@ -54,17 +58,19 @@ def compiled_rules(
 ) -> BoundRules | None:
     """The compiled rules of a game or of its twin.
 
-    Random histories, which differ from call to call, compare a twin with its game. If
-    they disagree, a TwinWarning names the history, and the twin is not used.
+    A twin is compared with its game on random histories, which differ from call to
+    call. If the states differ, a TwinWarning describes the history, and the twin is not
+    used.
 
     Args:
         source: the game.
-        use: purpose, which determines the threshold.
+        use: purpose of the rules, which selects the threshold in LEAST_NODES.
         twin: False never uses a twin, True uses it for trees of any size, None applies
-            the threshold of `use`.
+            the threshold.
 
     Returns:
-        None if the game has no compiled rules and its twin is not used.
+        The rules; None if the game has no compiled rules itself, and it has no twin or
+        the twin must not be used.
     """
     game = turn_based(source)
     rules = rules_of(game)
@@ -87,10 +93,14 @@ def compiled_rules(
 
 
 def known_twin(game: pyspiel.Game) -> BoundTwin | None:
-    """The twin of a game that is surely OpenSpiel's own; None if there is none.
+    """The twin of a game.
 
     Args:
         game: turn-based form of the game.
+
+    Returns:
+        The twin; None if the game has no twin, or if it may be another game than the
+        game of OpenSpiel with the same name.
     """
     twin = twin_of(game)
     is_openspiels = type(game).__module__.startswith("open_spiel.python.games.")
@@ -98,7 +108,7 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
 
 
 def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
-    """Validates the argument `twin` of public functions.
+    """Validates the argument `twin` of public functions and returns it.
 
     Args:
         twin: None, True or False.
@@ -120,7 +130,8 @@ def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
 
 
 _estimates: dict[str, float] = {}
-"""Cache of `estimate_of` by the game's string, which determines games with twins."""
+"""Cache of `estimate_of`. The key is the string of the game, which suffices because the
+function is only called for games with a twin, and their strings determine the game."""
 
 
 def estimate_of(game: pyspiel.Game) -> float:
@@ -128,7 +139,7 @@ def estimate_of(game: pyspiel.Game) -> float:
     seed.
 
     Raises:
-        ValueError: a history does not end.
+        ValueError: a history is far longer than the game declares.
     """
     name = str(game)
     if name in _estimates:
@@ -139,7 +150,8 @@ def estimate_of(game: pyspiel.Game) -> float:
         tell_history,
         longest=longest_history(game),
         per_infoset=0,
-        most_nodes=math.inf,  # stops after few histories
+        # With an infinite limit the forecast stops after few histories.
+        most_nodes=math.inf,
     )
     if sizes.endless is not None:
         check_length(game, len(sizes.endless.history()))

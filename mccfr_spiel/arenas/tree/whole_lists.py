@@ -1,11 +1,11 @@
 """Lists computed from all nodes of a complete tree.
 
     list_leaves     leaves by sequence, which full passes read instead of nodes
-    list_ceilings   bounds on the payoffs below each node, for regret-based pruning
+    list_ceilings   upper bounds ("ceilings") on the payoffs below each node
 
-Reading the list of leaves in order is several times faster than visiting nodes
-(tree_pass.py). kernels/regret_pruning.py uses the ceilings of two-player trees as
-values of pruned actions.
+Full passes (arenas/tree_pass.py) read the list of leaves in order, which is several
+times faster than visiting nodes. The ceilings exist for two-player trees only.
+kernels/regret_pruning.py uses them to bound the values of actions that it skips.
 """
 
 import numpy as np
@@ -20,21 +20,28 @@ from mccfr_spiel.kernels.traversal import (
 
 
 def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
-    """The fields `members` and `member_ends` of `Passes`."""
+    """Groups the infosets by player.
+
+    Returns:
+        The fields `members` and `member_ends` of `kernels.tables.Passes`: infosets
+        grouped by player, and the boundaries of the groups.
+    """
     players = infosets["player"]
     members = np.argsort(players, kind="stable").astype(np.int32)
     return members, np.searchsorted(players[members], np.arange(num_players + 1))
 
 
 def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
-    """Lists the leaves of a complete tree and the infosets of each player.
+    """Lists the leaves of a complete tree, by each player's last sequence before the
+    leaf, and the infosets of each player.
 
     Args:
         tree: arrays of the tree.
         num_sequences: number of sequences of all players.
     """
     num_players = tree.utilities.shape[1]
-    # Count the leaves of each sequence, then write them at the resulting offsets.
+    # One traversal counts the leaves of each sequence. A second traversal writes the
+    # leaves at the offsets that follow from the counts.
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
@@ -47,7 +54,7 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
 
 
 def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
-    """Bytes of the list and of the vectors of a pass over it."""
+    """Bytes of the list of leaves, and of the vectors that a pass over it allocates."""
     num_players = tree.utilities.shape[1]
     num_leaves = int((tree.nodes["player"] == TERMINAL).sum())
     vectors = 64 * num_sequences + 16 * len(tree.infosets)
@@ -55,7 +62,7 @@ def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
 
 
 def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
-    """Computes the ceilings of a complete tree of two players.
+    """Computes the upper bounds of payoffs in a complete tree of two players.
 
     Args:
         tree: arrays of the tree.
@@ -74,5 +81,5 @@ def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
 
 
 def bytes_of_ceilings(num_nodes: int, num_sequences: int) -> int:
-    """Bytes of the ceilings and of the arrays needed to compute them."""
+    """Bytes of the result of `list_ceilings` and of the arrays that it needs."""
     return (16 + 36) * num_nodes + 16 * num_sequences

@@ -1,8 +1,8 @@
-"""Checks lists of worlds, leaves and hands as soon as they are made.
+"""Checks of lists of worlds, leaves and hands as soon as they are made.
 
-An entry in the wrong list shifts payoffs between sequences, so every later number is
-wrong without an error. The expected returns of the uniform policy reveal this: the
-probabilities of all ends must sum to 1.
+An entry (a player's private past) in the wrong world would move payoffs to other
+sequences and make all results wrong without an error message. The checks reveal this by
+means of the uniform policy: the probabilities of all terminal histories must sum to 1.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ _TOLERANCE = 1e-9
 """Largest accepted error of a sum of returns, relative to the largest payoff."""
 
 _PLAYS = 300
-"""Number of random plays that compare declared returns with the game's returns."""
+"""Number of random plays in which `class_returns` is compared with `returns`."""
 
 _BYTES_PER_SEQUENCE = 24
 """Bytes of a policy, a plan and a gradient per sequence."""
@@ -36,7 +36,10 @@ _BYTES_PER_SEQUENCE = 24
 def uniform_returns(
     worlds: Worlds | Leaves | Hands, infosets: np.ndarray, num_sequences: int
 ) -> np.ndarray:
-    """`[2]` expected returns of the uniform policy, from one gradient per player."""
+    """Returns both players' expected returns under the uniform policy, `[2]`.
+
+    Each is computed as the product of the player's gradient and plan.
+    """
     policy, counts = np.ones(num_sequences), infosets["num_actions"]
     policy[sequences_at(infosets)] = np.repeat(1 / counts, counts)
     plan, returns = np.ones_like(policy), np.empty(2)
@@ -62,10 +65,18 @@ def check_probabilities(
     budget: Budget,
     name: str,
 ) -> None:
-    """Checks that the probabilities of all ends sum to 1 under the uniform policy.
+    """Checks that the probabilities of all terminal histories sum to 1 under the
+    uniform policy.
 
-    Every end pays 1 in this check, so it covers games of any sum. It is skipped if its
-    three vectors do not fit the budget.
+    The returns are replaced by 1, so that the expected returns are this sum. The check
+    is skipped if its three vectors do not fit the budget.
+
+    Args:
+        worlds: the list to check.
+        infosets: `[I]` of dtype INFOSET.
+        num_sequences: number of sequences.
+        budget: memory budget.
+        name: name of the game, for the message.
 
     Raises:
         GameError: the probabilities have another sum.
@@ -73,8 +84,8 @@ def check_probabilities(
     if _BYTES_PER_SEQUENCE * num_sequences > budget.left:
         return
     if isinstance(worlds, Hands):
-        # One unit per compatible pair of hands, showdown or not. The factor of the
-        # entry, which contains the probability of chance, stays.
+        # Each leaf pays 1 per compatible pair of hands. The last column, the common
+        # factor with the probability of chance, is kept.
         pays = worlds.pays * (0.0, 0.0, 0.0, 1.0) + (1.0, 0.0, 0.0, 0.0)
         paid = worlds._replace(pays=pays)
     else:
@@ -89,7 +100,7 @@ def check_probabilities(
 
 
 def check_declared_returns(rules: BoundRules) -> None:
-    """Compares declared classes and key lengths with random plays of the rules.
+    """Checks `world_key`, `leaf_class` and `class_returns` in random plays of the game.
 
     Raises:
         GameError: `class_returns` differs from `returns`, or a key is longer than
@@ -111,6 +122,7 @@ def check_declared_returns(rules: BoundRules) -> None:
 
 
 def _check_key(rules: BoundRules, state: np.ndarray, history: list[int]) -> None:
+    """Raises GameError if `world_key` returns a length out of range at a state."""
     limit = rules.sizes.max_moves
     key = np.zeros(limit + SPARE, np.int64)
     length = rules.description.world_key(rules.settings, state, key)
@@ -123,6 +135,7 @@ def _check_key(rules: BoundRules, state: np.ndarray, history: list[int]) -> None
 
 
 def _check_classes(rules: BoundRules, state: np.ndarray, history: list[int]) -> None:
+    """Raises GameError if `class_returns` and `returns` differ at a terminal state."""
     description, settings = rules.description, rules.settings
     if description.leaf_class is None:
         return

@@ -1,8 +1,9 @@
 """Entries of worlds, and secret deals, for the search of search.py.
 
-An entry is a list of one player's moves and private deals. An entry of player 0 and an
-entry of player 1 form a history of the world; the rules rebuild the state by replaying
-both lists.
+An *entry* of a world is the private past of one player: the list of this player's own
+moves and of the cards or dice that chance dealt to this player alone. An entry of
+player 0 and an entry of player 1 together form a history of the world. To obtain the
+state of this history, the functions here replay both lists with the rules.
 """
 
 from typing import Annotated, NamedTuple
@@ -25,35 +26,45 @@ from mccfr_spiel.kernels.tables import DONE, FLOAT, INT, LONG
 
 
 class SearchStack(NamedTuple):
-    """Stack of the search, one level per world on the path.
+    """Stack of the search, one level per world on the path from the root.
 
-    Shapes: D levels, C entries per world, A actions, E edges per world, M longest past,
-    n values of a state, K longest world key, I infosets, H longest history plus one.
-    Worlds and views are identified by 64-bit hashes, which suffice for the few that are
-    compared.
+    An entry is a player's private past in a world, see the module's docstring. Each
+    level reserves C rows for the entries of player 0 and C rows for those of player 1.
+    The arrays of shape `[2 D C]` hold the rows of all levels.
+
+    Shapes: D levels, C entries per player and world, A actions, E edges per world, M
+    largest length of an entry, n values of a state, K longest world key, I infosets, H
+    longest history plus one. Worlds and information keys are compared by 64-bit hashes.
+    Collisions are negligible, because only the few keys that occur at a single world
+    are compared with each other.
 
     Attributes:
         start: initial state.
-        pasts: moves and private deals per entry.
-        lengths: length per past.
-        sequences: last sequence per entry.
-        weights: probability of the deals per entry.
-        firsts: first row of a player's entries.
-        counts: number of entries per player.
-        options: per entry of the acting player, the legal actions and the first
-            sequence.
-        worlds: hash per world.
-        owners: players who see the deals on the path.
-        acting: acting player per world.
-        next_edge: next edge per world.
-        num_edges: number of edges per world.
-        targets: hash of the destination per edge.
-        edge_actions: set of the actions along an edge.
-        edge_of: the edge that an action takes, per entry of the other player.
-        views: per new entry, hash of the owner's information after a deal.
-        noted: histories of infosets, see `HistoryStack`.
-        key: key of a world, a buffer.
-        at: see NUM_STEPS.
+        pasts: moves and private deals of each entry, in order.
+        lengths: number of moves and deals of each entry.
+        sequences: last sequence of the player, per entry.
+        weights: probability of the private deals, per entry.
+        firsts: per player and level, the first row of the entries. After a deal to one
+            player, the entries of the other player stay in the rows of an earlier
+            level.
+        counts: number of entries per player and level.
+        options: per entry of the acting player, the set of legal actions and the first
+            sequence of the entry's infoset. Sets of actions are bits of an integer.
+        worlds: hash of the world key, per level.
+        owners: for each deal on the path, the player whose information depends on the
+            dealt card.
+        acting: acting player per level.
+        next_edge: number of edges already taken, per level; -1 for a world not entered.
+        num_edges: number of edges found, per level.
+        targets: hash of the successor world, per edge.
+        edge_actions: set of the actions that take an edge.
+        edge_of: the edge of an action, which may depend on what the opponent hides. The
+            row is level * A + action, the column an entry of the opponent.
+        views: while a deal is processed, the hash of the owner's information key per
+            new entry. Deals with the same hash share an entry.
+        noted: a history per infoset, see `HistoryStack`.
+        key: buffer for the key of a world.
+        at: counters of the walk, see NUM_STEPS.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]")]
@@ -81,36 +92,40 @@ class SearchStack(NamedTuple):
 NUM_STEPS, NUM_LEAVES, NUM_RETURNS, SIZE_OF_AT = range(
     world_traversal.NUM_AT, world_traversal.NUM_AT + 4
 )
-"""The entries of `SearchStack.at` after those of all walks.
+"""Indices of `SearchStack.at`, in addition to the indices that all walks share.
 
 NUM_STEPS: number of entries written to `Leaves`.
-NUM_LEAVES: number of worlds written.
-NUM_RETURNS: number of pairs of classes written.
+NUM_LEAVES: number of terminal worlds written to `Leaves`.
+NUM_RETURNS: number of pairs of classes written to `Leaves.returns`.
+SIZE_OF_AT: number of indices.
 """
 
 
 @inlined
 def own_row(search, player, level):
-    """First row that a level reserves for a player's entries."""
+    """Returns the first of the rows that a level reserves for a player's entries."""
     return (player * len(search.acting) + level) * search.at[world_traversal.ROOM]
 
 
 @inlined
 def edge_row(search, level):
-    """Row of the first edge of a level."""
+    """Returns the row of the first edge of a level in `targets` and `edge_actions`."""
     return level * (len(search.edge_actions) // len(search.acting))
 
 
 @inlined
 def begin_entries(search, player, level, count):
-    """Makes the first `count` rows reserved by a level a player's entries there."""
+    """Declares the first `count` rows that a level reserves to be a player's entries.
+
+    The rows must have been written before.
+    """
     search.firsts[player, level] = own_row(search, player, level)
     search.counts[player, level] = count
 
 
 @inlined
 def copy_with(search, row, to_row, action):
-    """Copies an entry and appends a move, unless `action` is negative."""
+    """Copies an entry to another row, and appends `action` unless it is negative."""
     length = search.lengths[row]
     for k in range(length):
         search.pasts[to_row, k] = search.pasts[row, k]
@@ -124,23 +139,24 @@ def copy_with(search, row, to_row, action):
 
 @inlined
 def add_entries(scene, level, entry, actions, count, to_level):
-    """Appends an entry for each action of a set, made from one entry of the acting
-    player.
+    """Extends an entry of the acting player by each action of a set.
 
     Args:
-        scene, level: the world.
-        entry: the entry that moves.
-        actions: the set of actions.
-        count: number of entries at `to_level` so far.
-        to_level: level of the new entries; the same level for private moves.
+        scene: the search.
+        level: level of the world in which the player acts.
+        entry: number of the extended entry among the player's entries at `level`.
+        actions: set of actions, as bits.
+        count: number of entries that the player has at `to_level` so far.
+        to_level: level to which the new entries are appended: `level + 1`, or `level`
+            for private moves, which stay in the same world.
 
     Returns:
-        The number of entries, or -1 if there is no room.
+        The new number of entries at `to_level`, or -1 if there is no room for them.
     """
     search, player = scene.walk, scene.walk.acting[level]
     option_row = own_row(search, 0, level) + entry
-    # Private moves append to the list of the entry itself, which may lie in the rows of
-    # an earlier level.
+    # After a private move, the new entry is appended to the list that contains `entry`.
+    # This list may lie in the rows of an earlier level, see `SearchStack.firsts`.
     first = search.firsts[player, level]
     source = first + entry
     if to_level != level:
@@ -160,8 +176,13 @@ def add_entries(scene, level, entry, actions, count, to_level):
 
 @inlined
 def stand(scene, level, player, entry, other):
-    """Moves the path to where a player's entry meets an entry of the opponent; returns
-    whether the two fit each other.
+    """Replays an entry of `player` together with the opponent's entry `other`.
+
+    Afterwards `scene.path` is at the state of the history that both entries form.
+
+    Returns:
+        Whether the rules accept this history. False means that the game declares its
+            worlds wrongly.
     """
     search = scene.walk
     row = search.firsts[0, level] + (entry if player == 0 else other)
@@ -173,7 +194,7 @@ def stand(scene, level, player, entry, other):
 
 @inlined
 def world_at(scene):
-    """The hash of the world at the path."""
+    """Returns the 64-bit hash of the world key of the path's current state."""
     key = scene.walk.key
     arguments = scene.game.settings, scene.path.state, key
     return np.int64(row_hash(key, call(scene.rules, WORLD_KEY, arguments)))
@@ -181,7 +202,11 @@ def world_at(scene):
 
 @inlined
 def _view(scene, level, player, entry, action, who):
-    """Hash of what `who` knows after chance dealt `action` to a player's entry."""
+    """Returns the hash of the information key of player `who` after a deal.
+
+    Chance deals `action` in the history formed by `entry` of `player` and the
+    opponent's first entry.
+    """
     rules, game, path = scene.rules, scene.game, scene.path
     stand(scene, level, player, entry, 0)
     played.move_on(rules, game, path, action)
@@ -190,8 +215,14 @@ def _view(scene, level, player, entry, action, who):
 
 @inlined
 def _stand_at_deal(scene, level, player, entry):
-    """Moves the path to a player's entry at a deal; returns a status and the number of
-    outcomes.
+    """Moves the path to a chance node, reached by a player's entry and the opponent's
+    first entry.
+
+    The outcomes are in `scene.path.moves` afterwards, and their probabilities in
+    `scene.tree.chance_probs`.
+
+    Returns:
+        A status, and the number of outcomes (0 unless the status is DONE).
     """
     rules, game, path = scene.rules, scene.game, scene.path
     if not stand(scene, level, player, entry, 0):
@@ -205,10 +236,15 @@ def _stand_at_deal(scene, level, player, entry):
 
 @inlined
 def deal(scene, level):
-    """Makes the entries after a deal; returns a status.
+    """Writes the entries after a private deal at `level` to `level + 1`.
 
-    The owner of a deal is the player whose information depends on it. Deals that the
-    owner cannot tell apart share an entry.
+    The owner of a deal is the player whose information depends on the outcome. Outcomes
+    that the owner cannot tell apart are merged into a single entry.
+
+    Returns:
+        DONE; NOT_SHARED if the rules reject a replayed history; MANY_ENTRIES if the
+            entries do not fit; or BROKEN plus a code if the rules contradict
+            themselves.
     """
     search, moves = scene.walk, scene.path.moves
     status, size = _stand_at_deal(scene, level, 0, 0)
@@ -222,10 +258,11 @@ def deal(scene, level):
     for above in range(level):
         num_deals += search.acting[above] == CHANCE_NODE
     count, new_row = np.int64(0), own_row(search, owner, level + 1)
-    # Invariant: `count` new entries are complete. An iteration deals all outcomes to an
-    # entry of the owner. An outcome joins an earlier entry with the same last sequence
-    # and the same view, and adds its probability to that weight; otherwise it becomes a
-    # new entry. The loop ends with the entries of the world after the deal.
+    # Invariant: `count` new entries have been written. Each pass of the outer loop
+    # extends one entry of the owner by all outcomes. If an earlier new entry has the
+    # same last sequence and the same hash of the owner's information, the outcome only
+    # adds its probability to that entry's weight; otherwise it becomes a new entry.
+    # After the last entry of the owner, the list for `level + 1` is complete.
     for entry in range(search.counts[owner, level]):
         status, size = _stand_at_deal(scene, level, owner, entry)
         if status != DONE:

@@ -1,6 +1,8 @@
-"""Finds the worlds or histories of a game, and caches them while the process lives.
+"""Finds the worlds or histories of a game, and caches them until the process ends.
 
-| declared | walk | result |
+The functions that the game declares determine the walk:
+
+| declared in `Description` | walk | type of `SearchResult.worlds` |
 |---|---|---|
 | `position_key`, `heard` | `GraphWalk` | `Worlds`; a `PositionGraph` if too large |
 | `world_key` only | `LeafSearch` | `Leaves` |
@@ -32,7 +34,7 @@ from mccfr_spiel.common.budget import (
 from mccfr_spiel.kernels.frame import new_record
 
 _FIRST_ENTRIES = 2048
-"""Initial room for entries per world in a `GraphWalk`."""
+"""Initial capacity of entries (private pasts) per world in a `GraphWalk`."""
 
 _LISTED_SHARE = 0.5
 """Worlds are listed if the lists take at most this share of the remaining budget.
@@ -40,26 +42,30 @@ Otherwise each pass rebuilds them, which takes ten times as long.
 """
 
 _FIRST_LISTED = 64
-"""Initial room for entries per world in a `LeafSearch`, which allocates 1 / 16 as many
-edges per action.
+"""Initial capacity of entries (private pasts) per world in a `LeafSearch`. Per action,
+it allocates 1 / 16 as many edges.
 """
 
 _FIRST_SLOTS = 64
-"""Initial size of the hash table of nodes."""
+"""Initial number of slots in the hash table of nodes."""
 
 
 class SearchResult(NamedTuple):
-    """The infosets of a game and the lists for passes.
+    """The infosets of a game, and the data from which gradients are computed.
 
     Attributes:
         infosets: `[I]` of dtype INFOSET, ancestors first.
         actions: `[S]` action per sequence.
-        keys: information key per infoset, preceded by the player.
-        worlds: lists or graph of the worlds, or facts about the histories.
-        histories: `[I, H]` length and moves of a history per infoset; empty if not
-            wanted.
-        start_pass: (plan, players) -> a pass that adds gradients slice by slice; None
-            if gradients come from lists.
+        keys: table with one row per infoset: the player, followed by the information
+            key.
+        worlds: lists of worlds; their graph, if the lists would be too large; or
+            statistics of the histories, if the game has no worlds.
+        histories: `[I, H]` per infoset, the length of a history that leads to it, and
+            its actions; empty if histories were not requested.
+        start_pass: None if gradients are computed from the lists in `worlds`. Otherwise
+            a function of (plans of all players, range of updated players) that returns
+            a new pass over the graph or over all histories; this pass adds gradients
+            slice by slice.
     """
 
     infosets: np.ndarray
@@ -71,14 +77,17 @@ class SearchResult(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays, and of the gradient of a sliced pass."""
+        """Bytes of all arrays, and of the gradient if passes run in slices."""
         parts = *self, *self.keys, *self.worlds
         size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         return size + 8 * len(self.actions) * (self.start_pass is not None)
 
 
 def why_no_worlds(rules: BoundRules | None) -> str:
-    """The reason why rules have no worlds, to follow the game's name; else ""."""
+    """Returns why a game cannot be solved by worlds, or "" if it can.
+
+    The reason is a predicate to follow the game's name in a message.
+    """
     if rules is None or rules.description.world_key is None:
         return "declares no worlds (Description.world_key)"
     if rules.num_players != 2:
@@ -91,7 +100,9 @@ def why_no_worlds(rules: BoundRules | None) -> str:
 
 
 _cache: dict[tuple[Any, ...], SearchResult] = {}
-"""Results by search function and game."""
+"""Results of this process. The key consists of the search function, the game with its
+parameters, and the declared functions.
+"""
 
 _CACHED = "worlds and their infosets"
 """Name of the cached results in a budget."""
@@ -100,7 +111,10 @@ _CACHED = "worlds and their infosets"
 def find_histories(
     rules: BoundRules, budget: Budget, *, with_histories: bool = False
 ) -> SearchResult:
-    """As `find_worlds`, for any compiled game: visits all histories once."""
+    """Finds the infosets of any game with compiled rules by a walk over all histories.
+
+    Arguments and errors are those of `find_worlds`.
+    """
     store = RuleStore(rules, _separate(budget))
     walk = HistoryPass(store)
     walk.finish("information sets of", with_histories=with_histories)
@@ -110,8 +124,8 @@ def find_histories(
 
 
 def _separate(budget: Budget) -> Budget:
-    """A budget of the remaining bytes, so that a failed search leaves no trace in
-    `budget`.
+    """Returns a new budget of the remaining bytes, so that a failed search does not
+    change `budget`.
     """
     return Budget(max(budget.left, 1), note=", which others left")
 
@@ -119,7 +133,10 @@ def _separate(budget: Budget) -> Budget:
 def _result_of(
     walk: SlicedWalk, start: Callable[[np.ndarray, range], SlicedWalk] | None = None
 ) -> SearchResult:
-    """The result of a finished walk, without spare capacity."""
+    """Returns the result of a finished walk, whose arrays are trimmed.
+
+    `start` becomes `SearchResult.start_pass`.
+    """
     walk.trim()
     store, noted = walk.store, walk.walk.noted
     actions, keys = store.known.actions, store.keys()
@@ -133,11 +150,11 @@ def cached_worlds(
     *,
     with_histories: bool = False,
 ) -> SearchResult:
-    """The result of `find`, from the cache if this process has searched the game
-    before.
+    """Returns the result of `find`, from the cache if this process has already searched
+    the game.
 
-    If the default memory limit is too small, results of other games are dropped and the
-    search is repeated.
+    If the search does not fit and the budget has the default limit, the cached results
+    of other games are discarded and the search is repeated.
 
     Args:
         rules, budget, with_histories: arguments of `find`.
@@ -178,7 +195,7 @@ def find_worlds(
     Args:
         rules: rules with a `world_key`.
         budget: bytes for the search and the result.
-        with_histories: whether to note a history per infoset.
+        with_histories: whether to store a history per infoset.
 
     Raises:
         MemoryBudgetError: the worlds do not fit the budget, which stays unchanged.
@@ -188,8 +205,8 @@ def find_worlds(
     has_positions = rules.description.position_key is not None
     find = _find_by_positions if has_positions else _find_by_worlds
     room = {"entries": _FIRST_ENTRIES if has_positions else _FIRST_LISTED, "answers": 2}
-    # The buffers of a search cannot grow while it runs. A search that overflows a
-    # buffer is repeated with four times the room.
+    # The buffers of a search cannot grow while it runs. If a buffer is too small, the
+    # search is repeated with a buffer of four times the size.
     while True:
         own = _separate(budget)
         try:
@@ -208,10 +225,12 @@ def find_worlds(
 def _find_by_positions(
     store: RuleStore, own: Budget, with_histories: bool, entries: int, answers: int
 ) -> SearchResult:
-    """Discovers the graph of positions, and lists the worlds if the lists fit.
+    """Discovers the graph of positions, and lists the worlds if the lists are small
+    enough (see _LISTED_SHARE).
 
     Raises:
-        NoRoomError: a world needs more entries, or `heard` more answers.
+        NoRoomError: a world has more than `entries` entries, or `heard` returns a
+            number of at least `answers`.
     """
     graph: position_graph.PositionGraph = new_record(
         position_graph.PositionGraph,
@@ -254,7 +273,7 @@ def _find_by_positions(
 def _find_by_worlds(
     store: RuleStore, own: Budget, with_histories: bool, entries: int, answers: int
 ) -> SearchResult:
-    """Lists the leaves of a game.
+    """Lists the terminal worlds of a game.
 
     Raises:
         NoRoomError: a world has more entries or edges than the buffers hold.

@@ -2,11 +2,15 @@
 
 The same walk has three uses:
 
-| use | reads the rules | writes |
+| use | calls the rules | writes |
 |---|---|---|
 | discovery | for new sequences and actions | graph and infosets |
 | listing | no | `Worlds` |
 | pass | no | gradients of the updated players |
+
+position_graph.py explains entries (private pasts of a player), nodes, edges, answers
+and private moves. The functions share these arguments: `scene` holds all records of the
+walk, and `level` is the world's level on the stack.
 """
 
 import numpy as np
@@ -42,7 +46,10 @@ from mccfr_spiel.kernels.tables import DONE
 
 @inlined
 def _has_room(scene):
-    """Whether all arrays have room for the next world; only discovery adds anything."""
+    """Returns whether all arrays have room for one more world of the largest size.
+
+    Listing and passes need no check: their arrays have the final size.
+    """
     if len(scene.walk.plan) > 0 or len(scene.listed.steps) > 0:
         return True
     graph = scene.graph
@@ -53,7 +60,7 @@ def _has_room(scene):
 
 @inlined
 def _begin(scene):
-    """Adds the root to the graph; returns a status."""
+    """Adds the node of the root to the graph; returns a status."""
     walk = scene.walk
     stand(scene, 0, 0, np.int64(0))
     status, length = write_key(scene)
@@ -67,7 +74,12 @@ def _begin(scene):
 
 @inlined
 def _enter(scene, level):
-    """Finds the infosets of the mover's entries at a world; returns a status."""
+    """Processes a world when the walk reaches it; returns a status.
+
+    The infosets of the acting player's entries are written to `options`, and the
+    entries after private moves are appended. Discovery also explores new actions, and
+    listing appends the world to `Worlds`.
+    """
     graph, walk, status = scene.graph, scene.walk, np.int64(DONE)
     if graph.counts[NUM_NODES] == 0:
         status = _begin(scene)
@@ -82,11 +94,11 @@ def _enter(scene, level):
         np.int64(0),
     )
     # Invariant: entries before `entry` have their `options`, and `count` is the number
-    # of entries known so far. An iteration finds the infoset of an entry, follows
-    # actions that are new for this node, and appends an entry for each private move.
-    # Appended entries are read in turn, with the answer PRIVATE_HEARD, so that private
-    # moves in a row are followed, too. The new sequences lie in the block of level + 1,
-    # which is free until the walk descends. The loop ends when no entry is left.
+    # of entries so far. Each pass of the loop finds the infoset of an entry, explores
+    # the actions that are new at this node, and appends an entry for each private move.
+    # The appended entries (from `num_given` on) are read by later passes with the
+    # answer PRIVATE_HEARD, so several private moves may follow each other. They are
+    # stored in the block of level + 1, which is free until the walk descends.
     while entry < count:
         sequence = np.int64(walk.sequences[first + entry])
         if entry == num_given:
@@ -130,8 +142,19 @@ def _enter(scene, level):
 
 @inlined
 def _gather(walk, level, actions, target, first, limit):
-    """Writes the sequences of the acting player along an edge; returns their number, or
-    -1 if there are more than `limit`.
+    """Writes the steps of an edge: the acting player's sequences that end with its
+    actions.
+
+    Args:
+        walk: stack of the walk.
+        level: level of the world.
+        actions: set of the actions of the edge.
+        target: array that receives the sequences.
+        first: index of the first written element.
+        limit: largest number of sequences.
+
+    Returns:
+        The number of sequences, or -1 if there are more than `limit`.
     """
     row = level * walk.at[world_traversal.ROOM]
     count = np.int64(0)
@@ -151,7 +174,7 @@ def _gather(walk, level, actions, target, first, limit):
 
 @inlined
 def _list_world(scene, level):
-    """Writes a world with edges and steps to the lists."""
+    """Appends a world with its edges and steps to `Worlds`."""
     graph, worlds, walk, at = scene.graph, scene.listed, scene.walk, scene.walk.at
     node, world = walk.nodes[level], at[world_traversal.VISITED]
     worlds.actors[world], worlds.edges[world] = graph.nodes[node, ACTOR], 0
@@ -179,10 +202,13 @@ def _list_world(scene, level):
 
 @inlined
 def _go_along(scene, level, edge):
-    """Follows an edge: makes the next world, or pays the returns if the game ends.
+    """Follows an edge: prepares the next world at `level + 1`, or adds the returns if
+    the game ends there.
 
     Returns:
-        A status, and whether to descend: a pass skips worlds where no gradient changes.
+        A status (DONE or MANY_ENTRIES), and whether to descend. The walk does not
+            descend to terminal worlds, along edges that no entry takes, or (in a pass)
+            to worlds below which no gradient changes.
     """
     graph, walk, at, counts = scene.graph, scene.walk, scene.walk.at, scene.graph.counts
     node, room = walk.nodes[level], walk.at[world_traversal.ROOM]
@@ -200,8 +226,8 @@ def _go_along(scene, level, edge):
         at[world_traversal.FIRST] <= player < at[world_traversal.END]
         and walk.reach[player, level] != 0.0
     )
-    # The opponent's gradient needs the sum of the plan over the steps of this edge, and
-    # the mover's own gradient is paid at these steps.
+    # The opponent's gradient needs the sum of the acting player's plan over the steps
+    # of this edge. The acting player's own gradient receives its value at these steps.
     total, needs_total = (
         0.0,
         at[world_traversal.FIRST] <= other < at[world_traversal.END],
@@ -217,7 +243,7 @@ def _go_along(scene, level, edge):
     walk.reach[player, below] = walk.reach[player, level]
     walk.reach[other, below] = total
     walk.firsts[player, below], walk.counts[player, below] = new_row, count
-    # The opponent's entries do not move.
+    # The opponent's entries stay the same.
     walk.firsts[other, below] = walk.firsts[other, level]
     walk.counts[other, below] = walk.counts[other, level]
     walk.nodes[below] = target
@@ -226,7 +252,11 @@ def _go_along(scene, level, edge):
 
 @inlined
 def _come_back(scene, level):
-    """Pays the value owed below an edge to its steps. At the end of the walk, pays the
+    """Distributes the values owed at `level + 1` after the walk has left this world.
+
+    The player who acted at `level` receives the value in the gradient, at each step of
+    the edge. The value of the opponent, who did not act, is added to what is owed at
+    `level`. At the end of the walk, with level -1, the remaining values belong to the
     empty sequences.
     """
     graph, walk, below = scene.graph, scene.walk, level + 1

@@ -19,16 +19,18 @@ class Boards(NamedTuple):
     """The boards of a public tree.
 
     Shapes: N nodes, H hands. Row `player * number of boards + board` of `offsets` and
-    `members` belongs to that player and board.
+    `members` belongs to that player and board. A decision has one infoset per
+    representative hand (see `PublicTree.orbits`) that the acting player may hold.
 
     Attributes:
-        node_board: `[N]` the board per node.
-        lists: per board, the hands that some player may hold, in ascending strength.
-        levels: per board, the strengths of these hands.
-        held: `[2, boards, H]` whether a player may hold a hand.
-        offsets: `[rows, H]` rank of a hand's infoset among those of a decision; -1 for
-            hands not held.
-        members: per row, the hands that have an infoset of their own, in order.
+        node_board: `[N]` number of each node's board.
+        lists: per board, the hands that either player may hold, in ascending strength.
+        levels: per board, the strengths of the hands in `lists`.
+        held: `[2, boards, H]` whether a player may hold a hand at a board, together
+            with some hand of the opponent.
+        offsets: `[rows, H]` position of a hand's infoset among the infosets of a
+            decision at this board; -1 for hands that the player cannot hold.
+        members: per row, the representative hands, in the order of their infosets.
     """
 
     node_board: np.ndarray
@@ -64,8 +66,10 @@ def check_tree(public: PublicTree) -> None:
 
 
 def _as_sets(cards: np.ndarray) -> np.ndarray:
-    """`[H]` uint64 the cards per hand as a bit set; empty sets if there are too many
-    cards.
+    """Returns `[H]` uint64 the set of cards of each hand, as bits.
+
+    With cards from `MOST_CARDS` on the game has no public cards, so all sets may be
+    empty.
     """
     if cards.max(initial=0) >= MOST_CARDS:
         return np.zeros(len(cards), np.uint64)
@@ -73,14 +77,16 @@ def _as_sets(cards: np.ndarray) -> np.ndarray:
 
 
 def sums_that_fit(public: PublicTree, values: np.ndarray) -> np.ndarray:
-    """`[H]` for each hand, the sum of the values of all hands that share no card with
-    it.
+    """Returns for each hand the sum of the values of all hands without a common card.
 
-    The sum is a difference of sums, so it is exact for integers only.
+    The sum is computed as a difference of sums, so it is exact for integers only.
 
     Args:
         public: tree with the hands.
-        values: `[H]` values of the hands that fit the board; 0 for others.
+        values: `[H]` values of the hands; 0 for hands that share a card with the board.
+
+    Returns:
+        `[H]` the sums.
     """
     cards = public.hole_cards
     with_card = np.zeros(cards.max(initial=0) + 1, values.dtype)
@@ -105,7 +111,8 @@ def list_boards(public: PublicTree) -> Boards:
     for board in range(len(masks)):
         counts = held[:, board].astype(np.int64)
         for player in (0, 1):
-            # A hand is held only if the opponent can hold a compatible one.
+            # A player can hold a hand only if the opponent can hold some hand without
+            # a common card.
             others = sums_that_fit(public, counts[1 - player])
             held[player, board] &= others > 0
     if not held[:, node_board[0]].any():
@@ -126,7 +133,7 @@ def list_boards(public: PublicTree) -> Boards:
     for player in (0, 1):
         for board, node in enumerate(nodes):
             hands = lists[board][held[player, board, lists[board]]]
-            # Suits that can be exchanged share an infoset, which belongs to the
+            # Hands that differ by an exchange of suits share the infoset of their
             # representative hand.
             representative = np.arange(public.num_hands)
             if public.orbits is not None:
@@ -142,7 +149,8 @@ def list_boards(public: PublicTree) -> Boards:
 def _strengths_of_boards(
     public: PublicTree, node_board: np.ndarray, num_boards: int
 ) -> list[np.ndarray | None]:
-    """The strengths of hands at each board with a showdown; None at other boards.
+    """Returns per board the `[H]` strengths of hands; None at boards without a
+    showdown.
 
     Raises:
         GameError: two showdowns at one board disagree.
@@ -158,7 +166,15 @@ def _strengths_of_boards(
 
 
 def sum_of_pairs(public: PublicTree, held: np.ndarray) -> float:
-    """Z, the sum of the products of weights over all compatible pairs of hands."""
+    """Returns Z of `PublicTree.weights`, which normalizes the probabilities of pairs.
+
+    Z is the sum over all pairs of hands without a common card of the product of their
+    weights.
+
+    Args:
+        public: the tree.
+        held: `[2, H]` whether each player may hold a hand at the root.
+    """
     first, second = (np.flatnonzero(row) for row in held)
     total, cards = 0.0, public.hole_cards
     for hand in first:

@@ -16,12 +16,12 @@ class HandDeals(NamedTuple):
     """How chance deals the private hands.
 
     Attributes:
-        deck: cards that are not on the first board.
-        board: cards of the first board.
+        deck: cards that may be dealt: all except the cards on the board at the root.
+        board: public cards at the root of the public tree.
         hands: `[H, C]` cards per hand.
-        weights: `[2, H]` weights of the hands.
-        owners: the player who gets each card, in order; empty if a single action deals
-            all cards.
+        weights: `[2, H]` weight of each hand per player, see `PublicTree.weights`.
+        owners: the player who gets each private card, in the order of the deal; empty
+            if a single chance action deals all private cards.
     """
 
     deck: list[int]
@@ -31,9 +31,11 @@ class HandDeals(NamedTuple):
     owners: list[int]
 
     def actions(self, first: int, second: int) -> list[int]:
-        """The actions of chance that deal two hands."""
+        """Returns chance's actions that deal hand `first` to player 0 and hand `second`
+        to player 1.
+        """
         cards = [self.hands[first].tolist(), self.hands[second].tolist()]
-        if not self.owners:  # OpenSpiel's numbers in base 52
+        if not self.owners:  # a single action: the cards are its digits in base 52
             action = 0
             for card in itertools.chain(*cards):
                 action = 52 * action + card
@@ -42,11 +44,12 @@ class HandDeals(NamedTuple):
 
 
 def read_deals(game: pyspiel.Game) -> HandDeals:
-    """How a game deals hands.
+    """Reads from the initial chance nodes of a game how hands are dealt.
 
     Raises:
-        ValueError: pairs of hands without a common card are not equally likely, or a
-            card is not private.
+        ValueError: pairs of hands without a common card are not equally likely; a card
+            is seen by both players or by none; or the players do not get one or two
+            cards each.
     """
     parameters, state = game.get_parameters(), game.new_initial_state()
     if parameters.get("handReaches", ""):
@@ -95,13 +98,13 @@ def read_deals(game: pyspiel.Game) -> HandDeals:
 
 
 def _cards_of(text: str, suits: int) -> list[int]:
-    """The cards of a text such as "4s8hTc"."""
+    """Returns the numbers of the cards in a text such as "4s8hTc"."""
     pairs = zip(text[::2], text[1::2], strict=True)
     return [suits * RANKS.index(rank) + SUITS.index(suit) for rank, suit in pairs]
 
 
 def _deals_of_reaches(parameters: dict[str, Any]) -> HandDeals:
-    """The deals of universal_poker with `handReaches`."""
+    """Returns the deals of universal_poker with the parameter `handReaches`."""
     reaches = np.array(parameters["handReaches"].split(), np.float64).reshape(2, -1)
     board = _cards_of(parameters["boardCards"], 4)
     deck = [card for card in range(52) if card not in board]

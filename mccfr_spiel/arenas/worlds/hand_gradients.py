@@ -1,20 +1,23 @@
-"""Vectors of hands over a public tree, and the gradients that passes over them add.
+"""Gradients of games of cards, computed with vectors of hands at the leaves of a public
+tree.
 
-At a leaf, a player's gradient needs per own hand the opponent's reach summed over all
-hands that share no card with it. By inclusion and exclusion this sum is the total,
-minus the hands with the first card, minus those with the second, plus the hand that
-holds both and was subtracted twice. At a showdown the same sums are needed over the
-weaker hands and over those not stronger. They are running sums while the hands are read
-in ascending strength (Johanson, Waugh, Bowling and Zinkevich 2011).
+At a leaf, a player's gradient needs for each own hand a sum of the opponent's reach
+over all *compatible* hands, that is, hands without a common card. By inclusion and
+exclusion, this sum is the total over all hands, minus the sum over hands with the first
+card, minus the sum over hands with the second card, plus the reach of the hand with
+both cards, which was subtracted twice. At a showdown, the same sums are also needed
+over the weaker hands only, and over the hands that are not stronger. These are running
+sums while the hands are read in ascending strength (Johanson, Waugh, Bowling and
+Zinkevich 2011).
 
 | term | meaning |
 |---|---|
-| entry | a leaf and a player: the sequences to pay, and the payoffs |
-| group | entries that share a board and the opponent's sequences |
-| piece | the groups of a player in a block; threads share pieces |
-| lane | a column for a group; groups of a board are summed side by side |
+| entry | a leaf, listed for one player: the player's last sequences and payoffs |
+| group | entries with the same board and the same sequences of the opponent |
+| piece | the groups of one player in one block of infosets; work of one thread |
+| lane | a column of the arrays of sums; LANES groups are summed side by side |
 
-All entries of a group need the same sums.
+All entries of a group need the same sums, so the sums are computed once per group.
 """
 
 from typing import Annotated, NamedTuple
@@ -28,53 +31,61 @@ from mccfr_spiel.kernels.tables import FLOAT, INT, LONG
 LIST, FIRST, STRIDE, ROW, IS_SHOWDOWN, GROUP_SIZE = range(6)
 """The columns of `Hands.groups`.
 
+A hand of the opponent has the last sequence `FIRST + STRIDE * offset`.
+
 LIST: the list of hands of the group's board.
-FIRST: first sequence of the opponent.
-STRIDE: distance between the sequences of consecutive infosets.
+FIRST: the opponent's sequence for offset 0.
+STRIDE: distance between the opponent's sequences for consecutive offsets.
 ROW: start of the opponent's row in `offsets`.
-IS_SHOWDOWN: whether strengths are compared.
+IS_SHOWDOWN: whether some entry is a showdown, so that strengths are compared.
 GROUP_SIZE: number of columns.
 """
 
 _CANCELLED = 1e-6
-"""If a sum is smaller than this share of the total, rounding errors of the differences
-may dominate it. Such sums are recomputed without differences.
+"""If a sum is smaller than this share of the total, it may consist mainly of rounding
+errors of the subtractions. Such sums are recomputed by additions only.
 """
 
 
 CARD, OFFSET = np.dtype(np.uint16), np.dtype(np.uint32)
-"""Unsigned types, because indexing tests signed integers for negative values."""
+"""Types of cards and offsets. They are unsigned because numba adds a test for negative
+values to each index of a signed type.
+"""
 
 
 class Hands(NamedTuple):
-    """The lists that a pass over a public tree reads.
+    """The leaves and hands that a pass over a public tree reads.
 
-    Shapes: E entries, G groups, B blocks, L boards, T hands in all lists, R offsets, U
-    distinct returns. Piece `p B + b` holds the groups of player p in block b. Blocks
-    are those of kernels/passes.py.
+    Entries, groups and pieces are explained in the module's docstring. Shapes: E
+    entries, G groups, B blocks of infosets (kernels/blocks.py), L boards, T hands in
+    the lists of all boards, R offsets, U distinct returns. Piece `p * B + b` contains
+    the groups of player p in block b.
 
-    Hands of a list ascend in strength. The infoset of a hand at a decision has the
-    number `first infoset + offset`, so an action leads to the sequence `FIRST + STRIDE
-    * offset`. A row of offsets covers the hands listed at a leaf's board, as the
-    player's last decision before that leaf numbers them. Hands that the player cannot
-    hold have weight 0 and an arbitrary offset.
+    Each board has a list of hands in ascending strength. A hand has a number, its
+    *offset*, among the hands at a decision. An action there leads to the sequence
+    `first + stride * offset`, where `first` and `stride` are the same for all hands. A
+    row of offsets contains, for all hands listed at a leaf's board, the offsets at the
+    player's last decision before that leaf. Hands that the player cannot hold have
+    weight 0 and an arbitrary offset.
 
     Attributes:
-        steps: first own sequence per entry, stride, and start of the row of offsets.
-        pays: payoff per entry per unit of all hands, of weaker hands and of hands not
-            stronger; and a common factor, applied last so that equal hands get equal
-            values.
+        steps: per entry, the player's last sequence for offset 0, the stride, and the
+            start of the row in `offsets`.
+        pays: per entry, the multiples of the sums over all hands, over weaker hands and
+            over hands not stronger, which add up to the payoff; and a common factor.
+            The factor is applied last, so that equal hands get equal values.
         entry_ends: group g has the entries `entry_ends[g]` to `entry_ends[g + 1] - 1`.
         groups: see LIST.
         group_ends: piece q has the groups `group_ends[q]` to `group_ends[q + 1] - 1`.
-        cuts: first infoset per block.
-        list_ends: starts of the lists of hands, and the end of the list array.
-        levels: strengths of the hands.
-        cards: cards of the hands; the second is `num_cards` for single cards.
-        weights: weights of the hands per player.
+        cuts: first infoset of each block, and the number of infosets.
+        list_ends: start of each board's list of hands, and T.
+        levels: strength per listed hand.
+        cards: the two cards per listed hand; if hands are single cards, the second is
+            `num_cards`.
+        weights: weight per player and listed hand.
         offsets: concatenated rows of offsets.
         num_cards: largest card plus 1.
-        payoffs: distinct returns.
+        payoffs: distinct returns of both players.
     """
 
     steps: Annotated[np.ndarray, Entry(INT, "[E, 3]")]
@@ -93,8 +104,10 @@ class Hands(NamedTuple):
 
     @property
     def num_blocks(self) -> int:
-        """Number of blocks. Pieces pay disjoint sequences, so threads may run them at
-        once.
+        """Number of blocks.
+
+        Different pieces add to disjoint sequences of the gradient, so threads may
+        process them in parallel.
         """
         return len(self.cuts) - 1
 
@@ -105,14 +118,22 @@ class Hands(NamedTuple):
 
 
 LANES = 4
-"""Number of groups summed side by side. A single running sum would wait for each
-addition.
+"""Number of groups summed side by side. Each addition to a running sum must wait for
+the one before; with several independent sums, the processor overlaps the additions.
 """
 
 
 @inlined
 def _gather(plan, first, stride, offsets, weights, reach, lane):
-    """Writes the opponent's reach with each hand; returns the total."""
+    """Writes the opponent's reach with each hand to a lane; returns the total.
+
+    Args:
+        plan: `[S]` plans of both players.
+        first, stride, offsets: the hands' last sequences, see `Hands`.
+        weights: weights of the opponent's hands.
+        reach: `[hands, LANES]` column `lane` is written.
+        lane: the lane of the group.
+    """
     total, begin = 0.0, np.uint64(first)
     for k in range(len(weights)):
         reach[k, lane] = weights[k] * plan[begin + np.uint64(stride) * offsets[k]]
@@ -122,7 +143,11 @@ def _gather(plan, first, stride, offsets, weights, reach, lane):
 
 @inlined
 def _add(seen, cards, k, same, reach):
-    """Adds a hand to the sums of both cards; `same` is 1 for two cards, else 0."""
+    """Adds the reach of hand k to the sums `seen` of its cards.
+
+    `same` is 1 if hands have two cards. With single cards it is 0, so that nothing is
+    added for the second card.
+    """
     low, high = cards[k, 0], cards[k, 1]
     for lane in range(LANES):
         seen[low, lane] += reach[k, lane]
@@ -131,7 +156,11 @@ def _add(seen, cards, k, same, reach):
 
 @inlined
 def _sum_of_all(cards, same, reach, total, seen, every, least):
-    """Writes per hand the sum over all compatible hands, and the minimum per lane."""
+    """Writes to `every` each hand's sum of reach over all compatible hands, and to
+    `least` the minimum of these sums per lane.
+
+    `total` must be the sum over all hands, and `seen` the sum per card.
+    """
     least[:] = np.inf
     for k in range(len(cards)):
         low, high = cards[k, 0], cards[k, 1]
@@ -143,17 +172,19 @@ def _sum_of_all(cards, same, reach, total, seen, every, least):
 
 @inlined
 def _sum_by_strength(cards, levels, same, reach, now, seen, weaker, up_to):
-    """Writes per hand the sums over compatible hands: weaker, and not stronger.
+    """Writes each hand's sum of reach over the compatible hands that are weaker (to
+    `weaker`) and over those that are not stronger (to `up_to`).
 
-    The sums of the cards in `seen` must be zero at first. They include all hands
-    afterwards.
+    `seen` must contain zeros. Afterwards it contains the sums of reach per card over
+    all hands, and `now` the totals.
     """
     count, first = len(cards), 0
     now[:] = 0.0
-    # Invariant: `now` and `seen` include all hands weaker than hand k. An iteration
-    # writes the weaker sum of a hand; no correction for the hand itself is needed,
-    # because it is not included yet. At the end of a tie, all tied hands are added and
-    # the second sums written. The loop ends with all hands included.
+    # Invariant: `now` (totals) and `seen` (sums per card) include exactly the hands
+    # weaker than hand k, and `first` is the first hand as strong as k. Each pass of the
+    # loop writes `weaker` of hand k. The hand itself is not included yet, so nothing
+    # was subtracted twice. At the last of several hands with equal strength, all these
+    # hands are included, and then their `up_to` is written.
     for k in range(count):
         low, high = cards[k, 0], cards[k, 1]
         for lane in range(LANES):
@@ -174,8 +205,21 @@ def _sum_by_strength(cards, levels, same, reach, now, seen, weaker, up_to):
 
 @inlined
 def _resum(cards, levels, weights, none, least, lane, reach, held, sums):
-    """Recomputes sums below `least` by direct addition; a hand compatible with no hand
+    """Recomputes the three sums of a lane for hands whose sum over all compatible hands
+    is below `least`.
+
+    The sums are computed by additions only, so a hand that is compatible with no hand
     of the opponent gets exactly 0.
+
+    Args:
+        cards, levels: cards and strengths of the hands.
+        weights: weights of the player's hands; hands of weight 0 are skipped.
+        none: number that stands for a missing second card.
+        least: threshold.
+        lane: the lane.
+        reach: `[hands, LANES]` the opponent's reach.
+        held: `[hands]` buffer for the hands with positive reach.
+        sums: the arrays `every`, `weaker` and `up_to`.
     """
     count, (every, weaker, up_to) = 0, sums
     for k in range(len(cards)):
@@ -202,7 +246,17 @@ def _resum(cards, levels, weights, none, least, lane, reach, held, sums):
 
 @inlined
 def _pay(hands, entry, weights, compares, lane, sums, gradient):
-    """Adds an entry's payoffs to the gradient at its sequences."""
+    """Adds the payoffs of an entry to the gradient at the player's last sequences.
+
+    Args:
+        hands: the list.
+        entry: the entry.
+        weights: weights of the player's hands.
+        compares: whether the entry's group contains a showdown.
+        lane: lane of the group in the sums.
+        sums: the arrays `every`, `weaker` and `up_to`.
+        gradient: `[S]` the payoffs are added here.
+    """
     begin, stride = np.uint64(hands.steps[entry, 0]), np.uint64(hands.steps[entry, 1])
     row, (every, weaker, up_to) = hands.steps[entry, 2], sums
     offsets = hands.offsets[row : row + len(weights)]
@@ -217,8 +271,10 @@ def _pay(hands, entry, weights, compares, lane, sums, gradient):
 
 @inlined
 def _end_of_batch(groups, first, end):
-    """The end of the next batch: at most LANES groups with the same list, all showdowns
-    or all folds.
+    """Returns the end of the next batch of groups, which begins at `first`.
+
+    A batch has at most LANES groups with the same list of hands, either all with
+    IS_SHOWDOWN or all without.
     """
     stop = first + 1
     while (
@@ -234,8 +290,14 @@ def _end_of_batch(groups, first, end):
 def add_hand_gradient(
     hands: Hands, piece: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Adds a piece of a player's utility gradient `[S]` at the leaves, given the plans
-    `[S]`.
+    """Adds the part of a player's utility gradient that comes from the leaves of a
+    piece.
+
+    Args:
+        hands: the list.
+        piece: number of the piece, which determines the player; see `Hands`.
+        plan: `[S]` plans of both players.
+        gradient: `[S]` the values are added here.
     """
     player = piece // (len(hands.cuts) - 1)
     longest = np.int64(0)
@@ -249,9 +311,9 @@ def add_hand_gradient(
     total, now, least = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     same = 1.0 if hands.cards[0, 1] < num_cards else 0.0
     first, end = hands.group_ends[piece], hands.group_ends[piece + 1]
-    # An iteration computes the sums of up to LANES groups that share a list of hands,
-    # then pays all entries of these groups. Unused lanes keep values of earlier
-    # batches, which nothing reads. The loop ends with the last group of the piece.
+    # Each pass of the loop computes the sums of a batch of up to LANES groups, then
+    # adds the payoffs of all entries of these groups. Unused lanes keep values of
+    # earlier batches, which nothing reads.
     while first < end:
         begin, first = first, _end_of_batch(hands.groups, first, end)
         hand_list = hands.groups[begin, LIST]

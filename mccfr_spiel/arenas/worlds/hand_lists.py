@@ -1,4 +1,14 @@
-"""The infosets of a public tree, and the lists that passes over hands read."""
+"""The infosets of a public tree, and the list `Hands` from which passes compute
+gradients.
+
+An infoset is a pair of a decision (a public node where a player acts) and a
+representative hand of this player. The hands at one decision get consecutive infosets,
+and each infoset has as many sequences as the decision has actions. So the sequence of
+an action is `first + stride * offset`, where `first` is the sequence of this action at
+the decision's first infoset, `stride` the number of actions, and `offset` the position
+of the hand among the hands at the decision. Lists store `first`, `stride` and a row of
+offsets instead of one sequence per hand.
+"""
 
 from typing import NamedTuple
 
@@ -37,20 +47,24 @@ LEAST_BLOCK = 2**21
 """Smallest average number of sequences per block; see kernels/blocks.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Multiples of this number are distinct places, see kernels/randomness.py."""
+"""Odd factor that spreads the infosets' numbers over 64 bits. The products are
+distinct; they are the hashes `place` that seed the random draws at infosets, see
+kernels/randomness.py.
+"""
 
 
 class HandInfosets(NamedTuple):
-    """The infosets of a public tree: one per decision and possible hand.
+    """The infosets of a public tree: one per decision and representative hand.
 
     Attributes:
         records: `[I]` of dtype INFOSET, decision by decision.
         actions: `[S]` action per sequence.
-        first: `[N]` first infoset per decision; at other nodes, of the next decision.
-        members: per row of `Boards.offsets`, the hands with an infoset of their own, in
-            order.
-        rows: `[N]` row of the acting player per decision.
-        hands: lists for passes.
+        first: `[N]` per decision, its first infoset; for other nodes, the first infoset
+            of the next decision.
+        members: per row of `Boards.offsets`, the representative hands in the order of
+            their infosets.
+        rows: `[N]` per decision, the acting player's row in `members`.
+        hands: the list from which passes compute gradients.
     """
 
     records: np.ndarray
@@ -61,7 +75,7 @@ class HandInfosets(NamedTuple):
     hands: Hands
 
     def node_and_hand(self, infoset: int) -> tuple[int, int]:
-        """Decision and hand (row of `hole_cards`) of an infoset."""
+        """Returns the decision and the hand (row of `hole_cards`) of an infoset."""
         node = int(np.searchsorted(self.first, infoset, "right")) - 1
         return node, int(self.members[self.rows[node]][infoset - self.first[node]])
 
@@ -69,16 +83,17 @@ class HandInfosets(NamedTuple):
 def list_hands(
     public: PublicTree, budget: Budget, name: str = "the game"
 ) -> HandInfosets:
-    """Makes the infosets and lists of a public tree.
+    """Makes the infosets of a public tree, and the list for passes.
 
     Args:
         public: the tree.
-        budget: bytes for the infosets and lists.
+        budget: memory budget, in which the infosets and lists are recorded.
         name: name of the game, for messages.
 
     Raises:
-        MemoryBudgetError: the lists do not fit the budget.
-        ValueError: no two hands are compatible.
+        MemoryBudgetError: the lists do not fit the budget, or there are too many
+        sequences.
+        ValueError: no hand of player 0 is compatible with a hand of player 1.
         GameError: the tree contradicts itself.
     """
     boards, rows, first, begins = _count(public)
@@ -112,8 +127,12 @@ def list_hands(
 
 
 def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
-    """Numbers of infosets and sequences of a public tree, bytes of `list_hands`, and
-    hands at leaves that a pass for both players reads.
+    """Returns the size of a public tree without making its lists.
+
+    Returns:
+        The number of infosets; the number of sequences; the bytes of the result of
+            `list_hands`; and the number of hands, summed over leaves, that a pass for
+            both players reads.
     """
     boards, _, first, begins = _count(public)
     num_infosets, num_sequences = int(first[-1]), int(begins[-1])
@@ -124,12 +143,13 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
 
 
 def _count(public: PublicTree) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
-    """Boards and numbering of a public tree.
+    """Lists the boards of a public tree, and numbers infosets and sequences.
 
     Returns:
-        The boards; `[N]` the acting player's row at each decision; `[N + 1]` the first
-        infoset and `[N + 1]` the first sequence of each decision. Other nodes have the
-        numbers of the next decision.
+        The boards; `[N]` the acting player's row of `Boards.offsets` at each decision;
+            `[N + 1]` the first infoset of each decision, and the number of infosets;
+            `[N + 1]` the first sequence of each decision, and the number of sequences.
+            Other nodes have the numbers of the next decision.
     """
     check_tree(public)
     boards = list_boards(public)
@@ -145,7 +165,7 @@ def _count(public: PublicTree) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarr
 
 
 def _bytes_of_lists(boards: Boards, num_infosets: int, num_sequences: int) -> int:
-    """Bytes of the infosets and lists."""
+    """Returns an estimate of the bytes of the infosets and lists."""
     size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.offsets.nbytes
     return size + _BYTES_OF_HAND * sum(map(len, boards.lists))
 
@@ -155,24 +175,26 @@ def _fill(nodes, offsets, members, member_ends, action, records, actions, last, 
     """Writes the infosets of a public tree, decision by decision.
 
     Args:
-        nodes: `[N, 6]` first child, number of children, acting player (-1 elsewhere
-            than at decisions), first infoset, first sequence, row of offsets.
+        nodes: `[N, 6]` first child, number of children, acting player (-1 at nodes
+            other than decisions), first infoset, first sequence, row of `offsets`.
         offsets: see `Boards`.
-        members: concatenated members of all rows.
-        member_ends: starts of the rows in `members`, and the length of `members`.
+        members: `Boards.members`, concatenated.
+        member_ends: start of each row in `members`, and the length of `members`.
         action: see `PublicTree`.
         records, actions: see `HandInfosets`; written.
-        last: `[N, 2, 3]` each player's last sequences before a node: that of offset 0,
-            the distance between those of neighbouring offsets, and the row of the
-            offsets. With distance 0 all hands are at the empty sequence. Written.
-        chance: `[N]` as in `PublicTree`; becomes the probability of all public cards.
+        last: `[N, 2, 3]` written: the last sequences of each player before a node, as a
+            triple (first, stride, row). A hand has the last sequence `first + stride *
+            offsets[row, hand]`. With stride 0 all hands are at the player's empty
+            sequence.
+        chance: `[N]` as in `PublicTree`; each value is multiplied by the values of all
+            ancestors, so that it becomes the probability of all public cards on the
+            path.
     """
     last[0, :, :] = 0
     last[0, 1, 0] = 1
     # Parents precede children. Invariant: `last` and `chance` of a node are complete
-    # when the loop reaches it. An iteration passes them on to the children, and at a
-    # decision writes an infoset per member of the row. The loop ends after the last
-    # node.
+    # when the loop reaches the node. Each pass of the loop copies both to the children,
+    # and at a decision writes one infoset per representative hand.
     for node in range(len(nodes)):
         first, count, player = nodes[node, 0], nodes[node, 1], nodes[node, 2]
         infoset, sequence, row = nodes[node, 3], nodes[node, 4], nodes[node, 5]
@@ -202,18 +224,21 @@ def _fill(nodes, offsets, members, member_ends, action, records, actions, last, 
 def _cut(
     public: PublicTree, first: np.ndarray, begins: np.ndarray, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts the infosets into the blocks that threads share. Small trees are one block.
+    """Cuts the infosets into blocks, which different threads process.
+
+    A small tree gets a single block. Arguments are those of `_count` and `_fill`.
 
     Returns:
-        `[B + 1]` the first infosets and the first sequences of the blocks, each with an
-        end.
+        `[B + 1]` first infoset of each block, and the number of infosets; `[B + 1]`
+            first sequence of each block, and the number of sequences.
     """
     nodes = np.arange(public.num_nodes)
     parent = last[nodes, np.maximum(public.player, 0), 0]
     parent_node = np.searchsorted(begins, parent, "right") - 1
     parent_node[np.diff(begins) == 0] = -1  # not a decision, or no hands
     max_blocks = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
-    # The work of a block is the number of sequences, without the two empty ones.
+    # The work of a block is its number of sequences. The two empty sequences, which
+    # belong to no infoset, are subtracted.
     cuts = find_cuts(parent_node, begins[1:] - 2, max_blocks)
     return first[cuts], begins[cuts]
 
@@ -226,18 +251,20 @@ def _list_entries(
     cuts: np.ndarray,
     first_sequences: np.ndarray,
 ) -> Hands:
-    """Lists the leaves of both players, grouped as `Hands` describes.
+    """Lists the leaves once for each player, in groups as described in
+    hand_gradients.py.
 
     Args:
         public: the tree.
         boards: boards of the tree.
         last: `[N, 2, 3]` each player's last sequences before a node, see `_fill`.
         chance: `[N]` probability of the public cards on the path to each node.
-        cuts, first_sequences: starts of the blocks, see `_cut`.
+        cuts: `[B + 1]` first infoset of each block, see `_cut`.
+        first_sequences: `[B + 1]` first sequence of each block, see `_cut`.
     """
-    # A decision without hands has no sequences, so the first sequence belongs to the
-    # following decision or is past the end. Leaves below it cannot be reached and are
-    # dropped.
+    # At a board where no player can hold a hand, decisions have no infosets, and their
+    # first sequence in `last` belongs to a later decision or is out of range. Leaves at
+    # such boards cannot be reached and are dropped.
     is_reached = np.array([len(hands) > 0 for hands in boards.lists])[boards.node_board]
     leaves = np.flatnonzero((public.num_children == 0) & is_reached)
     scale = chance[leaves] / sum_of_pairs(public, boards.held[:, boards.node_board[0]])
@@ -290,7 +317,10 @@ def _list_entries(
 def _rows_at_leaves(
     boards: Boards, last: np.ndarray, board: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Rows of offsets for the hands listed at leaves.
+    """Makes the rows of offsets that map the hands listed at a leaf to sequences.
+
+    The hands of a leaf are those of its board. Their offsets are those of the player's
+    last decision, which may have another board and so other hands.
 
     Args:
         boards: boards of the tree.
@@ -298,8 +328,9 @@ def _rows_at_leaves(
         board: `[leaves]` board of each leaf.
 
     Returns:
-        One row per combination of a player's last decision and a leaf's board; and
-        `last` with the start of the row in the concatenated rows.
+        A list with one row of offsets per combination of a row in `Boards.offsets` and
+            a board of a leaf; and a copy of `last` in which the row number is replaced
+            by the start of the new row in the concatenated list.
     """
     num_boards = len(boards.lists)
     pairs, row = np.unique(
@@ -318,9 +349,21 @@ def _rows_at_leaves(
 def _payoffs(
     public: PublicTree, leaves: np.ndarray, player: int, scale: np.ndarray
 ) -> np.ndarray:
-    """`[leaves, 4]` a player's payoffs as multiples of three sums, and their factor.
+    """Returns a player's payoffs at leaves as multiples of three sums of reach.
 
-    A showdown pays lose * all + (win - tie) * weaker + (tie - lose) * not stronger.
+    Let `all`, `weaker` and `up_to` be the opponent's reach, summed over all compatible
+    hands, over the weaker ones, and over those that are not stronger. A hand then gets
+    `lose * all + (win - tie) * weaker + (tie - lose) * up_to` at a showdown, where
+    `win`, `tie` and `lose` are the returns, and a multiple of `all` at a fold.
+
+    Args:
+        public: the tree.
+        leaves: numbers of the leaves.
+        player: the player.
+        scale: `[leaves]` common factor of the payoffs at each leaf.
+
+    Returns:
+        `[leaves, 4]` the multiples of `all`, `weaker` and `up_to`, and `scale`.
     """
     wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
     pays = public.pays[leaves, :, player]
@@ -334,16 +377,22 @@ def _payoffs(
 def _group(
     block: np.ndarray, board: np.ndarray, opponent: np.ndarray, is_showdown: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Groups leaves with equal block, board and first sequence of the opponent.
+    """Groups the leaves of a player at which the opponent's reach is the same.
 
-    Groups are sorted by block, board and showdown, so that neighbours share a batch.
+    These are the leaves with equal block, board and last sequences of the opponent.
+    Groups are sorted by block, then board, then whether they contain a showdown, so
+    that consecutive groups can be summed side by side.
 
     Args:
-        block, board, opponent, is_showdown: `[leaves]`.
+        block: `[leaves]` block that contains the player's last sequences.
+        board: `[leaves]` number of the board.
+        opponent: `[leaves]` the opponent's last sequence for offset 0, which identifies
+            all last sequences of the opponent.
+        is_showdown: `[leaves]` whether a leaf is a showdown.
 
     Returns:
-        `[leaves]` the group of each leaf, `[groups]` a leaf of each group, and
-        `[groups]` whether the group contains a showdown.
+        `[leaves]` the group of each leaf; `[groups]` one leaf of each group; and
+            `[groups]` 1 if the group contains a showdown, else 0.
     """
     num_boards = int(board.max()) + 1
     _, leads, group = np.unique(

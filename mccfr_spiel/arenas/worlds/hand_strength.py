@@ -1,7 +1,7 @@
-"""The strengths of hands of cards with a board.
+"""Poker strengths of private hands together with public cards.
 
-A set of ranks is a number of 13 bits, so tables of 8,192 rows answer which ranks of a
-set are highest and whether it contains a straight.
+A set of ranks is a number of 13 bits. Tables of 8,192 rows, one per set, contain the
+highest ranks of each set and its best straight.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,14 @@ _COUNT = (_MASKS & _ONES > 0).sum(axis=1)
 
 
 def strengths(cards: np.ndarray) -> np.ndarray:
-    """The strengths of hands of up to 7 cards; the larger wins, equal strengths tie.
+    """Returns the poker strengths of sets of up to 7 cards.
 
-    The best five cards count, or all cards if there are fewer. A strength consists of
-    its class, the ranks of the combination, and the ranks that break ties.
+    The larger strength wins, equal strengths tie. The best five cards count, or all
+    cards if there are fewer. The bits of a strength are, from the highest: the class
+    (see CLASS_UNIT), the ranks of the combination, and the ranks that break ties.
 
     Args:
-        cards: `[..., K]` different cards, 4 * rank + suit, K at most 7.
+        cards: `[..., K]` distinct cards 4 * rank + suit, with K at most 7.
 
     Returns:
         `[...]` int32 strengths.
@@ -36,7 +37,7 @@ def strengths(cards: np.ndarray) -> np.ndarray:
         np.bitwise_or.reduce(np.where(suits == k, ranks, 0), axis=-1) for k in range(4)
     ]
     s, h, d, c = sets
-    # Ranks held at least once, twice, three and four times decide the best five cards.
+    # Sets of the ranks that occur at least once, twice, three times and four times.
     once = s | h | d | c
     twice = (s & h) | (d & c) | ((s | h) & (d | c))
     thrice = (s & h & (d | c)) | (d & c & (s | h))
@@ -51,8 +52,9 @@ def strengths(cards: np.ndarray) -> np.ndarray:
         return np.where(first > 0, kind * CLASS_UNIT + (first << 13) + rest, 0)
 
     best = _TOP[5][once]  # the high card
-    # Rows: a class, main ranks (0 if the cards lack the class), and tie breakers. The
-    # best class wins, since strengths of higher classes are larger.
+    # Each row has a class, the ranks of the combination (0 if the cards do not form
+    # this class), and the ranks that break ties. The maximum is the strength of the
+    # best class, because the class occupies the highest bits.
     for kind, first, rest in (
         (1, pair, _TOP[3][once & ~pair]),
         (2, np.where(_COUNT[twice] > 1, two_pairs, 0), _TOP[1][once & ~two_pairs]),
@@ -70,24 +72,34 @@ def strengths(cards: np.ndarray) -> np.ndarray:
 def strengths_with(
     hands: np.ndarray, board: Sequence[int], suits: int = 4
 ) -> np.ndarray:
-    """`[H]` strengths of hands `[H, C]` with a board; cards are suits * rank + suit."""
+    """Returns the `[H]` strengths of hands together with the same board.
+
+    Args:
+        hands: `[H, C]` cards per hand; a card is `suits * rank + suit`.
+        board: public cards.
+        suits: number of suits, at most 4.
+    """
     public = np.broadcast_to(np.array(board, np.int64), (len(hands), len(board)))
     cards = np.hstack((hands, public))
     return strengths(4 * (cards // suits) + cards % suits)
 
 
 def _top(count: int) -> np.ndarray:
-    """`[8192]` for each set of ranks, its `count` highest ranks, or all if there are
-    fewer.
+    """Returns for each of the 8,192 sets of ranks the subset of its `count` highest
+    ranks.
+
+    A set with fewer ranks is returned unchanged.
     """
-    # For every rank of a set, the number of its ranks that are at least as high.
+    # `from_above[set, r]` is the number of ranks in the set that are r or higher.
     from_above = np.cumsum((_MASKS & _ONES > 0)[:, ::-1], axis=1)[:, ::-1]
     return ((_MASKS & _ONES > 0) & (from_above <= count)) @ _ONES
 
 
 def _straight() -> np.ndarray:
-    """`[8192]` for each set of ranks, 2 + the lowest rank of its best straight; 1 for
-    A2345, 0 without a straight.
+    """Returns for each of the 8,192 sets of ranks the value of its best straight.
+
+    The value is 2 + the lowest rank of the straight, 1 for A2345, and 0 if the set
+    contains no straight.
     """
     best = (_MASKS[:, 0] & _WHEEL == _WHEEL).astype(np.int32)
     for lowest in range(9):

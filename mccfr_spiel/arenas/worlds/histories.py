@@ -1,9 +1,9 @@
 """Passes over all histories of a game by compiled rules; no nodes are stored.
 
-The first pass finds the infosets, and each later pass adds gradients. A pass keeps a
-state per move on the path and looks up infosets by key, as walks over rules do. Every
-history is visited in every pass, so this is for games without worlds whose trees do not
-fit into memory, and for tests of worlds.
+The first pass finds the infosets, and each later pass adds gradients. A pass keeps one
+state per move on the path, and looks up infosets by information key in a hash table.
+Every pass visits every history. So this is used for games that declare no worlds and
+whose trees do not fit into memory, and to test walks over worlds.
 """
 
 import warnings
@@ -33,14 +33,15 @@ from mccfr_spiel.kernels.jit import IS_COMPILED, inlined
 from mccfr_spiel.kernels.tables import DONE, FLOAT, LONG
 
 SHORT = np.dtype(np.int16)
-"""Type of noted histories."""
+"""Type of the actions in `HistoryStack.noted`."""
 
 SLICE = 5_000_000
 """Nodes visited between two checks for Ctrl-C, about a quarter of a second."""
 
 _WORTH_COMPILING = 100_000_000
-"""Nodes from which a pass is compiled together with the rules. Compiling takes 10 s in
-each process and halves the time per node.
+"""Number of visited nodes after which a pass is recompiled together with the rules, so
+that they can be inlined. Compiling takes 10 s in each process and halves the time per
+node.
 """
 
 
@@ -48,11 +49,11 @@ SIZE_OF_AT = NUM_AT
 
 
 class Histories(NamedTuple):
-    """Facts about a game whose passes visit all histories.
+    """Statistics of a game that a pass over all histories collects.
 
     Attributes:
-        size: number of nodes, and of terminal histories.
-        payoffs: smallest and largest return per player.
+        size: number of nodes, and number of terminal histories.
+        payoffs: smallest and largest return of each of the P players.
     """
 
     size: Annotated[np.ndarray, Entry(LONG, "[2]")]
@@ -66,14 +67,17 @@ class HistoryStack(NamedTuple):
     S sequences.
 
     Attributes:
-        next_edge: next child per node.
-        num_edges: number of children per node.
-        chance: product of the chance probabilities on the path to each node.
-        probs: chance distribution per chance node.
-        noted: per infoset, the length and moves of a history; empty if not wanted.
+        next_edge: per level, the number of children already visited; -1 for a node not
+            entered.
+        num_edges: number of children per level.
+        chance: per level, the product of the chance probabilities on the path to the
+            node.
+        probs: chance distribution per level, valid at chance nodes.
+        noted: per infoset, a history that leads to it: its length, then its actions.
+            Empty if histories are not requested.
         plan: plans of all players; empty while infosets are searched.
         gradient: gradients of the updated players.
-        at: see `world_traversal.LEVEL`.
+        at: counters of the walk, see `world_traversal.LEVEL`.
     """
 
     next_edge: Annotated[np.ndarray, Entry(LONG, "[D]")]
@@ -88,7 +92,9 @@ class HistoryStack(NamedTuple):
 
 @inlined
 def _weight(scene, level, player):
-    """The reach of a node without one player: chance times the others' plans."""
+    """Returns the counterfactual reach of a node for a player: chance times the plans
+    of all other players.
+    """
     walk, last = scene.walk, scene.path.last
     weight = walk.chance[level]
     for other in range(len(last)):
@@ -99,7 +105,10 @@ def _weight(scene, level, player):
 
 @inlined
 def _pay(scene, level, returns):
-    """Adds a terminal history to the gradients; a search updates the payoffs' range."""
+    """Adds the returns of a terminal history to the gradients of the updated players.
+
+    During a search it updates the range of the payoffs instead.
+    """
     walk, facts = scene.walk, scene.listed
     facts.size[1] += 1
     if len(walk.plan) == 0:
@@ -112,7 +121,10 @@ def _pay(scene, level, returns):
 
 @inlined
 def _is_reached(scene, level):
-    """Whether a gradient can be non-zero below a node; always true during a search."""
+    """Returns whether the subtree of a node can contribute to a gradient.
+
+    During a search for infosets, the result is always true.
+    """
     at = scene.walk.at
     player = at[FIRST]
     while player < at[END] and _weight(scene, level, player) == 0.0:
@@ -122,16 +134,16 @@ def _is_reached(scene, level):
 
 @inlined
 def _has_room(scene):
-    """Whether another history can be noted."""
+    """Returns whether `noted`, if it is used, has room for one more infoset."""
     return not 0 < len(scene.walk.noted) <= scene.known.counts[INFOSETS]
 
 
 @inlined
 def _enter(scene, level):
-    """Enters the next child of the node above: pays if it is terminal, else saves the
-    state and lists the children. Returns a status.
+    """Visits the next child of the node at the level above; returns a status.
 
-    Children of nodes that contribute nothing to any gradient are skipped.
+    A terminal node is added to the gradients. At other nodes the state is saved and the
+    children are listed, unless the subtree cannot contribute to any gradient.
     """
     rules, game, path, walk = scene.rules, scene.game, scene.path, scene.walk
     node, chance = np.int64(0), 1.0
@@ -141,8 +153,8 @@ def _enter(scene, level):
         node, chance = played.stacked(above) + 1 + child, walk.chance[above]
         if path.branches[above, WHO] == CHANCE_NODE:
             chance *= walk.probs[above, child]
-    # Children start from the state saved at the level above. The root has no such
-    # level; node 0 is the saved initial state.
+    # `node` encodes the level above, whose saved state is restored, and the child to
+    # which the state then moves. 0 stands for the initial state.
     played.go_to(rules, game, path, node)
     walk.chance[level] = chance
     acting, status = played.who_acts(rules, game, path), np.int64(DONE)
@@ -152,15 +164,15 @@ def _enter(scene, level):
         if status == DONE:
             _pay(scene, level, scene.tree.utilities[0])
     elif not _is_reached(scene, level):
-        pass  # it has no children for this pass
+        pass  # with `count` = 0 the loop visits no children
     elif len(walk.plan) == 0 or acting == CHANCE_NODE:
         status, count, infoset = meet(scene, acting)
         if status == DONE and acting == CHANCE_NODE:
             for k in range(count):
                 walk.probs[level, k] = scene.tree.chance_probs[k]
     else:
-        # Gradients only look up infosets, because the search has found all of them.
-        # Listing the legal moves again would be slower.
+        # The search has found all infosets, so a later pass looks them up. To list the
+        # legal moves with the rules again would be slower.
         known, key = scene.known, path.key
         length, hashed = write_key(rules, game, path, known, acting)
         infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -181,7 +193,7 @@ def _enter(scene, level):
 
 @inlined
 def _go_along(scene, level, edge):
-    """Descends to every child; `_enter` makes the state."""
+    """Returns DONE and True: the walk descends to every child, see `_enter`."""
     return np.int64(DONE), True
 
 
@@ -211,8 +223,8 @@ class HistoryPass(SlicedWalk):
         if IS_COMPILED and self.num_nodes >= _WORTH_COMPILING:
             functions = *self.store.rules.description.rules, 0
         frame = self.frame_of(_LAYOUT, self.result)
-        # Numba warns about functions as arguments, which are meant here.
-        with warnings.catch_warnings():  # of functions that are arguments
+        # Functions are passed as arguments here, about which numba warns.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             limit = self.num_nodes + SLICE
             status = follow_histories(frame, functions, limit)

@@ -1,19 +1,19 @@
-"""Proof by enumeration that a game declares worlds correctly.
+"""Proof by enumeration that a game declares its worlds correctly.
 
-Histories are enumerated world by world, nearest to the root first. At each world the
-following must hold:
+A game declares worlds by `Description.world_key` (and `leaf_class`, `class_returns`,
+`position_key`, `heard`). Histories are enumerated world by world, breadth first. In
+each world the following must hold:
 
-- Every private past of player 0 occurs with every private past of player 1, and the
-probabilities of the pairs are products.
-- All histories agree on who acts, on the world after each action, and at the end on the
-returns (or on the returns per pair of classes).
-- What a player knows depends on the world and the player's own past only, where chance
-deals nothing in secret.
+- Every private past (*entry*) of player 0 occurs with every private past of player 1,
+  and the probability of each pair of pasts is a product.
+- All histories of the world agree on who acts and on the world after each action.
+  Terminal histories agree on the returns, or on the returns per pair of classes.
+- The information of a player depends on the world and on the player's own entry only.
 
 Then a sum over the histories of a world is a product of two sums. If the game declares
-positions, a position must determine in all worlds who acts, the position after each
-action, and the returns; together with `heard` and the own past it must determine what a
-player knows.
+positions, a position must determine, in all worlds, who acts, the position after each
+action, and the returns. The position, `heard` and the player's own past must determine
+the information of the player.
 """
 
 import collections
@@ -47,10 +47,11 @@ class PlayedHistory(NamedTuple):
     """A history of the game.
 
     Attributes:
-        moves: actions of chance and players.
+        moves: actions of chance and players, in order.
         state: state after these moves.
-        pasts: information keys and actions of both players.
-        weight: probability of the deals.
+        pasts: per player, the information keys at the player's decisions with the
+            chosen actions.
+        weight: product of the chance probabilities.
     """
 
     moves: tuple[int, ...]
@@ -60,7 +61,7 @@ class PlayedHistory(NamedTuple):
 
 
 def check_independence(rules: BoundRules, max_histories: int) -> int:
-    """Checks the worlds nearest to the root.
+    """Checks the declared worlds of a game, beginning at the root.
 
     Args:
         rules: rules with a `world_key`.
@@ -70,16 +71,17 @@ def check_independence(rules: BoundRules, max_histories: int) -> int:
         The number of worlds checked.
 
     Raises:
-        GameError: the declaration is wrong; the message contains two histories that
-            show it.
+        GameError: `world_key`, `leaf_class`, `class_returns`, `position_key` or `heard`
+            contradicts the rules. The message names the function and shows two
+            histories that contradict each other.
     """
     checked = followed = 0
     facts: dict[Any, tuple[Any, PlayedHistory]] = {}
     worlds = {_key(rules, rules.start()): [PlayedHistory((), rules.start(), ((), ()))]}
-    # An iteration checks the worlds that are one edge farther from the root, and
-    # collects the successors in `next_worlds`. A private move stays in the world, so
-    # the history joins the list that is being read. The loop ends without successors,
-    # or when `max_histories` histories have been followed.
+    # Each pass of the outer loop checks the worlds at one distance from the root, and
+    # collects their successors in `next_worlds`. A private move stays in the world, so
+    # the longer history is appended to the list that is being read. The loop ends when
+    # there are no successors, or when `max_histories` histories have been followed.
     while worlds:
         next_worlds: dict[World, list[PlayedHistory]] = {}
         for world, given in worlds.items():
@@ -116,18 +118,20 @@ def _check_target(
     """Checks that a move leads from all histories of a world to the same world.
 
     Args:
-        rules, world: the rules, and the world of `history`.
-        targets: world after each move so far, with the first history; extended.
+        rules: the rules.
+        world: key of the world of `history`.
+        targets: per move seen so far, the key of the world after the move and the first
+            history with this move; extended.
         history: a history of the world.
-        successor: the history with one more move.
-        key: world of `successor`.
+        successor: `history` with one more move.
+        key: key of the world of `successor`.
 
     Raises:
-        GameError: the move led to another world before.
+        GameError: the same move led from an earlier history to another world.
     """
     action = successor.moves[-1]
-    # All deals lead to the same world. In games with classes the answer to a move may
-    # depend on the opponent's entry.
+    # All outcomes of a deal lead to the same world. In games with classes, the answer
+    # to a move, and so the next world, may depend on the opponent's entry.
     player, move = rules.acting(history.state), (action, None)
     if player == CHANCE:
         move = CHANCE, None
@@ -141,7 +145,12 @@ def _check_target(
 
 
 def _key(rules: BoundRules, state: np.ndarray, name: str = "world_key") -> World:
-    """The world key or position key of a state.
+    """Returns the world key of a state, or another key of the description.
+
+    Args:
+        rules: the rules.
+        state: the state.
+        name: `world_key` or `position_key`.
 
     Raises:
         GameError: the key's length is out of range.
@@ -163,17 +172,19 @@ def _check_position(
     history: PlayedHistory,
     successors: list[PlayedHistory],
 ) -> None:
-    """Checks that a position determines the continuations.
+    """Checks that histories with the same position have the same continuations.
 
     Args:
         rules: rules with a `position_key`.
-        facts: facts about positions so far, each with the first history that showed it;
+        facts: facts about positions (who acts, information of the player, position
+            after a move), each with the value and the first history that showed it;
             extended.
         history: history in any world.
-        successors: continuations by one move.
+        successors: `history` followed by each of its moves.
 
     Raises:
-        GameError: another history with the same position has other continuations.
+        GameError: an earlier history with the same position, and the same answers where
+            they matter, has other continuations.
     """
 
     def position_of(state: np.ndarray) -> tuple[World, list[int]]:
@@ -200,7 +211,7 @@ def _check_position(
 
 
 def _moves_from(rules: BoundRules, history: PlayedHistory) -> list[PlayedHistory]:
-    """The histories with one more move."""
+    """Returns the histories that continue a history by one move; [] at the end."""
     player = rules.acting(history.state)
     if player == TERMINAL:
         return []
@@ -227,7 +238,9 @@ def _moves_from(rules: BoundRules, history: PlayedHistory) -> list[PlayedHistory
 
 
 def _entry(rules: BoundRules, history: PlayedHistory, player: int) -> tuple[Any, ...]:
-    """A player's own past, and the information key in games with chance."""
+    """Returns a player's entry: the own past, and in games with chance the current
+    information key, which contains private deals.
+    """
     key: World = ()
     if rules.sizes.max_chance_moves:
         key = tuple(rules.info_key(history.state, player).tolist())
@@ -237,10 +250,10 @@ def _entry(rules: BoundRules, history: PlayedHistory, player: int) -> tuple[Any,
 def _check_world(
     rules: BoundRules, world: World, histories: list[PlayedHistory]
 ) -> None:
-    """Checks the histories of one world.
+    """Checks that all histories of one world agree as the module's docstring requires.
 
     Raises:
-        GameError: they contradict each other.
+        GameError: two histories of the world contradict each other.
     """
     first = histories[0]
     expected = _seen(rules, first, first)
@@ -263,10 +276,11 @@ def _check_world(
 def _check_product(
     rules: BoundRules, world: World, histories: list[PlayedHistory]
 ) -> None:
-    """Checks that the probabilities of all pairs of entries are products.
+    """Checks that the probability of each pair of entries is the product of the
+    probabilities of both entries.
 
     Raises:
-        GameError: a pair of entries has another probability.
+        GameError: a pair of entries has a different probability.
     """
     pairs: dict[Any, float] = collections.defaultdict(float)
     sums: list[dict[Any, float]] = [collections.defaultdict(float) for _ in range(2)]
@@ -279,8 +293,8 @@ def _check_product(
             examples[player][pair[player]] = history
     total = sum(pairs.values())
     for (mine, row), (theirs, column) in itertools.product(*(x.items() for x in sums)):
-        # Independence means P(a, b) = P(a) P(b). The weights are not normalized, hence
-        # the factors of `total`.
+        # Independence means P(a, b) = P(a) P(b) for entries a and b. The weights sum to
+        # `total` instead of 1, hence the factors.
         if abs(pairs.get((mine, theirs), 0.0) * total - row * column) > _OFF * total**2:
             problem = (
                 "the moves of player 0 in the first and of player 1 in the second do "
@@ -290,10 +304,13 @@ def _check_product(
 
 
 def _seen(rules: BoundRules, history: PlayedHistory, other: PlayedHistory) -> str:
-    """A sentence that must be the same for all histories of a world.
+    """Returns a sentence about a history that must be equal for all histories of a
+    world.
 
-    Where returns depend on classes, the returns of this history's classes are computed
-    in the state of the `other` history.
+    It states who acts, or the returns. In games with classes, terminal worlds have
+    returns per pair of classes. There the sentence states whether `class_returns`,
+    computed from the state of the history `other` and the classes of `history`, equals
+    the returns of `history`.
     """
     player = rules.acting(history.state)
     if player != TERMINAL:
@@ -309,13 +326,16 @@ def _seen(rules: BoundRules, history: PlayedHistory, other: PlayedHistory) -> st
 
 
 def _class(rules: BoundRules, history: PlayedHistory, player: int) -> int:
-    """The class of a player's entry at a terminal history."""
+    """Returns the class of a player's entry at a terminal history."""
     return rules.description.leaf_class(rules.settings, history.state, player)
 
 
 def _known(rules: BoundRules, history: PlayedHistory, player: int) -> list[int]:
-    """A player's information, and at the end the class: equal for all histories with
-    the same entry.
+    """Returns a player's information key, followed by the player's class at a terminal
+    history.
+
+    The result must be equal for all histories of a world in which the player has the
+    same entry.
     """
     key = rules.info_key(history.state, player).tolist()
     if rules.description.leaf_class is None or rules.acting(history.state) != TERMINAL:

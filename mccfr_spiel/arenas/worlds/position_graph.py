@@ -1,16 +1,18 @@
 """The graph of positions of a game, which allows walks over worlds without the rules.
 
-The successors of a world depend on little: on its *position*, such as the board and the
-player to move. A *node* of the graph is a position together with the *answers* of both
-players: what each has heard since the own last move, as a number (`Description.heard`).
-A game with a billion worlds may have only thousands of nodes. A node lists private
-moves, and edges: sets of actions that lead to the same node. The worlds of the game are
-the paths of this graph, with a list of entries at each step.
+The successors of a world depend only on its *position*, such as the board and the
+player to move. A *node* of the graph is a position together with an *answer* per
+player: the information that the player has received since the own last move, encoded as
+a number by `Description.heard`. A game with a billion worlds may have only thousands of
+nodes. A node stores its private moves (moves that the opponent does not notice) and its
+edges; an edge is a set of actions that lead to the same next node. Each path through
+the graph is a world of the game, with a list of entries (private pasts) per player.
 
-A walk (graph_walk.py) keeps the last sequence of every entry. At a node the infoset of
-an entry is read from a table, by last sequence and answer. An edge turns these infosets
-into the entries of the next world. The rules are asked only about sequences and actions
-met for the first time.
+A walk (graph_walk.py) represents an entry by the last sequence of the player. A table
+contains the infoset of each pair of last sequence and answer, so the rules are not
+needed to find it. The actions of these infosets that belong to an edge yield the
+entries of the next world. The rules are called only for pairs and actions that occur
+for the first time.
 """
 
 from typing import Annotated, NamedTuple
@@ -38,14 +40,17 @@ class PositionGraph(NamedTuple):
     sequences, V values in all keys, T slots.
 
     Attributes:
-        next_infoset: 1 + the infoset after each sequence and answer; 0 if unknown.
-        parents: the player's previous sequence per sequence; freed after the search.
-        options: set of legal actions and first sequence per infoset.
+        next_infoset: 1 + the infoset that follows a sequence and an answer; 0 if
+            unknown.
+        parents: per sequence, the previous sequence of the same player; emptied after
+            the search.
+        options: per infoset, the set of legal actions (as bits) and the first sequence.
         nodes: see ACTOR.
-        edges: A edges per node: a set of actions and the destination.
-        returns: returns of both players at terminal nodes.
-        values: concatenated keys of the nodes.
-        rows: start and hash per key, see `RowTable`.
+        edges: A rows per node, the first of which are used; per row, a set of actions
+            and the node to which they lead.
+        returns: returns of both players, valid at terminal nodes.
+        values: concatenated keys of the nodes: position key and both answers.
+        rows: start and hash of each key, see `RowTable`.
         table: hash table of the keys.
         counts: see NUM_NODES.
     """
@@ -80,52 +85,58 @@ ACTOR, NUM_EDGES, LAST_HEARD, PRIVATE, PRIVATE_HEARD, EXPLORED, NUM_NODE_COLUMNS
 
 ACTOR: the acting player, or TERMINAL.
 NUM_EDGES: number of edges.
-LAST_HEARD: the answer of the acting player.
+LAST_HEARD: the acting player's answer (`Description.heard`) on arrival at the node.
 PRIVATE: set of private moves, which stay in the same world.
-PRIVATE_HEARD: the mover's answer after a private move.
+PRIVATE_HEARD: the acting player's answer after a private move.
 EXPLORED: set of actions whose effect is known.
 NUM_NODE_COLUMNS: number of columns.
 """
 
 NUM_NODES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HEIGHT, NUM_COUNTS = range(6)
-"""The entries of `PositionGraph.counts`.
+"""Indices of `PositionGraph.counts`.
 
 NUM_NODES: number of nodes.
 NUM_WORLDS: number of worlds visited by the walk.
-ALL_EDGES: number of edges between these worlds.
-NUM_STEPS: number of steps along these edges.
+ALL_EDGES: number of edges followed from these worlds.
+NUM_STEPS: number of steps (acting player's sequences) along these edges.
 HEIGHT: largest number of worlds on a path.
+NUM_COUNTS: number of indices.
 """
 
 
 class WorldStack(NamedTuple):
     """Stack of a walk over worlds, with a level per world on the path.
 
+    An entry is a private past of a player, represented by the player's last sequence.
     Shapes: D levels, C entries per world, n values of a state, M longest past, K
     longest key, I infosets, S sequences, H longest history plus one. Block `level` of
-    an array of shape `[D C]` begins at `level * C`. The entries that the mover of a
-    level has after an edge are in block `level + 1` of `sequences`; the other player's
-    entries stay where they are.
+    an array of shape `[D C]` begins at `level * C`. When the walk follows an edge, the
+    new entries of the player who acted are written to block `level + 1` of `sequences`.
+    The entries of the other player do not change, so `firsts` keeps pointing to their
+    earlier block.
 
     Attributes:
         sequences: last sequence per entry.
-        firsts: first entry per player in `sequences`.
-        counts: number of entries per player, without those of private moves.
-        options: per entry of the acting player, the legal actions and the first
-            sequence.
-        entries: number of entries of the acting player, private moves included.
-        nodes: node per world.
-        next_edge: next edge per world.
-        num_edges: number of edges per world.
-        reach: per player, the opponent's plan summed over the entries.
-        owed: per player, the value to pay to the last sequences.
+        firsts: per player and level, index of the first entry in `sequences`.
+        counts: per player and level, the number of entries, without those that result
+            from private moves at this world.
+        options: per entry of the acting player, the set of legal actions (as bits) and
+            the first sequence of the infoset.
+        entries: number of entries of the acting player, those after private moves
+            included.
+        nodes: node of the world per level.
+        next_edge: number of edges already taken, per level; -1 for a world not entered.
+        num_edges: number of edges per level.
+        reach: per player, the plan of the opponent, summed over the opponent's entries.
+        owed: per player, the value of finished parts of the subtree that is not yet
+            added to the gradient at the player's last sequences.
         start: initial state.
-        pasts: own moves of both players, a buffer of `stand`.
-        key: key of a node, a buffer of `write_key`.
-        noted: histories of infosets, see `HistoryStack`.
+        pasts: buffer of `stand` for the own moves of both players.
+        key: buffer of `write_key` for the key of a node.
+        noted: a history per infoset, see `HistoryStack`.
         plan: plans of both players; empty during a search.
         gradient: gradients of the updated players.
-        at: see LISTED_EDGES.
+        at: counters of the walk, see LISTED_EDGES.
     """
 
     sequences: Annotated[np.ndarray, Entry(INT, "[D C]")]
@@ -150,17 +161,21 @@ class WorldStack(NamedTuple):
 LISTED_EDGES, LISTED_STEPS, SIZE_OF_AT = range(
     world_traversal.NUM_AT, world_traversal.NUM_AT + 3
 )
-"""The entries of `WorldStack.at` after those of all walks.
+"""Indices of `WorldStack.at`, in addition to the indices that all walks share.
 
 LISTED_EDGES: number of edges written to `Worlds`.
 LISTED_STEPS: number of steps written to `Worlds`.
+SIZE_OF_AT: number of indices.
 """
 
 
 @inlined
 def _unroll(scene, player, sequence):
-    """Writes the moves that lead to a sequence at the end of a buffer; returns the
-    index of the first.
+    """Writes the player's own moves that lead to a sequence, in order, to the end of
+    the player's row of `pasts`.
+
+    Returns:
+        The index of the first of these moves.
     """
     past = scene.walk.pasts[player]
     first = len(past)
@@ -174,11 +189,16 @@ def _unroll(scene, player, sequence):
 
 @inlined
 def stand(scene, level, player, sequence):
-    """Moves the path to where a player's sequence meets the opponent's first entry;
-    returns whether the two fit each other.
+    """Replays the moves of a player's sequence together with the opponent's first
+    entry.
 
-    Any opponent's entry will do, because what a player knows depends on the world and
-    the player's own past alone.
+    Afterwards `scene.path` is at the state of the history that both form. Any entry of
+    the opponent would give the same result, because the information of the player
+    depends only on the world and the player's own past.
+
+    Returns:
+        Whether the rules accept this history. False means that the game declares its
+            worlds wrongly.
     """
     walk, other = scene.walk, 1 - player
     mine = _unroll(scene, player, sequence)
@@ -191,7 +211,22 @@ def stand(scene, level, player, sequence):
 
 @inlined
 def find_infoset(scene, level, player, sequence, heard):
-    """Finds or adds the infoset after a sequence and an answer; returns a status."""
+    """Finds or adds the infoset that follows a sequence and an answer, with the rules.
+
+    It is called when `next_infoset[sequence, heard]` is unknown, and sets this value.
+    For a new infoset it also sets `options` and `parents`.
+
+    Args:
+        scene: the walk.
+        level: level of the world.
+        player: the acting player.
+        sequence: last sequence of the player.
+        heard: answer of the player.
+
+    Returns:
+        DONE; NOT_SHARED if the game declares its worlds wrongly; GROW or BROKEN plus a
+            code, if the infoset cannot be added.
+    """
     graph, path = scene.graph, scene.path
     is_there = stand(scene, level, player, sequence)
     if not is_there or who_acts(scene.rules, scene.game, path) != player:
@@ -210,8 +245,13 @@ def find_infoset(scene, level, player, sequence, heard):
 
 @inlined
 def write_key(scene):
-    """Writes the key of the path's node: position and answers of both players. Returns
-    a status and the length.
+    """Writes the key of the current state's node to `walk.key`: the position key, then
+    the answers of both players.
+
+    Returns:
+        A status, and the length of the key. The status is NOT_SHARED if the position
+            key has a wrong length, MANY_ANSWERS if an answer has no column in the
+            table, else DONE.
     """
     walk, graph, game, state = scene.walk, scene.graph, scene.game, scene.path.state
     arguments = game.settings, state, walk.key
@@ -229,7 +269,13 @@ def write_key(scene):
 
 @inlined
 def number_node(scene, length):
-    """Finds or adds the node of the buffered key; returns a status and the node."""
+    """Finds or adds the node with the key in `walk.key`.
+
+    `scene.path` must be at a state of this node.
+
+    Returns:
+        A status, and the number of the node.
+    """
     graph, key, counts = scene.graph, scene.walk.key, scene.graph.counts
     new, hashed = counts[NUM_NODES], row_hash(key, length)
     node = number_row(graph.values, graph.rows, graph.table, new, hashed, key, length)
@@ -252,8 +298,19 @@ def number_node(scene, length):
 
 @inlined
 def look_along(scene, level, node, sequence, bit):
-    """Follows an action that is new at a node, and adds an edge or marks the action as
-    private; returns a status.
+    """Follows an action that is new at a node, by means of the rules.
+
+    The action is added to the set of an edge, or to the node's private moves.
+
+    Args:
+        scene: the walk.
+        level: level of a world at the node.
+        node: the node.
+        sequence: a sequence of the acting player that ends with the action.
+        bit: the action, as a set with a single bit.
+
+    Returns:
+        A status.
     """
     graph, player = scene.graph, scene.graph.nodes[node, ACTOR]
     if not stand(scene, level, player, sequence):
@@ -262,9 +319,9 @@ def look_along(scene, level, node, sequence, bit):
     status, length = write_key(scene)
     if status != DONE:
         return status
-    # A move is private if it changes nothing but the mover's own answer, so that the
-    # opponent has heard nothing. Then the key with the old answer is the key of the
-    # present node.
+    # A move is private if it changes only the acting player's own answer: then the
+    # opponent has not noticed anything. To test this, the answer in the new key is
+    # replaced by the old one. The move is private if this gives the key of `node`.
     key, last = scene.walk.key, length - 2 + player
     heard, key[last] = key[last], graph.nodes[node, LAST_HEARD]
     hashed = row_hash(key, length)

@@ -16,15 +16,24 @@ from typing import NamedTuple
 import numpy as np
 
 DECISION, DEAL, FOLD, SHOWDOWN = range(4)
-"""The kinds of nodes: a decision, a deal of public cards, a fold, and a showdown."""
+"""Values of `PublicTree.kind`.
+
+DECISION: a player acts.
+DEAL: chance deals public cards.
+FOLD: the game ends; the returns do not depend on the hands.
+SHOWDOWN: the game ends, and the hands are compared.
+"""
 
 WINS, TIES, LOSES = range(3)
-"""The rows of `PublicTree.pays`: the result of player 0 at a showdown. A fold has the
-first row only.
+"""Indices of the middle axis of `PublicTree.pays`: the result of player 0 at a
+showdown.
+
+At a fold only the index WINS is used.
 """
 
 MOST_CARDS = 64
-"""Largest number of cards in games with public cards, since boards are sets of 64 bits.
+"""Largest number of cards in a game with public cards, because a board (the set of
+public cards) is stored as the bits of a 64-bit integer.
 """
 
 
@@ -33,47 +42,53 @@ class PublicTree(NamedTuple):
 
     Shapes: N nodes, H hands, C cards per hand, B boards with a showdown.
 
-    Cards are numbers from 0 on. Node 0 is the root, the situation after the hands are
-    dealt. Parents precede their children, and the children of a node are neighbours, in
-    the order of their actions or cards.
+    Cards are numbered from 0. Node 0 is the root, the situation after the hands are
+    dealt. Parents precede their children, and the children of a node are consecutive,
+    in the order of their actions or cards.
 
     Attributes:
-        hole_cards: `[H, C]` cards per hand, C = 1 or 2. Hands differ as sets; the
-            source chooses which are listed, and their order.
+        hole_cards: `[H, C]` cards per hand, C = 1 or 2. No two hands have the same set
+            of cards. The author of the tree chooses the listed hands and their order.
         weights: `[2, H]` non-negative weights. Chance deals hand i to player 0 and hand
             j to player 1 with probability `weights[0, i] * weights[1, j] / Z`, where Z
             is the sum of these products over all pairs that share no card with each
             other or the root's board. No other normalization is needed. Hands of weight
             0 get no infosets.
         kind: `[N]` DECISION, DEAL, FOLD or SHOWDOWN.
-        player: `[N]` acting player at decisions; arbitrary elsewhere.
-        first_child: `[N]` first child; 0 at the ends of the game.
-        num_children: `[N]` number of children; 0 at the ends of the game.
-        action: `[N]` OpenSpiel's action from a decision to this child; arbitrary
-            elsewhere. The actions of a decision ascend.
-        board: `[N]` uint64 public cards as a set: bit c is card c. After a deal these
-            are the parent's cards and the new ones.
-        chance: `[N]` after a deal, the probability of the new cards for every pair of
-            hands without them: 1 over the number of draws from the cards that neither
-            player nor the board holds. 1 elsewhere. If several boards are played as one
-            (isomorphic suits), their sum.
+        player: `[N]` acting player at decisions; arbitrary at other nodes.
+        first_child: `[N]` first child; 0 at folds and showdowns.
+        num_children: `[N]` number of children; 0 at folds and showdowns.
+        action: `[N]` OpenSpiel's action that leads from the parent to this node if the
+            parent is a decision; arbitrary otherwise. The actions of a decision ascend.
+        board: `[N]` uint64 set of the public cards: bit c is card c. A child of a deal
+            has the cards of its parent and the newly dealt cards.
+        chance: `[N]` at a child of a deal, the probability of the newly dealt cards,
+            given any pair of hands that contains none of them: 1 divided by the number
+            of possible draws from the cards that are neither in a hand nor on the
+            board. At other nodes 1. If one node represents several boards (isomorphic
+            suits), the sum of their probabilities.
         strength_row: `[N]` row of `strengths` at showdowns; arbitrary elsewhere.
-        strengths: `[B, H]` int32 strengths; the higher wins, equal strengths tie.
-            Entries of hands that share a card with the board are ignored.
-        pays: `[N, 3, 2]` returns of both players where player 0 WINS, TIES and LOSES
-            the showdown. At a fold the first row, for all hands. The returns need not
-            add up to 0 (rake).
+        strengths: `[B, H]` int32 strength per hand; the higher strength wins, equal
+            strengths tie. Strengths of hands that share a card with the board are
+            ignored.
+        pays: `[N, 3, 2]` returns of both players if player 0 WINS, TIES or LOSES the
+            showdown. At a fold `pays[node, WINS]` holds the returns for all hands. The
+            returns need not add up to 0 (rake).
         info_state: (node, hand) -> OpenSpiel's information-state string of the player
-            who acts at a decision and holds this hand (a row of `hole_cards`).
-        history: (node, hand) -> OpenSpiel's actions of chance and players, in order,
-            that lead to a state of this infoset with positive probability. The other
-            player may get any compatible hand.
-        orbits: None, or node -> `[H]` representative per hand, with which it shares an
-            infoset: the hand itself or an image under exchanges of suits. All hands of
-            an orbit must have equal weights and equal strings.
-        locate: None, or string -> (node, hand), the inverse of `info_state` for
-            representative hands. For strings of no infoset it raises ValueError or
-            returns any pair. No two nodes may share a string.
+            who acts at the decision `node` and holds `hand` (row number in
+            `hole_cards`).
+        history: (node, hand) -> list of OpenSpiel's actions, of chance and of the
+            players, from the initial state to a state of the infoset of `hand` at the
+            decision `node`. The list must have positive probability; the other player
+            may hold any hand without a common card.
+        orbits: None, or (node) -> `[H]` for each hand, the representative whose infoset
+            it shares: the hand itself, or a hand that results from exchanging suits.
+            All hands with the same representative must have equal weights and equal
+            strings.
+        locate: None, or (string) -> (node, hand), the inverse of `info_state` for
+            representative hands. If no infoset has the string, the function raises
+            ValueError or returns an arbitrary pair. A tree with `locate` must not have
+            two nodes with the same string.
     """
 
     hole_cards: np.ndarray

@@ -1,8 +1,11 @@
 """Reads the public trees of OpenSpiel's games of cards.
 
-The reader follows a pair of hands through the game. Nothing that it reads depends on
-the hands, with two exceptions: public cards must differ from the hands' cards, and
-showdowns are read with three pairs of hands, which player 0 wins, ties and loses.
+The reader deals one pair of hands and follows all public actions and cards from there,
+because legal actions and public cards do not depend on the hands. There are two
+exceptions. Public cards must differ from the cards of the two hands, so each node is
+read with hands that are possible at its board. The returns of a showdown are read with
+three pairs of hands: one that player 0 wins, one that ties, and one that player 0
+loses.
 """
 
 import itertools
@@ -38,18 +41,21 @@ _MOST_NODES = 1_000_000
 """Largest number of public nodes; more would take minutes to read."""
 
 _CHECKED = 40
-"""Number of hands whose showdown checks the strengths of a board."""
+"""Number of hands per board for which `_check` plays a showdown to test the strengths.
+"""
 
 
 def has_public_tree(game: pyspiel.Game) -> bool:
-    """Whether `read_public_tree` knows this kind of game."""
+    """Returns whether `read_public_tree` supports this game."""
     name, players = game.get_type().short_name, game.num_players()
     return hasattr(game, "public_tree") or (name in _STRENGTHS and players == 2)
 
 
 def needs_public_tree(game: pyspiel.Game) -> bool:
-    """Whether a game is always played by hands: it has a method `public_tree`, or deals
-    all pairs of hands at one chance node.
+    """Returns whether a game is always solved on its public tree.
+
+    This is so if the game has a method `public_tree`, or if a single chance node deals
+    all pairs of hands (universal_poker with `handReaches`).
     """
     return hasattr(game, "public_tree") or (
         has_public_tree(game) and game.get_parameters().get("handReaches", "") != ""
@@ -57,16 +63,17 @@ def needs_public_tree(game: pyspiel.Game) -> bool:
 
 
 def read_public_tree(game: Any) -> PublicTree:
-    """The public tree of a game.
+    """Returns the public tree of a game.
 
     Args:
-        game: a game with a method `public_tree`; or kuhn_poker, leduc_poker,
-            universal_poker or python_one_card_poker for two players.
+        game: a game with a method `public_tree`, whose result is returned; or
+            kuhn_poker, leduc_poker, universal_poker or python_one_card_poker for two
+            players.
 
     Raises:
         ValueError: chance does not deal the hands as `PublicTree` requires.
-        GameError: a showdown contradicts the strengths of hands.
-        MemoryBudgetError: there are too many public nodes.
+        GameError: the returns of a showdown contradict the strengths of the hands.
+        MemoryBudgetError: there are more than `_MOST_NODES` public nodes or boards.
     """
     if hasattr(game, "public_tree"):
         return game.public_tree()
@@ -74,18 +81,25 @@ def read_public_tree(game: Any) -> PublicTree:
 
 
 def _by_rank(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
-    """The only card."""
+    """Returns `[H]` strengths for hands of one card: the number of the card."""
     return hands[:, 0]
 
 
 def _by_pair(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
-    """Leduc poker, two suits: a pair with the public card, else the rank."""
+    """Returns `[H]` strengths in Leduc poker with two suits: the rank of the hand.
+
+    If the hand forms a pair with the public card, a constant is added that exceeds
+    every rank.
+    """
     ranks = hands[:, 0] // 2
     return ranks + len(hands) * np.isin(ranks, np.array(board) // 2)
 
 
 def _by_five(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
-    """The best five of all cards, or all if there are fewer."""
+    """Returns `[H]` poker strengths of each hand's best five cards, board included.
+
+    With fewer than five cards, all of them count.
+    """
     return strengths_with(hands, board, game.get_parameters()["numSuits"])
 
 
@@ -95,7 +109,8 @@ _STRENGTHS: dict[str, Callable[[pyspiel.Game, np.ndarray, list[int]], np.ndarray
     "python_one_card_poker": _by_rank,
     "universal_poker": _by_five,
 }
-"""Per readable game, the function of (game, hands, board) that gives `[H]` strengths.
+"""Names of the supported games, each with a function of (game, `[H, C]` hands, board)
+that returns the `[H]` strengths of the hands.
 """
 
 
@@ -103,12 +118,12 @@ class _Node:
     """A public node that is being read.
 
     Attributes:
-        path: actions from the root, without the deals of hands.
+        path: actions of players and chance from the root, without the deals of hands.
         board: public cards.
-        kind, player, first_child, num_children, chance: see `PublicTree`.
-        row: row of strengths of the board.
-        text: parts of the information-state string around the hand; empty if unknown.
-        pays: returns, see `PublicTree`.
+        kind, player, first_child, num_children, chance, pays: see `PublicTree`.
+        row: row of `PublicTree.strengths` that belongs to the board.
+        text: information-state string of the acting player, split into the text before
+            and the text after the hand; empty if the string cannot be split.
     """
 
     def __init__(self, path: list[int], board: list[int]) -> None:
@@ -129,8 +144,8 @@ class _Reader:
         game: the game.
         deals: deals of the hands.
         nodes: nodes read so far, parents first.
-        boards: per board, the row of strengths, the strengths, and the pairs of hands
-            that `_compare_hands` returned.
+        boards: per board (sorted public cards), the row in `PublicTree.strengths`, the
+            strengths, and the three pairs of hands from `_compare_hands`.
     """
 
     def __init__(self, game: pyspiel.Game) -> None:
@@ -142,15 +157,16 @@ class _Reader:
         self._checked: set[int] = set()
 
     def public_tree(self) -> PublicTree:
-        """Reads all nodes, depth first.
+        """Reads all nodes depth first, and returns the tree.
 
         Raises:
-            MemoryBudgetError: there are too many nodes or boards.
+            MemoryBudgetError: there are more than `_MOST_NODES` nodes or boards.
         """
         nodes, stack = self.nodes, [0]
         num_boards = self._num_boards()
-        # An iteration reads the node on top of the stack and pushes the children, which
-        # are at the end of `nodes`. The loop ends when the stack is empty.
+        # Each pass of the loop reads the node on top of the stack. `_read` appends the
+        # children of this node to `nodes`, and their numbers are pushed on the stack.
+        # The loop ends when the stack is empty.
         while stack:
             if max(len(nodes), num_boards) > _MOST_NODES:
                 raise MemoryBudgetError(
@@ -181,11 +197,12 @@ class _Reader:
         )
 
     def _num_boards(self) -> int:
-        """Number of boards at the end of a history without a fold."""
+        """Returns the number of final boards of a history in which nobody folds."""
         _, hands = self._compare_hands(self.deals.board)
         state, num_boards, count = self._state(0, hands[WINS]), 1, 0
         left = len(self.deals.deck)
-        # A set of n cards is counted once, so the n-th card in a row divides by n.
+        # Cards that are dealt without a decision in between form a set. The orders of n
+        # cards count once, so the factor of the n-th card is divided by n.
         while not state.is_terminal():
             moves = state.legal_actions()
             if state.is_chance_node():
@@ -194,20 +211,20 @@ class _Reader:
                 left -= 1
             else:
                 count = 0
-            # The second action is a check or call, so nobody folds.
+            # The second legal action is a check or a call (the first may be a fold).
             state.apply_action(moves[min(1, len(moves) - 1)])
         return num_boards
 
     def _state(self, at: int, hands: tuple[int, int]) -> pyspiel.State:
-        """The state of a node with two hands."""
+        """Returns the game state at a node if the players hold these two hands."""
         return replayed(self.game, (*self.deals.actions(*hands), *self.nodes[at].path))
 
     def _fitting(self, cards: list[int]) -> np.ndarray:
-        """The hands that contain none of some cards."""
+        """Returns the numbers of the hands that contain none of the given cards."""
         return np.flatnonzero(~np.isin(self.deals.hands, cards).any(axis=1))
 
     def _read(self, at: int) -> None:
-        """Reads a node, and adds the children to the list."""
+        """Reads the node `at`, and appends its children to `nodes`."""
         node = self.nodes[at]
         key = tuple(sorted(node.board))
         if key not in self.boards:
@@ -233,17 +250,23 @@ class _Reader:
             )
 
     def _compare_hands(self, board: list[int]) -> tuple[np.ndarray, _Pairs]:
-        """The strengths of hands at a board, and three pairs of hands: player 0 wins,
-        ties, loses.
+        """Computes the strengths of all hands at a board, and selects three pairs.
 
-        If no two hands tie (or differ), another pair replaces the missing pair; these
-        payoffs are never used.
+        Returns:
+            `[H]` strengths; and three pairs (hand of player 0, hand of player 1): the
+                first wins for player 0, the second ties, the third loses. If no two
+                hands tie, or all hands tie, another pair takes the place of the missing
+                pair. Its payoffs are never used.
+
+        Raises:
+            ValueError: no two hands can be dealt together at this board.
         """
         hands = self.deals.hands
         strength = np.asarray(self._strength(self.game, hands, board))
         fits = self._fitting(board)
         pairs: dict[int, tuple[int, int]] = {}
-        # Strong hands beat many others, so the first hands usually suffice.
+        # Strong hands beat many other hands, so the first hands tried usually yield
+        # both a pair that wins and a pair that ties.
         for hand in fits[np.argsort(-strength[fits], kind="stable")].tolist():
             others = self._fitting([*board, *hands[hand]])
             for result, matches in (
@@ -262,20 +285,32 @@ class _Reader:
         return strength, [wins, pairs.get(TIES, wins), (second, first)]
 
     def _private(self, hand: int) -> str:
-        """How universal_poker writes a private hand."""
+        """Returns the text of a private hand in universal_poker's strings."""
         suits = self.game.get_parameters().get("numSuits", 4)
         cards = sorted(self.deals.hands[hand].tolist(), reverse=True)
         names = [RANKS[card // suits] + SUITS[card % suits] for card in cards]
         return f"[Private: {''.join(names)}]"
 
     def _branch(self, at: int, edges: list[tuple[list[int], list[int]]]) -> None:
-        """Adds the children of a node."""
+        """Appends the children of a node to `nodes`.
+
+        Args:
+            at: the node.
+            edges: per child, the actions that lead to it, and its public cards.
+        """
         node = self.nodes[at]
         node.first_child, node.num_children = len(self.nodes), len(edges)
         self.nodes += [_Node([*node.path, *edge], board) for edge, board in edges]
 
     def _read_deal(self, at: int, state: pyspiel.State) -> None:
-        """Reads a deal of public cards. Consecutive cards form a single deal of a set.
+        """Reads a deal of public cards, and appends a child per set of cards.
+
+        Cards dealt one after another, without a decision in between, form a single deal
+        of a set.
+
+        Args:
+            at: the node.
+            state: state of the node, at the first of these cards.
 
         Raises:
             ValueError: the cards are not drawn uniformly.
@@ -301,10 +336,14 @@ class _Reader:
             child.chance = 1 / math.comb(drawn, count)
 
     def _check(self, at: int, strength: np.ndarray) -> None:
-        """Compares the strengths of hands with random showdowns at a node.
+        """Compares the strengths of random hands with the game's returns at a showdown.
+
+        Args:
+            at: a showdown.
+            strength: `[H]` strengths of the hands at its board.
 
         Raises:
-            GameError: a showdown contradicts the strengths.
+            GameError: the game's returns contradict the strengths.
         """
         node, rng = self.nodes[at], np.random.default_rng(0)
         self._checked.add(node.row)

@@ -1,15 +1,23 @@
-"""The compiled search for the worlds where a game ends.
+"""The compiled search for the terminal worlds of a game.
 
-It serves games with *classes* and games without a `position_key`. They differ in two
-ways from those of graph_walk.py:
+It serves games that declare *classes* (`leaf_class`) or no `position_key`. These games
+differ in two ways from those of graph_walk.py:
 
 - Chance may deal to one player in secret.
-- The answer to a move may depend on what the opponent hides, such as a shot at a ship.
-  A world has an edge per answer, for the opponent's entries that give this answer.
+- The public answer to a move may depend on what the opponent hides: a shot at a ship is
+  a hit or a miss. A world then has one edge per answer, and only the opponent's entries
+  that give this answer follow the edge.
 
-At a world an action means the same for all entries of the acting player, so a single
-entry shows the destination: the same world (a private move), or another world along an
-edge. The search lists terminal worlds only, and passes over this list call no rules.
+In a world, an action has the same effect for all entries of the acting player. So it is
+enough to follow the action with one of these entries. It leads either to the same world
+(a *private* move, which the opponent does not notice), or along an edge to another
+world. The search lists terminal worlds only, and passes over this list do not call the
+rules.
+
+The functions share these arguments: `scene` holds all records of the search, and
+`level` is the world's level on the stack. Statuses other than DONE are NOT_SHARED (the
+worlds are declared wrongly), MANY_ENTRIES (too little room) and BROKEN plus a code (the
+rules contradict themselves).
 """
 
 import numpy as np
@@ -47,7 +55,10 @@ from mccfr_spiel.kernels.tables import DONE
 
 @inlined
 def _find_infoset(scene, level, player, entry):
-    """Finds or adds the infoset of an entry of the acting player; returns a status."""
+    """Finds or adds the infoset of an entry of the acting player; returns a status.
+
+    Its legal actions and first sequence are written to `SearchStack.options`.
+    """
     search, path = scene.walk, scene.path
     option_row = own_row(search, 0, level) + entry
     if not stand(scene, level, player, entry, 0):
@@ -61,8 +72,16 @@ def _find_infoset(scene, level, player, entry):
 
 @inlined
 def _edge_to(search, level, world):
-    """The edge to a world: -1 for the present world, and the number of edges for a new
-    world.
+    """Returns the number of the edge from the world at `level` to another world.
+
+    Args:
+        search: stack of the search.
+        level: level of the present world.
+        world: hash of the other world's key.
+
+    Returns:
+        The edge; -1 if both worlds are the same; `num_edges[level]` if no edge leads
+            there yet.
     """
     first, edge = edge_row(search, level), np.int64(0)
     if world == search.worlds[level]:
@@ -74,10 +93,13 @@ def _edge_to(search, level, world):
 
 @inlined
 def _look_along(scene, level, entry, action):
-    """Follows an action that is new at a world, once for each entry of the opponent.
+    """Follows a new action with one entry of the acting player and each entry of the
+    opponent.
+
+    New edges are added, and `edge_of` records the edge per entry of the opponent.
 
     Returns:
-        A status, and whether the action is private.
+        A status, and whether the action is private (stays in the same world).
     """
     search, game = scene.walk, scene.game
     player, is_private = search.acting[level], False
@@ -104,14 +126,14 @@ def _look_along(scene, level, entry, action):
 
 @inlined
 def _find_edges(scene, level):
-    """Finds the infosets and edges of a world where a player acts; returns a status."""
+    """Finds all infosets and edges of a world where a player acts; returns a status."""
     search, player = scene.walk, scene.walk.acting[level]
     search.worlds[level] = world_at(scene)
     followed, private, entry = np.int64(0), np.int64(0), np.int64(0)
-    # Invariant: entries before `entry` have infosets and private moves, and `followed`
-    # has the actions whose edges are known. An iteration handles an entry. Private
-    # moves append entries to the same list, so the loop also handles these, and it ends
-    # when no entry is left.
+    # Invariant: entries before `entry` have their infosets, and the entries after their
+    # private moves are in the list; `followed` is the set of actions whose edges are
+    # known. Each pass of the loop handles one entry. Private moves append entries to
+    # the list that is being read, so the loop handles these, too.
     while entry < search.counts[player, level]:
         status = _find_infoset(scene, level, player, entry)
         legal = search.options[own_row(search, 0, level) + entry, 0]
@@ -137,10 +159,14 @@ def _find_edges(scene, level):
 
 @inlined
 def _go_along(scene, level, edge):
-    """Makes the entries at the end of an edge; returns a status and True (descend)."""
+    """Writes the entries of both players after an edge to `level + 1`.
+
+    Returns:
+        DONE and True (the walk descends), or MANY_ENTRIES and False.
+    """
     search, player = scene.walk, scene.walk.acting[level]
     if player == CHANCE_NODE:
-        return np.int64(DONE), True  # `deal` wrote the entries
+        return np.int64(DONE), True  # `deal` has already written the entries
     actions, count = search.edge_actions[edge_row(search, level) + edge], np.int64(0)
     option_row = own_row(search, 0, level)
     for entry in range(search.counts[player, level]):
@@ -149,8 +175,8 @@ def _go_along(scene, level, edge):
         if count < 0:
             return np.int64(world_traversal.MANY_ENTRIES), False
     begin_entries(search, player, level + 1, count)
-    # All actions of an edge get the same answers, so the first action selects the
-    # opponent's entries.
+    # Actions that share an edge get the same answer from each entry of the opponent, so
+    # the first of these actions selects the opponent's entries that follow the edge.
     other, count = 1 - player, np.int64(0)
     action = world_traversal.num_bits((actions & -actions) - 1)
     new_row = own_row(search, other, level + 1)
@@ -165,7 +191,7 @@ def _go_along(scene, level, edge):
 
 @inlined
 def _list_leaf(scene, level):
-    """Writes a terminal world to the lists; returns a status."""
+    """Appends a terminal world to `Leaves`; returns a status."""
     leaves, search, at = scene.listed, scene.walk, scene.walk.at
     settings, state = scene.game.settings, scene.path.state
     leaf = at[NUM_LEAVES]
@@ -205,8 +231,10 @@ def _list_leaf(scene, level):
 
 @inlined
 def _enter(scene, level):
-    """Enters a world: lists it if it is terminal, deals cards, or finds edges. Returns
-    a status.
+    """Processes a world when the walk reaches it; returns a status.
+
+    A terminal world is added to the list. At a chance node the private cards are dealt.
+    Otherwise the infosets and edges of the acting player are found.
     """
     search = scene.walk
     if not stand(scene, level, 0, 0, 0):
@@ -223,7 +251,10 @@ def _enter(scene, level):
 
 @inlined
 def _has_room(scene):
-    """Whether all arrays have room for the next world, however large it is."""
+    """Returns whether all arrays can hold one more world of the largest possible size.
+
+    This size is ROOM entries and MOST_CLASSES classes per player.
+    """
     leaves, at = scene.listed, scene.walk.at
     return (
         at[NUM_STEPS] + 2 * at[world_traversal.ROOM] < len(leaves.steps)

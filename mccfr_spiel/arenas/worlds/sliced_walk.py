@@ -1,4 +1,6 @@
-"""A walk as Python drives it: in slices, within a budget, with a progress bar."""
+"""Base class of walks that Python runs in slices, within a memory budget and with a
+progress bar.
+"""
 
 import math
 from typing import Any, Self
@@ -37,7 +39,11 @@ _BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 
 class NoRoomError(Exception):
-    """The buffers of a walk are too small; the argument is "entries" or "answers"."""
+    """The buffers of a walk are too small and cannot grow while it runs.
+
+    The argument is "entries" (private pasts or edges of a world) or "answers" (values
+    of `heard`).
+    """
 
 
 class SlicedWalk:
@@ -45,15 +51,16 @@ class SlicedWalk:
 
     Attributes:
         store: infosets of the game.
-        path: state at which the rules are evaluated.
-        functions: the rules' functions, from `callable_rules`.
-        walk: the walk's stack, with `gradient` and the optional `noted` histories.
+        path: current state, at which the rules are evaluated.
+        functions: addresses of the rules' functions, from `callable_rules`.
+        walk: stack of the walk, with `gradient` and `noted` (a history per infoset, or
+            empty).
         result: the record that the walk fills in addition to the infosets.
-        entries: number of entries per world that the buffers hold.
+        entries: number of entries (private pasts) per world that the buffers hold.
         budget: budget for the bytes of `result`; None if `result` does not grow.
         budget_label: name of these bytes in the budget.
-        counted_by_rates: arrays of `result` that the budget counts per infoset and per
-            sequence.
+        counted_by_rates: names of arrays of `result` whose bytes the budget already
+            includes in its bytes per infoset and per sequence.
     """
 
     walk: Any
@@ -69,11 +76,14 @@ class SlicedWalk:
         budget: Budget | None = None,
         **sizes: int,
     ) -> None:
-        """Places the walk at the root. It finds infosets until `with_plan` is called.
+        """Places the walk at the root.
+
+        The walk searches for infosets, unless `with_plan` turns it into a pass that
+        adds gradients.
 
         Args:
             store, entries, budget: see the attributes.
-            kind: class of `walk`.
+            kind: class of the record `walk`.
             sizes: sizes of the arrays of `walk`, as for `new_record`.
         """
         self.store, self.path = store, store.new_path(is_counted=False)
@@ -84,10 +94,10 @@ class SlicedWalk:
         self.walk.next_edge[0], self.walk.at[ROOM] = -1, entries
 
     def with_plan(self, plan: np.ndarray, players: range) -> Self:
-        """Makes the walk add gradients; returns the walk.
+        """Turns the walk into a pass that adds gradients; returns the walk itself.
 
         Args:
-            plan: `[S]` plans of all players. Do not change them before the walk ends.
+            plan: `[S]` plans of all players. They must not change before the walk ends.
             players: range of updated players.
         """
         self.walk = self.walk._replace(plan=plan, gradient=np.zeros_like(plan))
@@ -95,36 +105,43 @@ class SlicedWalk:
         return self
 
     def frame_of(self, layout: Layout, *records: Any) -> np.ndarray:
-        """A frame of a node, the infosets, the walk, and further records."""
+        """Returns a frame with the records of the walk, for the compiled loop.
+
+        Args:
+            layout: result of `world_traversal.layout_of`.
+            records: the records that follow the walk's stack in this layout.
+        """
         store, tree = self.store, self._node._replace(infosets=self.store.infosets)
         others = self.path, self.walk, *records
         return layout.frame_of(tree, store.game, store.known, *others)
 
     def follow(self) -> int:
-        """Runs a slice, or less if an array is full; returns a status."""
+        """Runs the next slice, or a part if an array is full; returns a status."""
         raise NotImplementedError
 
     def share(self) -> float:
-        """The finished share of the walk, assuming that sibling subtrees are equally
-        large.
+        """Returns the finished share of the walk, on the assumption that all subtrees
+        of a node are equally large.
         """
         walk, share, part = self.walk, 0.0, 1.0
         level = walk.at[LEVEL]
         on_the_way = walk.num_edges[:level].tolist(), walk.next_edge[:level].tolist()
-        # A level splits the share of the subtree evenly among the edges. `after - 1`
-        # edges are finished; the walk is inside the next edge.
+        # The share of a subtree is divided equally among the edges of its root. The
+        # walk has finished `after - 1` of these edges and is below the next one.
         for count, after in zip(*on_the_way, strict=True):
             part /= count
             share += part * (after - 1)
         return share
 
     def forecast(self, share: float) -> str:
-        """A forecast of the final size, given the finished share; empty if unknown."""
+        """Returns a text that predicts the final size from the finished share of the
+        walk; empty if unknown.
+        """
         return ""
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes, or of steps between worlds, visited so far."""
+        """Number of nodes visited so far; in walks over worlds, the number of steps."""
         raise NotImplementedError
 
     @property
@@ -133,8 +150,8 @@ class SlicedWalk:
         return self.walk.gradient
 
     def rows(self) -> dict[str, tuple[int, int]]:
-        """For arrays of `result`, the number of used rows and the number of rows needed
-        next.
+        """Returns the names of the growing arrays of `result`, each with the number of
+        used rows and the number of rows required before the next slice.
         """
         return {}
 
@@ -159,8 +176,9 @@ class SlicedWalk:
                 held += size * array.itemsize * math.prod(array.shape[1:])
         if self.budget is not None:
             self.budget.hold(self.budget_label, held)
-        # The budget is asked before an array grows. Room that will mostly be empty at
-        # first is mapped as fresh pages, which take no memory until written.
+        # The budget has been checked before any array grows. A much larger array is
+        # allocated anew, because fresh pages take no memory until they are written; a
+        # slightly larger array is resized in place.
         for name, (used, needed) in rows.items():
             array = getattr(self.result, name)
             if needed > max(len(array), 2 * used):
@@ -178,7 +196,7 @@ class SlicedWalk:
             resize(getattr(self.result, name), used)
 
     def go_on(self) -> bool:
-        """Runs another slice; returns whether the walk has ended.
+        """Runs the next slice; returns whether the walk has ended.
 
         Raises:
             MemoryBudgetError: the lists do not fit the budget.
@@ -205,8 +223,8 @@ class SlicedWalk:
         """Runs the walk to the end, with a progress bar on terminals; returns the walk.
 
         Args:
-            what: title of the bar, before the game's name.
-            with_histories: whether to note one history per infoset.
+            what: title of the bar, to which the game's name is appended.
+            with_histories: whether to write a history per infoset to `walk.noted`.
         """
         resize(self.walk.noted, int(with_histories))
         bar = Bar(

@@ -1,13 +1,16 @@
-"""Lists of worlds or of leaves, and the gradients that passes over them add.
+"""Lists of worlds or of terminal worlds ("leaves"), and gradients computed from them.
+
+An *entry* of a world is the private past of one player; a world has a list of entries
+per player, and each pair of entries is a history (see the package's docstring).
 
 | list | content | returns depend on |
 |---|---|---|
-| `Worlds` | edges between worlds, each with the mover's *steps* | the world |
+| `Worlds` | edges between worlds, each with the acting player's *steps* | the world |
 | `Leaves` | terminal worlds, each with both players' entries | two *classes* |
 
-A step is the sequence of one entry along an edge. A class is a small number that
-summarizes an entry, such as the number of its dice that match the bid. A pass reads the
-list once from front to back.
+A step is the sequence that an entry of the acting player reaches along an edge. A class
+is a small number that summarizes an entry for the payoff, such as the number of dice
+that match the bid. A pass reads the list once from front to back.
 """
 
 from typing import Annotated, NamedTuple
@@ -31,10 +34,10 @@ class Worlds(NamedTuple):
     Shapes: T steps, E edges, W worlds.
 
     Attributes:
-        steps: the mover's sequences along the edges, edge after edge.
+        steps: sequences of the acting player along the edges, edge after edge.
         lengths: number of steps per edge.
-        ends: whether an edge ends the game.
-        returns: returns of both players, valid for edges that end the game.
+        ends: whether an edge leads to a terminal world.
+        returns: returns of both players, valid for edges to terminal worlds.
         actors: acting player per world.
         edges: number of edges per world.
         height: largest number of worlds on a path.
@@ -60,18 +63,19 @@ class Worlds(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """The worlds where a game ends.
+    """The terminal worlds of a game.
 
-    Shapes: Z worlds, T entries, R pairs of classes. The entries of player 0 precede
-    those of player 1. Pairs of classes are ordered by player 0's class, then by player
-    1's.
+    Shapes: Z terminal worlds, T entries (of both players in all these worlds), R pairs
+    of classes. The entries of a world are stored together, first those of player 0,
+    then those of player 1. Pairs of classes are ordered by the class of player 0, then
+    by the class of player 1.
 
     Attributes:
-        steps: last sequence per entry.
+        steps: last sequence of the player, per entry.
         classes: class per entry.
-        weights: probability of the deals that each entry has seen.
-        lengths: number of entries per player per world.
-        sizes: number of classes per player per world.
+        weights: per entry, the probability of the private deals that it contains.
+        lengths: number of entries per world and player.
+        sizes: number of classes per world and player.
         returns: returns of both players per pair of classes.
     """
 
@@ -95,10 +99,11 @@ class Leaves(NamedTuple):
 
 @inlined
 def sum_of(plan, steps, begin, length):
-    """The sum of a plan over the steps of an edge."""
+    """Returns the sum of a plan over the steps of an edge."""
     total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
-    # Unsigned indices spare the check for negative ones, see `kernels.plans.add_rows`.
-    while k < stop:  # unsigned, see `kernels.plans.add_rows`
+    # With unsigned indices, numba omits the check for negative indices; see
+    # `kernels.plans.add_rows`.
+    while k < stop:
         total += plan[np.uint64(steps[k])]
         k += np.uint64(1)
     return total
@@ -117,13 +122,20 @@ def pay(gradient, steps, begin, length, value):
 def add_gradient(
     worlds: Worlds, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Adds a player's utility gradient `[S]` at the leaves, given the plans `[S]`.
+    """Adds a player's utility gradient from the payoffs of all terminal worlds.
 
-    The *reach* of a world is the sum of the opponent's plan over the steps of the last
-    edge along which the opponent moved. The value *owed* at a world is the sum over the
-    terminal edges below it that has not yet been paid to a sequence of the player. It
-    is the same for all entries of the player, and every entry receives it once, when
-    the pass returns over their last edge.
+    The *reach* of a world is the sum of the opponent's plan over the opponent's
+    entries. These are the steps of the last edge along which the opponent moved. A
+    terminal edge contributes its return times the reach, the same value for every entry
+    of the player. This value belongs to the player's last sequence. It is *owed* until
+    the pass returns over the player's last edge; then it is added to the gradient at
+    each step of that edge.
+
+    Args:
+        worlds: the list.
+        player: the player whose gradient is computed.
+        plan: `[S]` plans of both players.
+        gradient: `[S]` the values are added here.
     """
     steps, lengths, ends, returns, actors, edges, heights = worlds
     height = heights[0] + 1
@@ -133,12 +145,13 @@ def add_gradient(
     reach, owed = np.ones(height), np.zeros(height)
     world, edge, at, level, is_new = 0, 0, 0, 0, True
     # Invariant: `world`, `edge` and `at` are the numbers of worlds, edges and steps
-    # read so far, since lists are in the order of the walk. `step_starts` holds, per
-    # level, the first step of each edge, because a world's edges are stored together
-    # but entered separately. An iteration enters a new world and pays its terminal
-    # edges, then descends along an edge that continues the game, or returns to the
-    # level above and passes on the owed value. The pass ends when it returns from the
-    # root, where the rest belongs to the empty sequence.
+    # read so far; the lists are in depth-first order. The edges of a world are stored
+    # together but followed one by one, so `step_starts` keeps the first step of each
+    # edge, per level. Each pass of the loop reads the world on top of the stack if that
+    # is new, and pays its terminal edges. Then the loop descends along the next edge
+    # to a world that is not terminal. If no such edge is left, it returns to the level
+    # above and passes the owed value on. It ends when it returns from the root, where
+    # the remaining value belongs to the empty sequence of the player.
     while True:
         if is_new:
             is_new = False
@@ -187,16 +200,25 @@ def add_gradient(
 def add_leaf_gradient(
     leaves: Leaves, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """As `add_gradient`, for a list of leaves.
+    """Adds a player's utility gradient from a list of terminal worlds.
 
-    At each leaf the opponent's reach is summed by class; each own entry then receives
-    the sum over these classes of reach times return.
+    A return depends on the classes of both entries only. So at each terminal world the
+    opponent's reach (weight of the deals times plan) is first summed per class of the
+    opponent. Then the value of a class of the player is the sum of reach times return
+    over the opponent's classes. Each entry of the player adds its weight times the
+    value of its class to the gradient at its last sequence.
+
+    Args:
+        leaves: the list.
+        player: the player whose gradient is computed.
+        plan: `[S]` plans of both players.
+        gradient: `[S]` the values are added here.
     """
     reach, pays = np.zeros(MOST_CLASSES), np.zeros(MOST_CLASSES)
     at, row = 0, 0
-    # An iteration handles a leaf: `at` is the first entry and `row` the first pair of
-    # classes. Per leaf this costs the number of entries plus the number of pairs of
-    # classes, instead of the number of pairs of entries.
+    # Each pass of the loop handles one terminal world, whose first entry is `at` and
+    # whose first pair of classes is `row`. The cost is the number of entries plus the
+    # number of pairs of classes, instead of the number of pairs of entries.
     for leaf in range(len(leaves.lengths)):
         num_first = np.int64(leaves.lengths[leaf, 0])
         boundary, end = at + num_first, at + num_first + leaves.lengths[leaf, 1]

@@ -21,12 +21,13 @@ from mccfr_spiel.kernels.tickets import (
 LAYOUTS: dict[type, Layout] = {
     kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
 }
-"""Layout of the frame of `make_world_iterate` per kind of list. The `Passes` record has
-no rows.
+"""Per kind of list, the layout of the frame for the loop of `make_world_iterate`. The
+`Passes` record in this frame has no rows of leaves.
 """
 
 ACROSS = 2
-"""Direction of a pass that delivers gradients; see `kernels.passes.WAY` for the others.
+"""Value of `desk[WAY]` while gradients are added. The values of the other two passes
+over infosets are `kernels.passes.UPWARD` and DOWNWARD.
 """
 
 GRADIENTS: dict[type, Any] = {
@@ -34,23 +35,31 @@ GRADIENTS: dict[type, Any] = {
     Leaves: add_leaf_gradient,
     Hands: add_hand_gradient,
 }
-"""The function that adds a gradient, per kind of list."""
+"""Per kind of list, the compiled function that adds a gradient."""
 
 
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
-    """Makes the loop of `kernels.passes.make_loop` for gradients from lists of worlds.
-    An update counts every step of the lists as a touched node.
+    """Compiles the loop over iterations that reads gradients from lists of worlds.
+
+    It is the loop of `kernels.passes.make_loop`, which describes the arguments and
+    statuses of the result. The gradient is computed from the list before each pass over
+    the infosets, instead of from the rows of `Passes`. An update counts every step in
+    the list as a touched node.
+
+    Threads share the pieces of a pass. The *desk* is their shared array of counters
+    (kernels/tickets.py); `desk[WAY]` tells all threads which pass is running.
 
     Args:
         rule: the minimizer's rule.
-        kind: kind of the lists, a key of LAYOUTS.
+        kind: kind of the list, a key of LAYOUTS.
     """
     views, add, has_blocks = LAYOUTS[kind].viewer(), GRADIENTS[kind], kind is Hands
     looks_ahead, move = rule.looks_ahead, make_piece(rule, has_rows=False)
 
     @inlined
     def do_piece(frame, desk, piece):
+        """Adds a piece of the gradient, or processes its infosets; see `desk[WAY]`."""
         if desk[WAY] == ACROSS:
             tables = views(frame, Tables)
             add(views(frame, kind), piece, tables.plan, tables.gradient)
@@ -59,13 +68,20 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
 
     @inlined
     def share_pieces(frame, desk, first, end):
-        # Not part of `deliver`: `share` is pasted into its caller, which must not make
-        # records, see `kernels.jit.pasted`.
+        """Adds the gradients of the pieces first .. end - 1, shared by all threads."""
+        # This is not part of `deliver`, because `share` is a `pasted` helper: numba
+        # inlines it into its caller. A caller that makes records by `views`, as
+        # `deliver` does, would then be compiled wrongly, see `kernels.jit.pasted`.
         desk[WAY] = ACROSS
         share(do_piece, frame, desk, first, end)
 
     @inlined
     def deliver(frame, desk, tables, first, end):
+        """Adds the gradients of the players first .. end - 1; returns the number of
+        touched nodes.
+
+        If the rule predicts the next gradient, the payoffs are also added to `ahead`.
+        """
         passes, task = views(frame, Passes), views(frame, Task)
         num_blocks = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
         share_pieces(frame, desk, first * num_blocks, end * num_blocks)

@@ -1,6 +1,7 @@
 """The depth-first loop of all walks over histories and worlds, with helpers.
 
-A walk keeps a stack level per node or world on the path. Four steps define it:
+A walk keeps a stack with one level per node or world on the path from the root. Four
+functions, called steps, define a walk:
 
 | step | does |
 |---|---|
@@ -29,26 +30,27 @@ from mccfr_spiel.kernels.stored import nothing
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 
 BYTE = np.dtype(np.int8)
-"""Type of the histories noted by walks over worlds."""
+"""Type of the actions in `noted`, the histories that walks over worlds write."""
 
 MANY_ENTRIES, NOT_SHARED, OUT_OF_TIME, MANY_ANSWERS = range(50, 54)
 """Statuses in addition to those of `kernels.tables`.
 
-MANY_ENTRIES: a world has more entries or edges than the buffers hold.
-NOT_SHARED: two entries contradict each other, or a class is out of range.
-OUT_OF_TIME: the slice is used up; call the walk again.
-MANY_ANSWERS: `heard` returned a number that has no column in the table.
+MANY_ENTRIES: a world has more entries (private pasts) or edges than the buffers hold.
+NOT_SHARED: the game declares its worlds wrongly: two entries of a world do not form a
+history, lead to different moves, or a class is out of range.
+OUT_OF_TIME: the slice is finished; call the walk again.
+MANY_ANSWERS: `heard` returned a number that has no column in `next_infoset`.
 """
 
 
 LEVEL, VISITED, ROOM, FIRST, END, NUM_AT = range(6)
-"""Common entries of the array `at` of all walks.
+"""Indices of the array `at` that all walks share.
 
 LEVEL: current stack level; -1 at the end of the walk.
 VISITED: number of nodes or worlds entered so far.
-ROOM: number of entries per world that the buffers hold.
+ROOM: number of entries (private pasts) per player and world that the buffers hold.
 FIRST, END: half-open range of updated players; empty during a search.
-NUM_AT: number of entries that all walks share.
+NUM_AT: number of these indices.
 """
 
 
@@ -57,11 +59,12 @@ class Scene(NamedTuple):
 
     Attributes:
         rules: the addresses from `callable_rules`.
-        tree: one node, and the records of the infosets.
-        game: the game's declaration.
+        tree: records of the infosets, and buffers for chance probabilities and returns.
+        game: the game's declarations.
         known: keys and actions of the infosets.
-        path: the state at which the rules are evaluated.
-        walk: the walk's stack. `next_edge` is -1 for a node or world not yet entered.
+        path: current state, at which the rules are evaluated.
+        walk: stack of the walk. Per level, `next_edge` is the number of edges already
+            taken, or -1 for a node or world not yet entered.
         listed: the lists that the walk writes.
         graph: the graph of positions; in walks without a graph, the same as `listed`.
     """
@@ -77,7 +80,13 @@ class Scene(NamedTuple):
 
 
 def layout_of(walk: type, listed: type, *graph: type) -> Layout:
-    """The layout of a walk's frame."""
+    """Returns the layout of the frame (array of pointers) that holds a walk's records.
+
+    Args:
+        walk: class of the stack.
+        listed: class of the lists that the walk writes.
+        graph: class of the graph, if the walk has one.
+    """
     return Layout(TreeArrays, GameArrays, Known, played.Path, walk, listed, *graph)
 
 
@@ -89,15 +98,17 @@ def make_follow(
     Args:
         layout: layout of the frame.
         has_room: (scene) -> whether all arrays have room for the next node or world.
-        enter: (scene, level) -> status; writes `next_edge` and `num_edges`.
-        go_along: (scene, level, edge) -> status, and whether to descend along the edge.
-        come_back: (scene, level); called after a subtree, with level -1 at the end.
+        enter: (scene, level) -> status; sets `next_edge` to 0, and `num_edges`.
+        go_along: (scene, level, edge) -> (status, whether to descend along the edge).
+        come_back: (scene, level); called when the walk returns to `level` from a
+            subtree, and with level -1 when it leaves the root.
 
     Returns:
-        A function that continues the walk until it ends, a step fails, or `at[VISITED]`
-        reaches `limit`. It returns DONE, GROW if an array must grow first, a status of
-        this file, or BROKEN plus a code of rules/kernel.py. After GROW and OUT_OF_TIME
-        another call resumes the walk.
+        A function `follow(frame, rules, limit)` that continues the walk until it ends,
+            a step fails, or `at[VISITED]` reaches `limit`. It returns DONE; GROW if an
+            array must grow first; a status of this file; or BROKEN plus a fault of
+            rules/rule_faults.py. After GROW or OUT_OF_TIME another call resumes the
+            walk.
     """
     views = layout.viewer()
     walk_kind, listed_kind, graph_kind = *layout.kinds[4:6], layout.kinds[-1]
@@ -110,11 +121,11 @@ def make_follow(
         graph = views(frame, graph_kind)
         scene = Scene(rules, tree, game, known, path, walk, listed, graph)
         level, status = walk.at[LEVEL], np.int64(DONE)
-        # Invariant: levels below `level` have been entered, and `next_edge` counts the
-        # edges already taken there. An iteration enters the current node or world if
-        # that is pending, then either descends along an untaken edge or returns to the
-        # level above. The walk ends when it returns from level 0. All positions live in
-        # `walk`, so that a new call resumes exactly here.
+        # Invariant: levels 0 to `level - 1` have been entered, and `next_edge` counts
+        # the edges already taken there. Each pass of the loop enters the node or world
+        # at `level` if it has not been entered yet. Then it follows the next edge, or
+        # returns to the level above if no edge is left. The walk ends when it leaves
+        # level 0. The position is stored in `walk`, so that another call resumes here.
         while level >= 0:
             walk.at[LEVEL] = level
             if walk.next_edge[level] < 0:
@@ -152,7 +163,7 @@ _ONES = np.int64(0x0101010101010101)
 
 @inlined
 def num_bits(actions):
-    """The number of bits of a set of fewer than 63 actions."""
+    """Returns the number of bits that are set in a non-negative integer."""
     # Adds neighbouring bits, then pairs, then nibbles; the product sums up the bytes
     # (Warren, Hacker's Delight, section 5-1).
     pairs, nibbles, bytes_ = _BITS
@@ -163,21 +174,22 @@ def num_bits(actions):
 
 @inlined
 def sequence_at(options, entry, bit):
-    """The sequence of an action at an entry's infoset.
+    """Returns the sequence that ends with an action at the infoset of an entry.
 
     Args:
-        options: `[n, 2]` per entry, the set of legal actions and the first sequence.
+        options: `[n, 2]` per entry, the set of legal actions (as bits) and the first
+            sequence of the infoset.
         entry: row of `options`.
-        bit: the action as a set with a single bit.
+        bit: the action, as a set with a single bit.
     """
-    # Actions ascend with their sequences, so the legal actions below this one count the
-    # sequences before it.
+    # The sequences of an infoset are in ascending order of their actions. So the
+    # position of the sequence is the number of smaller legal actions.
     return options[entry, 1] + num_bits(options[entry, 0] & (bit - 1))
 
 
 @inlined
 def has_room(scene):
-    """Whether the store has room for the infosets of ROOM more entries."""
+    """Returns whether the store has room for ROOM more infosets of the largest size."""
     known, entries = scene.known, scene.walk.at[ROOM]
     sequences, values = entries * scene.game.stops[0], entries * len(scene.path.key)
     infosets = scene.tree.infosets
@@ -187,14 +199,21 @@ def has_room(scene):
 
 @inlined
 def meet(scene, player):
-    """Finds or adds the infoset of the acting player at the state of the path.
+    """Lists the moves at the current state of the path, and finds or adds the infoset.
+
+    If `noted` is not empty, the history of a new infoset is written there.
+
+    Args:
+        scene: records of the walk.
+        player: the acting player, or CHANCE_NODE.
 
     Returns:
         A status, the number of moves, and the infoset (-1 at a chance node).
     """
     known, path, noted = scene.known, scene.path, scene.walk.noted
     before = known.counts[INFOSETS]
-    # Nothing is pushed on a stack of nodes, so any number of moves is accepted.
+    # `arrive` refuses nodes with more than `room` moves. These walks have no buffer
+    # that would limit the number.
     room = np.int64(1) << 40
     nodes = nodes_of(scene.tree, scene.game, known, path, scene.rules)
     status, moves = played.arrive(nodes, 0, player, room)
@@ -208,7 +227,7 @@ def meet(scene, player):
 
 @inlined
 def as_set(path, count):
-    """The first `count` moves of the path as a bit set."""
+    """Returns the first `count` elements of `path.moves` as a bit set."""
     moves = np.int64(0)
     for k in range(count):
         moves |= np.int64(1) << path.moves[k]
@@ -217,15 +236,19 @@ def as_set(path, count):
 
 @inlined
 def replay(scene, first, second, owners):
-    """Moves the path to the history in which two entries meet.
+    """Replays the history that an entry of each player forms, from the initial state.
+
+    Afterwards `scene.path` is at the state of this history.
 
     Args:
-        scene: scene of a walk whose `start` is the initial state.
-        first, second: moves and private deals of player 0 and of player 1, in order.
-        owners: the player who sees each private deal, in order.
+        scene: records of a walk whose stack has the initial state `start`.
+        first: entry of player 0: the player's own moves and private deals, in order.
+        second: entry of player 1.
+        owners: for each private deal, the player who sees it, in order.
 
     Returns:
-        Whether the entries fit each other. They always do if the declaration is right.
+        Whether both entries form a history of the game. This is always so if the game
+            declares its worlds correctly.
     """
     rules, game, path = scene.rules, scene.game, scene.path
     if len(first) + len(second) > len(path.history) - 2:
@@ -234,9 +257,9 @@ def replay(scene, first, second, owners):
         path.state[k] = scene.walk.start[k]
     path.position[played.NUM_MOVES] = 0
     of_first, of_second, deals = np.int64(0), np.int64(0), np.int64(0)
-    # The rules decide whose turn it is. An iteration consumes a move of that player, or
-    # a deal to the owner. The loop ends when both lists are used up, or at a state that
-    # matches neither list.
+    # The rules determine who acts. Each pass of the loop applies the next element of
+    # this player's entry, or at a private deal the next element of the owner's entry.
+    # It ends when both entries are used up, or when the player has no element left.
     while of_first < len(first) or of_second < len(second):
         acting = played.who_acts(rules, game, path)
         if acting == CHANCE_NODE and deals < len(owners):

@@ -1,4 +1,4 @@
-"""The two walks that find, list or rebuild worlds, as Python drives them."""
+"""Python classes of the two compiled walks over worlds: `GraphWalk`, `LeafSearch`."""
 
 import numpy as np
 
@@ -39,12 +39,13 @@ from mccfr_spiel.common.memory import (
 from mccfr_spiel.kernels.frame import new_record
 
 _WORLDS_PER_SLICE = 1_000_000
-"""Worlds that a `GraphWalk` visits between two checks for Ctrl-C: a tenth of a second
-in passes, one second while it discovers the graph.
+"""Number of worlds that a `GraphWalk` visits between two checks for Ctrl-C. This takes
+a tenth of a second in passes, and one second during the discovery of the graph.
 """
 
 _SEARCHED_PER_SLICE = 5_000
-"""Worlds that a `LeafSearch` visits between two checks for Ctrl-C, less than a second.
+"""Number of worlds that a `LeafSearch` visits between two checks for Ctrl-C, which
+takes less than a second.
 """
 
 _TELLING = 0.05
@@ -55,7 +56,10 @@ SEARCH = "the search for worlds"
 
 
 class GraphWalk(SlicedWalk):
-    """A walk over worlds along the graph of positions.
+    """A walk over worlds along the graph of positions (graph_walk.py).
+
+    It discovers the graph if that is empty, lists the worlds if `worlds` has room, and
+    adds gradients after `with_plan`.
 
     Attributes:
         result: the graph, with the counts of this walk.
@@ -74,8 +78,11 @@ class GraphWalk(SlicedWalk):
         entries: int,
         budget: Budget | None = None,
     ) -> None:
-        """Places the walk at the root of an empty or known graph; see `SlicedWalk` for
-        the other arguments.
+        """Places the walk at the root.
+
+        Args:
+            graph: the graph, empty or complete.
+            store, entries, budget: see `SlicedWalk`.
         """
         longest = store.rules.sizes.max_moves
         sizes = {"D": longest + 3, "M": longest + SPARE, "K": longest + 2 + SPARE}
@@ -90,7 +97,7 @@ class GraphWalk(SlicedWalk):
 
     @property
     def num_nodes(self) -> int:
-        """Number of steps so far."""
+        """Number of steps (sequences along edges) followed so far."""
         return int(self.result.counts[NUM_STEPS])
 
     def follow(self) -> int:
@@ -102,7 +109,9 @@ class GraphWalk(SlicedWalk):
         return status
 
     def rows(self) -> dict[str, tuple[int, int]]:
-        """See SlicedWalk. Arrays per infoset or sequence grow with the store."""
+        """See SlicedWalk. Arrays with rows per infoset or sequence grow as the store
+        does.
+        """
         (infosets, sequences), room = self.store.sizes(), self.store.room()
         count, key = int(self.result.counts[NUM_NODES]), len(self.walk.key)
         actions = self.store.rules.sizes.num_actions
@@ -119,15 +128,15 @@ class GraphWalk(SlicedWalk):
         }
 
     def make_room(self) -> None:
-        """See SlicedWalk; grows the hash table of nodes, too."""
+        """See SlicedWalk. Also grows the hash table of nodes."""
         super().make_room()
         room, table = len(self.result.nodes), self.result.table
         if room > MOST_USED * len(table):
             self.result = self.result._replace(table=larger_table(table, room))
 
     def trim(self) -> None:
-        """See SlicedWalk. Frees the store's hash table and `parents`, which only a
-        search reads.
+        """See SlicedWalk. Also empties the store's hash table and `parents`, which are
+        not needed after the search.
         """
         super().trim()
         resize(self.store.known.table, 0)
@@ -135,7 +144,7 @@ class GraphWalk(SlicedWalk):
 
 
 class LeafSearch(SlicedWalk):
-    """A search that lists the worlds where the game ends."""
+    """A search that lists the terminal worlds of a game (search.py)."""
 
     budget_label = "the lists of worlds"
 
@@ -178,9 +187,10 @@ class LeafSearch(SlicedWalk):
         return search.find(frame, self.functions, limit)
 
     def forecast(self, share: float) -> str:
-        """A forecast of steps and bytes. It is shown only: a search is never refused
-        because of it, since the first of 20 subtrees of liar's dice holds half of the
-        game.
+        """Returns a forecast of steps and bytes, for the progress bar.
+
+        It is too inaccurate to refuse a search: the first of 20 subtrees of liar's dice
+        contains half of the game.
         """
         if share < _TELLING:
             return ""

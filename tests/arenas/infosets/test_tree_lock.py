@@ -42,7 +42,7 @@ def test_abstraction_that_calls_the_solver_is_refused(call, tmp_path):
         nonlocal times
         times += 1
         if times % 5 == 0:
-            with pytest.raises(ms.TreeInUseError, match="after the outer call"):
+            with pytest.raises(ms.TreeInUseError, match="Wait until the outer call"):
                 call(solver, tmp_path / "solver")
         return state.information_state_string(player)
 

@@ -158,7 +158,8 @@ def test_child_forked_by_lock_holder_continues():
     solver.iterate(10)
     name, words = answers[0]
     assert name == "TreeInUseError"
-    assert "after the outer call" in words  # as in the parent: the step is not over
+    # As in the parent, the step is not over.
+    assert "Wait until the outer call" in words
 
 
 def ask_in_pool(_):

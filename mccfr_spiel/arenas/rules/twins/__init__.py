@@ -1,9 +1,8 @@
-"""Compiled twins of OpenSpiel's own games; see docs/large_games.md.
+"""Twins: compiled versions of some of OpenSpiel's own games; see docs/large_games.md.
 
-`twin_of` looks up the twin of a game. It trusts the name and parameters of the game, so
-callers must first verify that these identify the game
-(`infosets.identity.told_by_string`). `difference_to` plays a game and its twin and
-compares all that solvers see.
+`twin_of` looks up the twin of a game by name and parameters. Callers must first verify
+that these identify the game (`infosets.identity.told_by_string`). `difference_to` plays
+a game and its twin, and compares everything that a solver reads.
 """
 
 import inspect
@@ -41,7 +40,9 @@ TWINS: dict[str, Maker] = {
     "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }
-"""Functions that make twins, by OpenSpiel's names of the games."""
+"""OpenSpiel's names of the games that have twins, each with a function from the game's
+parameters to the twin.
+"""
 
 TURN_BASED = "turn_based_simultaneous_game"
 """OpenSpiel's name of the wrapper that turns simultaneous moves into sequential ones.
@@ -49,10 +50,10 @@ TURN_BASED = "turn_based_simultaneous_game"
 
 
 def twin_of(game: pyspiel.Game) -> BoundTwin | None:
-    """The twin of a game; None if there is none for the game's parameters.
+    """Returns the twin of a game; None if this game, or these parameters, have no twin.
 
     Args:
-        game: the game, whose simultaneous moves have become turns.
+        game: the game. A game with simultaneous moves must be in its turn-based form.
     """
     name, parameters = game.get_type().short_name, game.get_parameters()
     if name == TURN_BASED:
@@ -73,18 +74,18 @@ def difference_to(
     moves: int | None = None,
     seed: int | None = None,
 ) -> str | None:
-    """Plays random histories of a game and its twin, and compares them.
+    """Plays random histories in a game and in its twin, and compares both.
 
-    At each state it compares the acting player and the legal actions with the
-    information-state string, or the chance outcomes with their probabilities; at the
-    end the returns. Numbers must agree to the bit.
+    The acting player must agree at each state. At a decision, the legal actions and the
+    information-state string must agree; at a chance node, the outcomes and their
+    probabilities; at a terminal state, the returns. Numbers must be equal to the bit.
 
     Args:
-        game: the game, whose simultaneous moves have become turns.
+        game: the game, in its turn-based form if it has simultaneous moves.
         twin: the twin.
         histories: number of histories.
         moves: total number of moves after which to stop; None for no limit.
-        seed: seed of the random histories; None for different ones at each call.
+        seed: seed of the random histories; None for different histories at each call.
 
     Returns:
         A description of the first difference with its history; None if there is none.
@@ -112,7 +113,9 @@ def difference_to(
 def _views(
     state: pyspiel.State, twin: BoundTwin, vector: Any
 ) -> tuple[str, Any, Any, list[int]]:
-    """A subject to compare at a state, the values of game and twin, and the moves."""
+    """Returns the subject of the comparison at a state (for the message), its value in
+    the game, its value in the twin, and the moves from here.
+    """
     acting, player = twin.acting(vector), state.current_player()
     if acting != player:
         return "who acts is", player, acting, []
@@ -131,5 +134,7 @@ def _views(
 
 
 def _bits(returns: Any) -> list[str]:
-    """The returns as text, exact apart from the sign of zeros."""
+    """Returns the returns as text that identifies each number exactly, except that -0.0
+    and 0.0 are equal.
+    """
     return [repr(value + 0.0) for value in returns]

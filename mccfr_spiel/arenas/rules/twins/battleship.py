@@ -21,8 +21,8 @@ _OF_SHIPS = 8
 
 _CELLS: number of cells of the board.
 _COLUMNS: number of columns.
-_PARTS: numbers per set of cells.
-_SETS: index of the first set in the state.
+_PARTS: number of integers that store a set of cells, see `buffers.parts_of`.
+_SETS: index of the first set of cells in the state.
 _SHOTS: shots per player.
 _REPEATS: 1 if shots may be repeated.
 _MULTIPLIER: loss multiplier.
@@ -34,10 +34,11 @@ _COUNT, _AFLOAT, _MOVES = 0, 1, 3
 """Entries of the state:
 
 _COUNT: number of moves.
-_AFLOAT: `[2]` intact cells of each player's ships.
-_MOVES: `[moves]` action of a placement, or 3 * cell + outcome of a shot.
-settings[_SETS]: `[4 parts]` sets of cells: shots of player 0 and of player 1, ships of
-    player 0 and of player 1.
+_AFLOAT: `[2]` number of cells of each player's ships that have not been hit.
+_MOVES: `[moves]` per move, the action of a placement, or 3 * cell + outcome of a shot.
+
+At index settings[_SETS] follow four sets of cells: shots of player 0, shots of player
+1, ships of player 0, ships of player 1.
 """
 
 _WATER, _HIT, _SUNK = range(3)
@@ -45,19 +46,21 @@ _WATER, _HIT, _SUNK = range(3)
 
 @compiled
 def _shot_at(settings, player):
-    """Index of the set of cells that a player has shot at."""
+    """Returns the index in the state of the set of cells that a player has shot at."""
     return int(settings[_SETS]) + int(settings[_PARTS]) * player
 
 
 @compiled
 def _covered_by(settings, player):
-    """Index of the set of cells that a player's ships cover."""
+    """Returns the index in the state of the set of cells with a player's ships."""
     return _shot_at(settings, 2 + player)
 
 
 @compiled
 def _step(settings, ship, action):
-    """Distance of neighboring cells of a placed ship; 0 if the ship does not fit."""
+    """Returns the difference of the numbers of consecutive cells of a placed ship; 0 if
+    the ship does not fit on the board.
+    """
     cells, columns = int(settings[_CELLS]), int(settings[_COLUMNS])
     length, cell = int(settings[_OF_SHIPS + ship]), action % cells
     if action >= 2 * cells:  # vertical
@@ -67,7 +70,9 @@ def _step(settings, ship, action):
 
 @compiled
 def _cells_in(settings, numbers, at, ship, action):
-    """Number of cells of a placed ship in a set; -1 if the ship does not fit."""
+    """Returns how many cells of a ship, placed by `action`, are in the set at
+    numbers[at]; -1 if the ship does not fit on the board.
+    """
     cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     if step == 0:
         return -1
@@ -80,7 +85,7 @@ def _cells_in(settings, numbers, at, ship, action):
 
 @compiled
 def _cover(settings, numbers, at, ship, action):
-    """Adds the cells of a placed ship to a set."""
+    """Adds the cells of a ship, placed by `action`, to the set at numbers[at]."""
     cell, step = action % int(settings[_CELLS]), _step(settings, ship, action)
     for _ in range(int(settings[_OF_SHIPS + ship])):
         add_member(numbers, at, cell)
@@ -89,21 +94,22 @@ def _cover(settings, numbers, at, ship, action):
 
 @compiled
 def _can_place(settings, tried, taken, first):
-    """Whether ships `first`, `first + 1`, ... fit the free cells.
+    """Returns whether all ships from `first` on can be placed on the free cells.
 
     Args:
         settings: settings of the game.
         tried: `[ships + 1]` buffer for the number of placements tried for each ship.
-        taken: `[(ships + 1) * numbers]` set of taken cells before each ship. The
-            caller writes that of `first`.
+        taken: `[(ships + 1) * parts]` per ship, the set of cells that the ships before
+            it cover. The caller writes the set of the ship `first`; the others are a
+            buffer.
         first: first ship to place.
     """
     ships, cells = int(settings[_SHIPS]), int(settings[_CELLS])
     numbers, ship = int(settings[_PARTS]), first
     tried[ship] = 0
-    # Depth-first search with the invariant that ships first .. ship - 1 are placed. An
-    # iteration tries the next placement of `ship`, or backtracks if there is none. The
-    # search ends with all ships placed or with no placement of the first ship left.
+    # Depth-first search. Invariant: the ships first .. ship - 1 are placed. Each pass
+    # of the loop tries the next placement of `ship`, or backtracks if none is left. It
+    # ends when all ships are placed, or when no placement of the first ship is left.
     while first <= ship < ships:
         at = numbers * ship
         action = cells + tried[ship]
@@ -171,7 +177,7 @@ def _is_sunk(settings, state, player, ship):
 
 @compiled
 def _ship_on(settings, state, player, cell):
-    """The ship of a player that covers a cell; -1 if there is none."""
+    """Returns the number of the player's ship on a cell; -1 if there is none."""
     for ship in range(int(settings[_SHIPS])):
         action = state[_MOVES + 2 * ship + player]
         offset = cell - action % int(settings[_CELLS])
@@ -204,7 +210,9 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The player's placements, then all shots; of the opponent's, only the cells."""
+    """Writes the player's own placements, then all shots in order: own shots with their
+    outcomes, shots of the opponent without.
+    """
     ships, length = int(settings[_SHIPS]), 0
     for k in range(state[_COUNT]):
         move = state[_MOVES + k]
@@ -219,7 +227,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """The number of placements, then the shots with their outcomes."""
+    """Writes 0 for each placement, then all shots with their outcomes."""
     ships = int(settings[_SHIPS])
     for k in range(state[_COUNT]):
         key[k] = 0 if k < 2 * ships else state[_MOVES + k]
@@ -228,7 +236,7 @@ def _world_key(settings, state, key):
 
 @compiled
 def _leaf_class(settings, state, player):
-    """Bit set of a player's sunk ships."""
+    """Returns the bit set of a player's sunk ships."""
     sunk = 0
     for ship in range(int(settings[_SHIPS])):
         if _is_sunk(settings, state, player, ship):

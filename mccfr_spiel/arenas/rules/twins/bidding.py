@@ -1,13 +1,14 @@
 """The twins of OpenSpiel's liars_dice and python_liars_poker, for two players.
 
 Each player secretly receives some symbols, by rolling dice or drawing digits. In turn
-the players bid how often a symbol occurs in both hands. Each bid must exceed the one
-before. The game ends when a challenged bid is counted.
+the players bid a quantity and a symbol: how often the symbol occurs in both hands
+together. Each bid must be higher than the previous bid. The game ends when a challenged
+bid is counted, that is, compared with the hands.
 
-With dice, the highest face stands for any other, and a challenged bid is counted at
-once. With digits, the bidder may answer the challenge by a raise or have the bid
-counted; a challenged raise is counted at once. Hence a bid with dice behaves like a
-raise with digits.
+With dice, the highest face is wild, and a challenged bid is counted immediately. With
+digits, the bidder may answer a challenge by a raise, or have the bid counted; a
+challenged raise is counted immediately. So a bid with dice follows the rules of a raise
+with digits.
 """
 
 from mccfr_spiel.arenas.rules.game_description import CHANCE, TERMINAL, compiled
@@ -28,18 +29,20 @@ _HAND, _KINDS, _IS_DICE, _FACE_FIRST = range(4)
 _HAND: symbols per hand.
 _KINDS: number of different symbols.
 _IS_DICE: 1 for dice, 0 for digits.
-_FACE_FIRST: 1 if consecutive bids differ in the face, 0 if in the quantity.
+_FACE_FIRST: 1 if the next higher bid has the next face (with the same quantity, if
+possible); 0 if it has the next quantity (with the same face).
 """
 
 _DEALT, _MOVES, _BID, _IS_RAISE, _CHALLENGES, _COUNTED, _FIRST = range(7)
 """Entries of the state:
 
-_DEALT: symbols dealt.
-_MOVES: moves of the players.
-_BID: last bid + 1.
-_IS_RAISE: 1 if the last bid raises a bid of the same player.
-_CHALLENGES: challenges since the last bid.
-_COUNTED: 1 if the last bid is counted.
+_DEALT: number of symbols dealt.
+_MOVES: number of moves of the players.
+_BID: last bid + 1; 0 before the first bid.
+_IS_RAISE: 1 if a challenge of the last bid ends the game: always with dice; with
+digits, if the bid is the bidder's answer to a challenge.
+_CHALLENGES: number of challenges since the last bid.
+_COUNTED: 1 if the last bid is counted, so that the game is over.
 _FIRST: `[2 hands]` symbols of player 0 and of player 1 (dice are sorted), followed by
     two sets: bids, and challenged bids. Because bids ascend, these sets determine all
     moves.
@@ -48,7 +51,7 @@ _FIRST: `[2 hands]` symbols of player 0 and of player 1 (dice are sorted), follo
 
 @compiled
 def _bids(settings):
-    """Number of bids."""
+    """Returns the number of possible bids."""
     return 2 * int(settings[_HAND]) * int(settings[_KINDS])
 
 
@@ -63,9 +66,10 @@ def _acting(settings, state):
 
 @compiled
 def _legal_actions(settings, state, actions):
-    """Chance: faces 0, 1, ... or digits 1 .. 9, 0. Players: bids and the challenge.
+    """Writes the symbols at a chance node, otherwise the higher bids and the challenge.
 
-    The challenge is the last action with dice and the first with digits.
+    Chance deals the faces 0, 1, ... or the digits 1 .. 9, 0. The challenge is the last
+    action with dice, and action 0 with digits.
     """
     kinds, is_dice = int(settings[_KINDS]), settings[_IS_DICE] != 0.0
     if state[_DEALT] < 2 * int(settings[_HAND]):
@@ -136,7 +140,9 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """The number of dealt symbols, whether they are counted, and the sets of bids."""
+    """Writes the number of dealt symbols, whether the last bid is counted, and the sets
+    of bids and challenged bids.
+    """
     key[0], key[1] = state[_DEALT], state[_COUNTED]
     return _write_sets(settings, state, key, 2)
 
@@ -157,10 +163,10 @@ def _quantity_of(settings, bid):
 
 @compiled
 def _leaf_class(settings, state, player):
-    """Number of a player's symbols that match the last bid.
+    """Returns the number of a player's symbols that match the last bid.
 
-    Digit 0 is the tenth digit of bids, which have the number 10 for it. OpenSpiel
-    compares the two, so no digit 0 ever matches.
+    In python_liars_poker, bids use the number 10 for the digit 0. OpenSpiel compares
+    this 10 with the digit 0, so a 0 never matches, and the twin reproduces this.
     """
     hand, face = int(settings[_HAND]), _face_of(settings, state[_BID] - 1)
     is_dice = settings[_IS_DICE] != 0.0
@@ -174,7 +180,8 @@ def _leaf_class(settings, state, player):
 
 @compiled
 def _class_returns(settings, state, class0, class1, returns):
-    # The bidder made the last move, except if a raise was challenged.
+    # If a raise was challenged (or, with dice, a bid), the opponent of the bidder made
+    # the last move. Otherwise the bidder answered the challenge by having it counted.
     bidder = (state[_MOVES] - 1 + state[_IS_RAISE]) % 2
     is_true = class0 + class1 >= _quantity_of(settings, state[_BID] - 1)
     returns[bidder] = 1.0 if is_true else -1.0
@@ -211,7 +218,7 @@ _NAMES = word(" b:"), word(" c:")
 @compiled
 def _spell_digits(settings, player, key, length, text):
     hand, parts = int(settings[_HAND]), parts_of(_bids(settings))
-    # The string shows whether the bid before the last one was challenged.
+    # The field "rebid" shows whether the bid before the last bid was challenged.
     challenged, newest, before = 0, -1, -1
     for bid in range(_bids(settings)):
         if has_member(key, hand, bid):

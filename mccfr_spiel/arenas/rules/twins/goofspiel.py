@@ -1,10 +1,10 @@
 """The twin of OpenSpiel's goofspiel in its turn-based form.
 
-Each player has the cards 1 .. K and bids one of them for the point card of each turn.
-The highest bid wins the points of that card; in a tie nobody does. The bids of a turn
-are made in sequence but hidden. A turn in which each player has one card left is played
-automatically. With perfect information players see all hands, otherwise only the winner
-of each turn.
+Each player has the cards 1 .. K. In each turn a point card is shown, and each player
+bids one of the own cards. The highest bid wins the points of the point card; in a tie
+nobody gets them. The players bid one after another, but do not see the others' bids of
+the turn. A turn in which each player has one card left is played automatically. With
+perfect information all players see all hands, otherwise only the winner of each turn.
 """
 
 from mccfr_spiel.arenas.rules.game_description import (
@@ -36,12 +36,14 @@ _WIN_LOSS, _DIFFERENCE = 0, 1
 _TURN, _BIDS, _SHOWN, _SHOWN_SET, _OF_PLAYERS = range(5)
 """Entries of the state:
 
-_TURN: turns played.
-_BIDS: bids made in this turn.
+_TURN: number of finished turns.
+_BIDS: number of bids made in this turn.
 _SHOWN: number of point cards shown.
-_SHOWN_SET: bit set of these cards.
-_OF_PLAYERS: `[P]` points, `[P]` bit sets of hands, `[P]` bids of this turn; then for
-    each turn the point card, the winner + 1 and `[P]` bids, see `_turn_at`.
+_SHOWN_SET: bit set of the shown point cards.
+_OF_PLAYERS: `[P]` points, `[P]` bit sets of hands, and `[P]` bids of this turn; then
+for
+    each turn the point card, the winner + 1 (0 for a tie) and `[P]` bids, see
+    `_turn_at`.
 """
 
 _NOBODY = -3  # OpenSpiel's number for a tie
@@ -52,7 +54,7 @@ _LOW = 15  # mask of four bits
 
 @compiled
 def _turn_at(settings, turn):
-    """Index of the numbers of a turn in the state."""
+    """Returns the index in the state of the record of a turn."""
     players = int(settings[_PLAYERS])
     return _OF_PLAYERS + 3 * players + turn * (players + 2)
 
@@ -124,7 +126,7 @@ def _end_turn(settings, state):
 
 @compiled
 def _only_card(left):
-    """The card in a bit set of one member."""
+    """Returns the only card in a bit set."""
     card = 0
     while left >> card != 1:
         card += 1
@@ -156,10 +158,10 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """All hands if players see them, then one number for each point card shown.
+    """Writes all hands (if players see them), then a number per point card shown.
 
-    The number contains the card, in finished turns also the winner, and if hands are
-    hidden the player's bid.
+    The number is the point card. In finished turns it also contains the winner and, if
+    hands are hidden, the player's own bid, see _CARD_BITS.
     """
     players = int(settings[_PLAYERS])
     hides = settings[_HIDES] != 0.0
@@ -226,7 +228,7 @@ def _put_hand(settings, text, at, player, hand):
 
 @compiled
 def _put_own(settings, text, at, player, key, length):
-    """Writes the player's hand and bids; used if hands are hidden."""
+    """Writes the player's own hand and bids to the text; used if hands are hidden."""
     cards = int(settings[_CARDS])
     hand = (1 << cards) - 1
     for k in range(length - 1):
@@ -279,7 +281,8 @@ def _spell(settings, player, key, length, text):
 
 
 _MAX_CARDS = 16
-"""A hand is a set of 16 bits, and a bid has 4 bits in a key."""
+"""Largest number of cards: a hand is a set of 16 bits, and a bid has 4 bits in a key.
+"""
 
 
 def twin(
@@ -293,8 +296,9 @@ def twin(
 ) -> Twin | None:
     """Builds the twin from OpenSpiel's parameters, for 2 to 16 cards.
 
-    Returns None if there is one turn less than cards, because OpenSpiel's game then
-    continues after its end. `egocentric` concerns tensors only and is ignored.
+    Returns None for other numbers of cards, and if the number of turns is one less than
+    the number of cards, because OpenSpiel's game then continues after its end.
+    `egocentric` affects only tensors and is ignored.
     """
     turns = num_cards if num_turns == -1 else num_turns
     is_covered = 2 <= num_cards <= _MAX_CARDS and 1 <= turns <= num_cards

@@ -28,7 +28,8 @@ _WINNER: winner + 1; `_DRAW` for a draw.
 _COUNT: number of moves.
 _STONES: `[2]` bit sets of the players' stones.
 _KNOWN: `[2]` bit sets of cells that the players know to be occupied.
-MOVES: `[moves]` 2 * cell, + 1 for a successful move, + 2 * cells for player 1.
+MOVES: `[moves]` per move, 2 * cell, plus 1 if the cell was free (a successful move),
+plus 2 * (number of cells) for player 1.
 """
 
 _DRAW = 3
@@ -44,7 +45,7 @@ def acting(settings, state):
 
 @compiled
 def legal_actions(settings, state, actions):
-    """`Rules.legal_actions`: cells that the player does not know to be occupied."""
+    """`Rules.legal_actions`: all cells that the player does not know to be occupied."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     known = state[_KNOWN + state[_TURN]]
     return write_members(((1 << cells) - 1) & ~known, actions)
@@ -60,7 +61,7 @@ def _has_line(stones):
 
 @compiled
 def _connects(settings, stones, cell, player):
-    """Whether stones connected to a cell reach both sides of a player.
+    """Returns whether the stones connected to a cell reach both sides of the player.
 
     The six neighbors of a cell are left, right, above, above right, below and below
     left.
@@ -76,7 +77,8 @@ def _connects(settings, stones, cell, player):
         first = (1 << columns) - 1
         last = first << (rows - 1) * columns
     reached = 1 << cell
-    # An iteration adds the neighbors of all reached cells, until there are none.
+    # Each pass of the loop adds the stones that are neighbors of reached cells. It ends
+    # when there are none.
     while True:
         leftward, rightward = reached & ~left, reached & ~right
         grown = reached | reached << columns | reached >> columns
@@ -90,7 +92,7 @@ def _connects(settings, stones, cell, player):
 
 @compiled
 def play(settings, state, action, is_hex, is_abrupt):
-    """Applies a move. Of `settings` it reads only the rows and columns."""
+    """Applies a move; reads only the numbers of rows and columns in `settings`."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     player = state[_TURN]
     is_free = not (state[_STONES] | state[_STONES + 1]) >> action & 1
@@ -121,10 +123,11 @@ def _apply_action(settings, state, action):
 
 @compiled
 def world_of(settings, state, key, shows_tries):
-    """Writes the stones in the order in which they were placed, as moves of the state.
+    """Writes the world key: the successful moves in order, as in the state.
 
-    A failed move is private. If both players see that it was made (`shows_tries`), the
-    move belongs to the world and only the cell is private.
+    The cell of a failed move (on an occupied cell) is private. If the opponent learns
+    that a move failed (`shows_tries`), the key contains an element for it, without the
+    cell. Returns the length of the key.
     """
     failed = 4 * int(settings[_ROWS]) * int(settings[_COLUMNS])
     length = 0
@@ -155,7 +158,7 @@ def position_key(settings, state, key):
 def heard_of(settings, state, player, shows_turns):
     """`Description.heard`: 1 if the player's last move succeeded, else 0.
 
-    With `shows_turns`, adds twice the number of the opponent's moves since then.
+    With `shows_turns`, twice the number of the opponent's later moves is added.
     """
     moves = 2 * int(settings[_ROWS]) * int(settings[_COLUMNS])
     last = state[_COUNT] - 1
@@ -174,10 +177,10 @@ def _heard(settings, state, player):
 
 @compiled
 def moves_known(settings, state, player, key, first, shows_turns):
-    """Writes the moves of a player, with their answers, from key[first] on.
+    """Writes the player's own moves, with their success, from key[first] on.
 
-    With `shows_turns`, writes 0 for each move of the opponent. Returns the length of
-    the key.
+    With `shows_turns`, it also writes 0 for each move of the opponent. Returns the
+    length of the key.
     """
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     length = first
@@ -192,7 +195,9 @@ def moves_known(settings, state, player, key, first, shows_turns):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The number of moves (in dark hex, which always shows it), then `moves_known`."""
+    """Writes the number of moves (only in dark hex, where players always see it), then
+    the moves by `moves_known`.
+    """
     is_hex, shows = settings[_IS_HEX] != 0.0, settings[_SHOWS_TURNS] != 0.0
     if is_hex:
         key[0] = state[_COUNT]

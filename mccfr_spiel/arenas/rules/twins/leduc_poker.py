@@ -15,7 +15,8 @@ _PLAYERS, _MAPS_ACTIONS, _FIRST_PLAYER, _MERGES_SUITS = range(4)
 """Entries of `settings`:
 
 _PLAYERS: number of players.
-_MAPS_ACTIONS: 1 if all actions are legal and impossible ones are calls.
+_MAPS_ACTIONS: 1 if fold, call and raise are always legal, and an impossible action
+counts as a call.
 _FIRST_PLAYER: the player who acts first.
 _MERGES_SUITS: 1 if cards of a rank are identical.
 """
@@ -30,8 +31,8 @@ _ROUND: betting round, 0 or 1; 2 at the end.
 _RAISES: raises in the round.
 _CALLS: calls since the last raise.
 _TURN: acting player.
-_STAKES: chips that a call must reach.
-_LEFT: players who have not folded.
+_STAKES: number of chips that a player has paid after a call.
+_LEFT: number of players who have not folded.
 _COUNT: `[2]` number of actions in each round.
 _OF_PLAYERS: `[P]` private cards, `[P]` chips paid, `[P]` 1 if folded, `[3 P - 2]`
     actions of round 0, `[3 P - 2]` actions of round 1.
@@ -40,7 +41,7 @@ _OF_PLAYERS: `[P]` private cards, `[P]` chips paid, `[P]` 1 if folded, `[3 P - 2
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MONEY = 100
-_SHOWN = 3  # offset of public cards in a key, which separates them from actions
+_SHOWN = 3  # added to the public card in a key, to distinguish it from actions 0 to 2
 
 
 @compiled
@@ -166,7 +167,9 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    """The private card, all chips paid, actions, public card, second-round actions."""
+    """Writes the player's card, the chips paid by each player, the actions of the first
+    round, and then the public card and the actions of the second round.
+    """
     players = int(settings[_PLAYERS])
     if state[_DEALT] <= player:
         return 0
@@ -183,7 +186,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _strength(settings, state, player):
-    """Strength of the hand of a remaining player; 0 if all others have folded."""
+    """Returns the strength of a remaining player's hand; 0 if all others folded."""
     if state[_LEFT] == 1:
         return 0
     merges = settings[_MERGES_SUITS] != 0.0

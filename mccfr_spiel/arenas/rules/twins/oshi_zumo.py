@@ -28,8 +28,8 @@ _TURN: turns played.
 _HAS_BID: 1 if player 0 has bid in this turn.
 _BID: this bid.
 _FIELD: field of the wrestler, 0 in the middle, positive on player 1's side.
-_LEFT: `[2]` coins left.
-_BIDS: `[turns]` both bids of each turn as one number.
+_LEFT: `[2]` coins that each player has left.
+_BIDS: `[turns]` per turn, (bid of player 0) * (coins + 1) + (bid of player 1).
 """
 
 
@@ -100,7 +100,7 @@ def _spell(settings, player, key, length, text):
 
 
 _MAX_COINS = 255
-"""Both bids of a turn must fit one number below 2^16."""
+"""Largest number of coins: both bids of a turn must fit a number below 2^16."""
 
 _MAX_TURNS = 1000
 

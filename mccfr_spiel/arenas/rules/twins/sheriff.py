@@ -31,7 +31,9 @@ _MOVES: `[1 + 2 rounds]` number of items, followed by bribe and answer of each r
 """
 
 _ANSWERS = 2
-"""Number of answers. Actions are answers, followed by numbers of items, and bribes."""
+"""Number of answers of the sheriff. Actions are numbered in this order: answers,
+numbers of items, bribes.
+"""
 
 
 @compiled
@@ -70,7 +72,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _world_key(settings, state, key):
-    """Whether the smuggler has packed, then bribes and answers."""
+    """Writes whether the smuggler has packed, then the bribes and answers."""
     key[0] = int(state[_COUNT] > 0)
     return copy_range(state, _MOVES + 1, _MOVES + state[_COUNT], key, 1)
 

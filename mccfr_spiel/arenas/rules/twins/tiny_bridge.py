@@ -21,8 +21,9 @@ _COUNT, _CALLS, _BID, _BIDDER, _HANDS = range(5)
 """Entries of the state:
 
 _COUNT: number of moves, including chance.
-_CALLS: bit set of calls. Bits 1 to 6 are bids; bit 0 is a pass as the first call, and
-    bit 7 a final pass. The set determines the order of the calls, because bids ascend.
+_CALLS: bit set of the calls so far. Bits 1 to 6 are bids, bit 0 is a pass as the first
+    call, and bit 7 the pass that ends the auction. Bids ascend, so the set determines
+    the order of the calls.
 _BID: last bid.
 _BIDDER: last bidder.
 _HANDS: `[2]` hands.
@@ -39,7 +40,9 @@ _SETS = (1 << _PAIRS).sum(axis=1)
 """`[28]` hands as bit sets of cards."""
 
 _LISTED = np.lexsort(_PAIRS.T)
-"""`[28]` hands in OpenSpiel's order, by the lower card. Their numbers do not ascend."""
+"""`[28]` chance outcomes (rows of `_PAIRS`) in the order in which OpenSpiel lists them:
+by the lower card. The numbers of the outcomes do not ascend.
+"""
 
 
 @compiled
@@ -88,7 +91,7 @@ def _info_key(settings, state, player, key):
 
 @compiled
 def _winner(played, leader, trump):
-    """The seat that wins a trick, in which `played[seat]` is the card of a seat."""
+    """Returns the seat that wins a trick, in which each seat plays `played[seat]`."""
     best = leader
     for k in range(1, _SEATS):
         seat = (leader + k) % _SEATS
@@ -102,10 +105,12 @@ def _winner(played, leader, trump):
 
 @compiled
 def _tricks(holder, leader, trump):
-    """Number of tricks that seats 0 and 2 win in optimal play with open cards.
+    """Returns the number of tricks that seats 0 and 2 win if all seats see all cards
+    and play optimally.
 
     Each seat chooses between two cards in the first trick and has no choice in the
-    second. A play is hence a number of four bits, of which the leader's is the highest.
+    second. So a play of both tricks is a number of four bits, the choices of the seats
+    in order of play, with the leader's choice as the highest bit.
 
     Args:
         holder: `[8]` seat that holds each card.
@@ -137,8 +142,9 @@ def _tricks(holder, leader, trump):
         tricks[play] += int(_winner(second, winner, trump) % 2 == 0)
         if not is_legal:
             tricks[play] = -1
-    # Minimax, backwards from the last seat to the leader. An iteration removes the
-    # lowest bit of `play`: a partner maximizes over it, an opponent minimizes.
+    # Minimax, backwards from the last seat to the leader. Each pass of the loop
+    # removes the lowest bit of the plays, the choice of one seat. Seats 0 and 2
+    # maximize over it, seats 1 and 3 minimize. -1 marks choices that are not legal.
     for k in range(_SEATS - 1, -1, -1):
         is_partner = (leader + k) % 2 == 0
         plays //= 2
@@ -177,7 +183,8 @@ def _returns(settings, state, returns):
             count += 1
     leader = (2 * state[_BIDDER] + 3) % _SEATS
     mean = 0.0
-    # An iteration deals two of the four cards to seat 1 and two to seat 3.
+    # The loop goes over all deals of the four remaining cards, two each for the seats
+    # 1 and 3: seat 1 gets the cards i and j.
     for i in range(3):
         for j in range(i + 1, 4):
             for k in range(4):
@@ -190,7 +197,7 @@ def _returns(settings, state, returns):
 
 _DEALER_0, _DEALER_1 = map(word, (" Us ", " Pd "))
 _CALL_WORDS = word("Pass1H  1S  1NT 2H  2S  2NT ")
-"""Names of the calls, four letters each."""
+"""Names of the calls, padded to four letters each."""
 
 _HAND_TEXTS = (
     *("SAHA", "SJHA SKHA SQHA", "SAHJ SAHK SAHQ"),
@@ -206,11 +213,12 @@ _LINE_OF = np.array(
         for low in _CARD_TEXTS[:high]
     ]
 )
-"""`[28]` line of each hand in `_HAND_TEXTS`."""
+"""`[28]` per hand, the index in `_HAND_TEXTS` of the abstracted hand that contains it.
+"""
 
 _LINE = max(map(len, _HAND_TEXTS))
 _HAND_WORDS = word("".join(text.ljust(_LINE) for text in _HAND_TEXTS))
-"""Texts of the abstracted hands, `_LINE` letters each."""
+"""Texts of the abstracted hands, padded to `_LINE` letters each."""
 
 _RANK_WORDS, _SUIT_WORDS = map(word, ("JQKA", "HS"))
 _HYPHEN, _UNKNOWN = map(word, ("-", "??"))

@@ -1,8 +1,9 @@
-"""Twins: compiled rules that reproduce one of OpenSpiel's own games exactly.
+"""`Twin`: compiled rules that reproduce one of OpenSpiel's own games exactly.
 
-A twin has the functions of compiled rules and `spell`, which writes the
-information-state string of a key. Legal actions, chance outcomes, returns and strings
-equal those of OpenSpiel's game, so a twin expands exactly the tree of the game.
+A twin consists of the functions of compiled rules (`game_description.Rules`) and the
+function `spell`, which writes the information-state string of an information key. Legal
+actions, chance outcomes, returns and strings equal those of OpenSpiel's game. So the
+twin has exactly the same tree and the same infosets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,17 +26,18 @@ class Twin(NamedTuple):
     """Compiled rules of one of OpenSpiel's games for given parameters.
 
     Attributes:
-        functions: the `globals()` of the twin's module, as for `described`, including
-            `spell(settings, player, key, length, text) -> int`. Compiled by
-            `rules.compiled`, it writes the information-state string of key[:length] to
-            `text` as ASCII and returns the length of the string. `player` is the
-            acting player.
-        settings: the first argument of the compiled functions.
+        functions: the `globals()` of the twin's module, from which
+            `game_description.described` selects the functions. They include
+            `spell(settings, player, key, length, text) -> int`, compiled by
+            `rules.compiled`. It writes the information-state string of the acting
+            player `player` with the key key[:length] to `text` as ASCII, and returns
+            the length of the string.
+        settings: values of the array that is the first argument of all rules.
         state: length of the state vector.
         key: length of the longest information key.
         text_size: length of the longest string.
-        corrected: fields of `Sizes` that OpenSpiel's game declares wrongly, with the
-            right values.
+        corrected: names and correct values of the fields of `Sizes` that OpenSpiel's
+            game declares wrongly.
     """
 
     functions: Mapping[str, Any]
@@ -55,7 +57,7 @@ class BoundTwin(BoundRules):
         Args:
             name: OpenSpiel's name of the game.
             twin: twin for the game's parameters.
-            game: the game, whose simultaneous moves have become turns.
+            game: the game, in its turn-based form if it has simultaneous moves.
         """
         sizes = Sizes(
             state=twin.state,
@@ -76,7 +78,7 @@ class BoundTwin(BoundRules):
         self.spell, self.text_size = functions["spell"], twin.text_size
 
     def info_state(self, player: int, key: np.ndarray) -> str:
-        """OpenSpiel's information-state string of a key."""
+        """Returns OpenSpiel's information-state string of an information key."""
         text = self.new_text()
         length = self.spell(self.settings, player, key, len(key), text)
         return text[:length].tobytes().decode("ascii")
@@ -88,8 +90,11 @@ _WORDS = {
     "info_state": lambda parameters, player, key: str(key.tolist()),
     "observation": lambda parameters, state, player: {},
 }
-"""`Words` for errors in a twin. Users see the texts of OpenSpiel's game."""
+"""The `Words` of all twins. They appear only in messages about errors in a twin;
+elsewhere users see the texts of OpenSpiel's game.
+"""
 
 Maker = Callable[..., Twin | None]
-"""Builds a twin from the parameters of a game, passed by name; returns None for
-unsupported values."""
+"""Type of the functions that make a twin. The arguments are the parameters of the game,
+passed by name. The result is None for unsupported values.
+"""
