@@ -57,7 +57,7 @@ from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.budget import MaxMemory, TreeFullError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import Forecast
-from mccfr_spiel.interchange.efg_writer import efg_of, write_efg
+from mccfr_spiel.interchange.efg_writer import write_efg
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -399,9 +399,7 @@ class GameTree(TreeTable):
                 max_memory=self.budget.limit,
                 abstraction=self.abstraction,
             ).expand_all()
-        text = efg_of(self.game, self.string_of, names_at, policy)
-        write_efg(path, text)
-        return text.correction
+        return write_efg(path, self.game, self.string_of, names_at, policy)
 
     # --- dropping nodes, states of nodes -------------------------------------
 
