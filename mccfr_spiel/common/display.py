@@ -105,8 +105,11 @@ def plus_minus(middle: float, half_width: float) -> str:
 
 
 def brief(game: object) -> str:
-    """A game's load string, shortened in the middle if it is long."""
-    return one_line(str(game), _MOST_OF_LOAD_STRINGS)
+    """A game's load string, shortened in the middle if it is long.
+
+    Games of files define `shown_title`, which is used instead.
+    """
+    return one_line(str(getattr(game, "shown_title", game)), _MOST_OF_LOAD_STRINGS)
 
 
 def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> str:

@@ -87,7 +87,9 @@ def _form_of(parameters: dict[str, Any]) -> tuple[GameForm, str]:
     try:
         form = read_form(file.read_text(encoding="utf-8-sig"), str(file))
     except OSError as error:
-        raise ValueError(f"The game file {file} cannot be read: {error}.") from error
+        raise ValueError(
+            f"The game file {file} cannot be read: {error.strerror}."
+        ) from error
     except UnicodeDecodeError as error:
         raise GameFileError(f"{file}: expected text in UTF-8, {error}.") from error
     return form, f"{form.title} ({file.name})"

@@ -58,7 +58,7 @@ MUTATIONS = [
         "'2'",
         "that this outcome had before",
     ),
-    (POKER, 'p "" 2 1 0', 'p "" 2 1 "" { "meet" } 0', 11, "'1'", "which this infor"),
+    (POKER, 'p "" 2 1 0', 'p "" 2 1 "" { "meet" } 0', 11, "'1'", "which this infos"),
     (POKER, 'p "" 2 1 0', 'p "" 2 5 0', 11, "'0'", "a list of actions"),
     (POKER, 't "" 0\n', "", 14, "the end of the file", "c, p or t"),
     (POKER, 't "" 0\n', 't "" 0\nt "" 0\n', 15, "'t'", "the end of the file"),
