@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from mccfr_spiel.interchange.gambit_game import game_of_text
 from mccfr_spiel.interchange.tokens import GameFileError
-from tests.interchange.gambit_texts import O_NEILL, PENNIES, POKER
+from tests.interchange.gambit_texts import O_NEILL, PENNIES, POKER, game_of
 
 HIGH = 'p "" 1 1 "high" { "raise" "fold" } 0'
 DEAL = '{ "High" 1/2 "Low" 0.5 }'
@@ -86,12 +85,12 @@ MUTATIONS = [
 def test_damaged_file_is_refused_at_line_and_token(
     text, old, new, line, token, expected
 ):
-    game_of_text(text)
+    game_of(text)
     start = text.rindex(old) if text is PENNIES and old[0] == "1" else text.index(old)
     mutated = text[:start] + new + text[start + len(old) :]
     where = re.escape(f", line {line}, at {token}")
     with pytest.raises(GameFileError, match=f"{where}.*{re.escape(expected)}"):
-        game_of_text(mutated)
+        game_of(mutated)
 
 
 def test_at_least_fifty_mutations_are_tested():

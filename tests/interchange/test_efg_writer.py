@@ -12,7 +12,6 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
-from mccfr_spiel.interchange.gambit_game import game_of_text
 from mccfr_spiel.interchange.probabilities import exact_distribution
 from tests.interchange import gambit_texts as texts
 from tests.small_games import chance, leaf, move, small_game
@@ -91,7 +90,7 @@ def test_writing_and_reading_keeps_the_tree(name, tmp_path):
     if name == "FORGETFUL":
         pytest.skip("imperfect recall: the game has no tree")
     if name in TEXTS:
-        game = game_of_text(TEXTS[name])
+        game = texts.game_of(TEXTS[name])
     else:
         ms.GameTree(turn_based(name)).to_efg(tmp_path / "first.efg")
         game = str(tmp_path / "first.efg")
