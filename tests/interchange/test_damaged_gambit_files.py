@@ -11,6 +11,15 @@ HIGH = 'p "" 1 1 "high" { "raise" "fold" } 0'
 DEAL = '{ "High" 1/2 "Low" 0.5 }'
 BOTH = '{ { "heads" "tails" } { "heads" "tails" } }'
 
+DICE = """\
+EFG 2 R "" { "Ann" }
+c "" 1 "" { "a" 1/2 "b" 1/2 } 0
+t "" 0
+c "" 1 "" { "a" 1/2 "b" 1/2 } 1 "" { 1 }
+t "" 0
+t "" 0
+"""
+
 MUTATIONS = [
     # text, old, new, line, token, expected
     (POKER, "EFG 2", "EFG 3", 1, "'EFG'", "EFG 2 or NFG 1"),
@@ -59,6 +68,7 @@ MUTATIONS = [
     ),
     (POKER, 'p "" 2 1 0', 'p "" 2 1 "" { "meet" } 0', 11, "'1'", "which this infos"),
     (POKER, 'p "" 2 1 0', 'p "" 2 5 0', 11, "'0'", "a list of actions"),
+    (DICE, '"b" 1/2 } 1', '"c" 1/2 } 1', 4, "'1'", "['a', 'b'] with probabilities 1/2"),
     (POKER, 't "" 0\n', "", 14, "the end of the file", "c, p or t"),
     (POKER, 't "" 0\n', 't "" 0\nt "" 0\n', 15, "'t'", "the end of the file"),
     (POKER, 't "" 0\n', 't "', 14, "'\"'", "closing double quote"),

@@ -141,7 +141,10 @@ def test_refusal_of_imperfect_recall_names_the_infoset():
         lambda: ms.Solver(game, ms.EXTERNAL_SAMPLING).iterate(10),
         lambda: ms.nash_conv(game, uniform(game)),
     ):
-        with pytest.raises(ValueError, match=r"'at an exit' .*imperfect recall"):
+        with pytest.raises(
+            ValueError,
+            match=r"^Driver reaches .*'at an exit' of Absent-minded driver",
+        ):
             solve()
 
 
