@@ -35,8 +35,7 @@ def game_of_file(path: str | os.PathLike[str]) -> "GambitGame":
         GameFileError: the file breaks its format; the message names line and token.
         ValueError: the file cannot be read.
     """
-    encoded = urllib.parse.quote(absolute_path(os.fspath(path)), safe=_PLAIN)
-    return GambitGame({"path": encoded})
+    return GambitGame({"path": urllib.parse.quote(os.fspath(path))})
 
 
 def read_form(text: str, source: str) -> GameForm:
@@ -142,7 +141,8 @@ class GambitGame(pyspiel.Game):
         """Reads the file; called by `pyspiel.load_game`.
 
         Args:
-            parameters: `path` of the file, percent-encoded.
+            parameters: `path` of the file, percent-encoded. The load string contains
+                the absolute path.
 
         Raises:
             ValueError: there is no path, or the file cannot be read.
@@ -151,12 +151,13 @@ class GambitGame(pyspiel.Game):
         path = (parameters or {}).get("path")
         if not path:
             raise ValueError(f"{NAME} needs the path of a file: {NAME}(path=...).")
-        file = pathlib.Path(urllib.parse.unquote(path))
+        file = pathlib.Path(absolute_path(urllib.parse.unquote(path)))
         form = _form_in(file)
         game_type = _type_of(form)
         max_moves, self._max_chance_moves = form.max_moves()
         info = _info_of(form, game_type.utility, max_moves)
-        super().__init__(game_type, info, {"path": path})
+        encoded = urllib.parse.quote(str(file), safe=_PLAIN)
+        super().__init__(game_type, info, {"path": encoded})
         self.form, self.player_names = form, form.players
         self.shown_title = f"{form.title} ({file.name})"
 
