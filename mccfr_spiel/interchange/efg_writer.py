@@ -101,7 +101,7 @@ def _form_of(
                 labels = distinct(names_of(state, player, actions), "action")
                 form.infosets.append(FormInfoset(player, string, labels))
                 if policy is not None:
-                    odds = policy.action_probabilities(state, player)
+                    odds = policy.action_probabilities(state)
                     profile[player] += (float(odds.get(a, 0.0)) for a in actions)
         node = form.add_node(parent, index)
         stack += [(node, state.child(action)) for action in reversed(actions)]

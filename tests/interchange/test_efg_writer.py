@@ -138,10 +138,12 @@ def test_profile_has_gambits_order(tmp_path):
     assert [*map(float, row)] == expected
 
 
-def test_wrong_suffix_and_too_large_games_are_refused(tmp_path):
+def test_wrong_arguments_and_too_large_games_are_refused(tmp_path):
     tree = ms.GameTree("kuhn_poker")
     with pytest.raises(ValueError, match=r"kuhn\.nfg' must end in \.efg"):
         tree.to_efg(tmp_path / "kuhn.nfg")
+    with pytest.raises(ValueError, match=r"policy=\{\} must be an OpenSpiel policy"):
+        tree.to_efg(tmp_path / "kuhn.efg", {})
     with pytest.raises(ms.TreeFullError, match="max_nodes=50"):
         ms.GameTree("kuhn_poker", max_nodes=50).to_efg(tmp_path / "kuhn.efg")
     assert not [*tmp_path.iterdir()]

@@ -385,11 +385,17 @@ class GameTree(TreeTable):
 
         Raises:
             TreeFullError: the whole tree exceeds `max_nodes` or `max_memory`.
-            ValueError: the path does not end in .efg, or the policy lacks a state.
+            ValueError: the path does not end in .efg; `policy` is not an OpenSpiel
+                policy; or it lacks a state.
             OSError: a file cannot be written.
         """
         if not os.fspath(path).lower().endswith(".efg"):
             raise ValueError(f"path={os.fspath(path)!r} must end in .efg.")
+        if policy is not None and not hasattr(policy, "action_probabilities"):
+            raise ValueError(
+                f"policy={policy!r} must be an OpenSpiel policy, such as "
+                "solver.average_policy()."
+            )
         if not self.is_complete:
             # The writer has no limit of its own. A second tree checks the size and
             # leaves this one, which solvers may share, as it is.
