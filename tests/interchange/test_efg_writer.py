@@ -9,6 +9,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
@@ -192,8 +193,9 @@ def test_correction_is_returned_and_reported_in_the_file(tmp_path):
 def test_gambit_computes_the_same_payoffs(tmp_path):
     gambit = pytest.importorskip("pygambit", minversion="17.0.0b2")
     for name in GAMES:
-        path = tmp_path / "game.efg"
-        ms.GameTree(turn_based(name)).to_efg(path)
+        game, path = turn_based(name), tmp_path / "game.efg"
+        ms.GameTree(game).to_efg(path)
         payoffs = gambit.read_efg(str(path)).mixed_behavior_profile().payoffs
-        expected = ms.expected_returns(str(path), uniform(ms.GameTree(str(path)).game))
+        policies = [uniform(game)] * game.num_players()
+        expected = expected_game_score.policy_value(game.new_initial_state(), policies)
         assert [value for _, value in payoffs] == pytest.approx(expected, abs=1e-9)
