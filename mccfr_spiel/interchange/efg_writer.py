@@ -16,7 +16,6 @@ import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.atomic_files import write_file
-from mccfr_spiel.common.display import player_name
 from mccfr_spiel.interchange.form import FormInfoset, GameForm, Payoffs
 from mccfr_spiel.interchange.labels import clean_label, distinct
 from mccfr_spiel.interchange.probabilities import exact_distribution
@@ -77,7 +76,8 @@ def _form_of(
         player, infoset and action. Without a policy, there are no probabilities.
     """
     players = range(game.num_players())
-    names = tuple(player_name(game, player, "Player {}") for player in players)
+    default = [f"Player {player}" for player in players]
+    names = tuple(getattr(game, "player_names", default))
     form = GameForm(clean_label(game.get_type().long_name), names, [])
     known: dict[tuple[int, str], int] = {}
     profile: list[list[float]] = [[] for _ in players]
