@@ -84,7 +84,8 @@ def run_info(values: flags.FlagValues, game: str) -> int:
 def _lines(tree: GameTree, *, measure: bool) -> Iterator[tuple[str, str]]:
     """Yields a heading, empty in continuation lines, and a text for each line."""
     kind = tree.source.get_type()
-    yield "game", f"{kind.long_name}, {brief(tree.source)}"
+    name = brief(tree.source)
+    yield "game", name if kind.long_name in name else f"{kind.long_name}, {name}"
     is_deterministic = kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
     properties = (kind.utility, kind.information, kind.dynamics)
     names = [value.name.lower().replace("_", " ") for value in properties]

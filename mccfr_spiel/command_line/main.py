@@ -97,18 +97,13 @@ def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
 
 
 def _export(values: flags.FlagValues, words: list[str], _: Signals) -> int:
-    if not words:
+    if len(words) + values["game"].present < 2:
         raise ValueError(
             "A game and a file are required. Example: mccfr-spiel export kuhn_poker "
             "kuhn.efg"
         )
     *games, path = words
-    game = take_game(values, games)
-    if not values["game"].present:
-        raise ValueError(
-            f"A game is required. Example: mccfr-spiel export kuhn_poker {path}"
-        )
-    return run_export(values, game, path)
+    return run_export(values, take_game(values, games), path)
 
 
 COMMANDS = {

@@ -105,12 +105,15 @@ def plus_minus(middle: float, half_width: float) -> str:
 
 
 def brief(game: object) -> str:
-    """A game's load string, shortened in the middle if it is long."""
-    return one_line(str(game), _MOST_OF_LOAD_STRINGS)
+    """A game's load string, shortened in the middle if it is long.
+
+    Games of files define `shown_title`, which is used instead.
+    """
+    return one_line(str(getattr(game, "shown_title", game)), _MOST_OF_LOAD_STRINGS)
 
 
 def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> str:
-    """The player's name if the game names its players, otherwise a default.
+    """The player's name, or a default if there is no name or the name is a number.
 
     Args:
         game: the game. Games of files list the names as `player_names`.
@@ -118,7 +121,8 @@ def player_name(game: pyspiel.Game, player: int, default: str = "player {}") -> 
         default: text in which `{}` stands for the number.
     """
     names = getattr(game, "player_names", ())
-    return str(names[player]) if player < len(names) else default.format(player)
+    name = str(names[player] if player < len(names) else player)
+    return default.format(name) if name.isdecimal() else name
 
 
 def title(game: pyspiel.Game) -> str:

@@ -21,6 +21,7 @@ from mccfr_spiel.arenas.infosets.identity import content_print, module_of
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import Bar, hides_bar
+from mccfr_spiel.common.game_files import short_name
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
 from mccfr_spiel.experiments.executors import Executor, in_this_process, local
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison
 
 Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
-"""Load strings or registered games: a single one, several, or label -> game.
+"""Load strings, paths of Gambit files or registered games: a single one, several, or
+label -> game.
 
 Each worker imports the modules that register the games. If the main script or a
 notebook registers a game, all runs are done in this process.
@@ -183,6 +185,8 @@ def _labelled_games(games: Games) -> dict[str, pyspiel.Game]:
         games = [games]
     if not isinstance(games, Mapping):
         games = {str(game): game for game in games}
+        short = {short_name(label): game for label, game in games.items()}
+        games = short if len(short) == len(games) else games
     if not games:
         raise ValueError("games is empty. Expected at least one game.")
     return {label: _checked_game(game) for label, game in games.items()}

@@ -46,7 +46,8 @@ class Settings:
         default="leduc_poker",
         metadata={
             "kind": str,
-            "help": "Game, as a string that pyspiel.load_game accepts.",
+            "help": "Game, as a string that pyspiel.load_game accepts, or as the path "
+            "of an .efg or .nfg file.",
         },
     )
     algorithm: Method = field(

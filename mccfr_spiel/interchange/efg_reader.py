@@ -103,11 +103,12 @@ class _EfgReader:
             if known is None:
                 self.entries[player, number] = known = entry
             elif (entry.actions, entry.probs) != (known.actions, known.probs):
-                tokens.fail(
-                    f"expected the actions {known.actions}, which this information set "
-                    "had before",
-                    token,
-                )
+                expected = f"expected the actions {known.actions}"
+                if known.probs:
+                    expected += (
+                        f" with probabilities {', '.join(map(str, known.probs))}"
+                    )
+                tokens.fail(f"{expected}, which this infoset had before", token)
         elif known is None:
             tokens.fail("expected a list of actions for this information set")
         return known

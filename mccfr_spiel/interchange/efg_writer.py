@@ -4,217 +4,142 @@ Payoffs are decimals that read back to the same doubles. Every line repeats the 
 of its information set or the payoffs of its outcome, because some readers require them.
 """
 
+import collections
 import decimal
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyspiel
 
+from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.atomic_files import write_file
-from mccfr_spiel.common.display import player_name
+from mccfr_spiel.interchange.form import FormInfoset, GameForm, Payoffs
 from mccfr_spiel.interchange.labels import clean_label, distinct
 from mccfr_spiel.interchange.probabilities import exact_distribution
 
+StringOf = Callable[[pyspiel.State, int], str]
+"""Returns the string of a player's infoset at a state."""
 
-class EfgText(NamedTuple):
-    """A game as text.
-
-    Attributes:
-        efg: content of the .efg file.
-        profile: probabilities of the policy, separated by commas, in Gambit's order: by
-            player, infoset and action; "" without a policy.
-        correction: largest change of a chance probability; 0.0 if all probabilities
-            read back to their doubles.
-    """
-
-    efg: str
-    profile: str
-    correction: float
+NamesOf = Callable[[pyspiel.State, int, Sequence[int]], list[str]]
+"""Returns the names of a player's actions, or of chance outcomes, at a state."""
 
 
-class _WrittenInfoset(NamedTuple):
-    """An information set.
-
-    Attributes:
-        player: acting player, counted from 0.
-        number: number among the player's infosets, counted from 1.
-        info_state: information-state string.
-        actions: `[A]` distinct names of the actions.
-    """
-
-    player: int
-    number: int
-    info_state: str
-    actions: tuple[str, ...]
-
-
-class _WrittenNode(NamedTuple):
-    """A node. Only the field of the node's type has a value.
-
-    Attributes:
-        infoset: infoset of a decision node; otherwise None.
-        chance: `[A]` names and `[A]` probabilities of a chance node's outcomes;
-            otherwise None.
-        returns: `[P]` payoffs of a terminal node; otherwise empty.
-    """
-
-    infoset: _WrittenInfoset | None
-    chance: tuple[tuple[str, ...], tuple[Fraction, ...]] | None
-    returns: tuple[float, ...]
-
-
-class _Collector:
-    """Collects the nodes and infosets of a game in depth-first order.
-
-    Attributes:
-        string_of, names_of, policy: see `efg_of`.
-        infosets: player and information-state string -> infoset, in order of first
-            visit.
-        counts: player -> number of infosets visited.
-        probs: player and number of an infoset -> the policy's probabilities.
-        correction: largest change of a chance probability so far.
-    """
-
-    def __init__(
-        self,
-        string_of: Callable[[pyspiel.State, int], str],
-        names_of: Callable[[pyspiel.State, int, Sequence[int]], list[str]],
-        policy: Any,
-    ) -> None:
-        self.string_of, self.names_of, self.policy = string_of, names_of, policy
-        self.infosets: dict[tuple[int, str], _WrittenInfoset] = {}
-        self.counts: dict[int, int] = {}
-        self.probs: dict[tuple[int, int], list[float]] = {}
-        self.correction = 0.0
-
-    def nodes(self, root: pyspiel.State) -> list[_WrittenNode]:
-        nodes, stack = [], [root]
-        while stack:
-            state = stack.pop()
-            actions = _actions_at(state)
-            nodes.append(self.node(state, actions))
-            stack += [state.child(action) for action in reversed(actions)]
-        return nodes
-
-    def node(self, state: pyspiel.State, actions: Sequence[int]) -> _WrittenNode:
-        if state.is_terminal():
-            return _WrittenNode(None, None, tuple(state.returns()))
-        player = state.current_player()
-        if state.is_chance_node():
-            names = distinct(self.names_of(state, player, actions), "outcome")
-            odds = dict(state.chance_outcomes())
-            distribution = exact_distribution(tuple(odds[a] for a in actions))
-            self.correction = max(self.correction, distribution.correction)
-            return _WrittenNode(None, (names, distribution.probs), ())
-        info_state = self.string_of(state, player)
-        infoset = self.infosets.get((player, info_state))
-        if infoset is None:
-            infoset = self.new_infoset(state, player, info_state, actions)
-        return _WrittenNode(infoset, None, ())
-
-    def new_infoset(
-        self,
-        state: pyspiel.State,
-        player: int,
-        info_state: str,
-        actions: Sequence[int],
-    ) -> _WrittenInfoset:
-        names = distinct(self.names_of(state, player, actions), "action")
-        number = self.counts[player] = self.counts.get(player, 0) + 1
-        infoset = _WrittenInfoset(player, number, info_state, names)
-        self.infosets[player, info_state] = infoset
-        if self.policy is not None:
-            odds = self.policy.action_probabilities(state, player)
-            self.probs[player, number] = [float(odds.get(a, 0.0)) for a in actions]
-        return infoset
-
-
-def _actions_at(state: pyspiel.State) -> list[int]:
-    """Legal actions, or chance outcomes in ascending order; none at terminal nodes."""
-    if state.is_terminal():
-        return []
-    if state.is_chance_node():
-        return sorted(outcome for outcome, _ in state.chance_outcomes())
-    return state.legal_actions()
-
-
-def efg_of(
+def write_efg(
+    path: str | os.PathLike[str],
     game: pyspiel.Game,
-    string_of: Callable[[pyspiel.State, int], str],
-    names_of: Callable[[pyspiel.State, int, Sequence[int]], list[str]],
+    string_of: StringOf,
+    names_of: NamesOf,
     policy: Any = None,
-) -> EfgText:
-    """The text of an .efg file with the whole game.
+) -> float:
+    """Writes a whole game, and a policy as NAME_profile.csv in the same folder.
 
     Args:
+        path: the .efg file.
         game: a turn-based game.
-        string_of: returns the string of a player's infoset at a state.
-        names_of: returns the names of actions, or of chance outcomes, at a state.
-        policy: an OpenSpiel policy for the profile, or None.
-    """
-    collector = _Collector(string_of, names_of, policy)
-    nodes = collector.nodes(game.new_initial_state())
-    players = [
-        player_name(game, player, "Player {}") for player in range(game.num_players())
-    ]
-    title = _quoted(clean_label(game.get_type().long_name))
-    lines = [
-        f"EFG 2 R {title} {_listed(map(_quoted, players))}",
-        _quoted(_comment(collector.correction)),
-        "",
-        *_lines(nodes, [*collector.infosets]),
-        "",
-    ]
-    profile = [prob for key in sorted(collector.probs) for prob in collector.probs[key]]
-    return EfgText(
-        "\n".join(lines), ",".join(map(_decimal, profile)), collector.correction
-    )
+        string_of, names_of: names of infosets and actions.
+        policy: an OpenSpiel policy, or None.
 
-
-def write_efg(path: str | os.PathLike[str], text: EfgText) -> None:
-    """Writes the .efg file, and the profile as NAME_profile.csv in the same folder.
+    Returns:
+        The largest change of a chance probability; 0.0 if all probabilities read back
+        to their doubles.
 
     Raises:
         OSError: a file cannot be written.
     """
     path = pathlib.Path(path)
-    write_file(path, text.efg.encode())
-    if text.profile:
-        profile = path.with_name(f"{path.stem}_profile.csv")
-        write_file(profile, f"{text.profile}\n".encode())
+    form, profile = _form_of(game, string_of, names_of, policy)
+    correction = max(
+        (
+            exact_distribution(infoset.probs).correction
+            for infoset in form.infosets
+            if infoset.player == CHANCE_NODE
+        ),
+        default=0.0,
+    )
+    write_file(path, "\n".join([*_lines(form, correction), ""]).encode())
+    if policy is not None:
+        line = ",".join(map(_decimal, profile))
+        write_file(path.with_name(f"{path.stem}_profile.csv"), f"{line}\n".encode())
+    return correction
 
 
-def _lines(
-    nodes: Iterable[_WrittenNode], infosets: Sequence[tuple[int, str]]
-) -> Iterator[str]:
-    """One line per node.
+def _form_of(
+    game: pyspiel.Game, string_of: StringOf, names_of: NamesOf, policy: Any
+) -> tuple[GameForm, list[float]]:
+    """Converts a game into a form, with an infoset for each chance node.
 
-    Args:
-        nodes: nodes in depth-first order.
-        infosets: player and information-state string of each infoset.
+    Returns:
+        The form, with nodes in depth-first order, and the policy's probabilities by
+        player, infoset and action. Without a policy, there are no probabilities.
     """
-    strings = [info_state for _, info_state in infosets]
-    labels = dict(zip(infosets, distinct(strings, "infoset"), strict=True))
-    outcomes: dict[tuple[float, ...], int] = {}
-    num_chance = 0
-    for node in nodes:
-        if node.infoset is not None:
-            player, number, info_state, actions = node.infoset
-            label = _quoted(labels[player, info_state])
-            names = _listed(map(_quoted, actions))
-            yield f'p "" {player + 1} {number} {label} {names} 0'
-        elif node.chance is not None:
-            num_chance += 1
-            pairs = zip(*node.chance, strict=True)
-            outcome_list = _listed(f"{_quoted(name)} {prob}" for name, prob in pairs)
-            yield f'c "" {num_chance} "" {outcome_list} 0'
+    players = range(game.num_players())
+    default = [f"Player {player}" for player in players]
+    names = tuple(getattr(game, "player_names", default))
+    form = GameForm(clean_label(game.get_type().long_name), names, [])
+    known: dict[tuple[int, str], int] = {}
+    profile: list[list[float]] = [[] for _ in players]
+    stack = [(-1, game.new_initial_state())]
+    # A pass adds a node, and its infoset unless a node before has the same infoset.
+    while stack:
+        parent, state = stack.pop()
+        if state.is_terminal():
+            node = form.add_node(parent, -1)
+            form.payoffs[node] = tuple(map(Fraction, state.returns()))
+            continue
+        player, index = state.current_player(), len(form.infosets)
+        if state.is_chance_node():
+            actions, probs = zip(*sorted(state.chance_outcomes()), strict=True)
+            labels = distinct(names_of(state, player, actions), "outcome")
+            form.infosets.append(FormInfoset(CHANCE_NODE, "", labels, probs))
         else:
-            number = outcomes.setdefault(node.returns, len(outcomes) + 1)
-            payoffs = ", ".join(map(_decimal, node.returns))
-            yield f't "" {number} "" {{ {payoffs} }}'
+            actions, string = state.legal_actions(), string_of(state, player)
+            index = known.setdefault((player, string), index)
+            if index == len(form.infosets):
+                labels = distinct(names_of(state, player, actions), "action")
+                form.infosets.append(FormInfoset(player, string, labels))
+                if policy is not None:
+                    odds = policy.action_probabilities(state)
+                    profile[player] += (float(odds.get(a, 0.0)) for a in actions)
+        node = form.add_node(parent, index)
+        stack += [(node, state.child(action)) for action in reversed(actions)]
+    return form, [prob for probs in profile for prob in probs]
+
+
+def _lines(form: GameForm, correction: float) -> Iterator[str]:
+    """The lines of the file."""
+    yield f"EFG 2 R {_quoted(form.title)} {_listed(map(_quoted, form.players))}"
+    yield _quoted(_comment(correction))
+    yield ""
+    strings = [infoset.name for infoset in form.infosets if infoset.player >= 0]
+    labels = iter(distinct(strings, "infoset"))
+    counts: collections.Counter[int] = collections.Counter()
+    starts = []  # beginning of each infoset's lines, up to the list of actions
+    for infoset in form.infosets:
+        counts[infoset.player] += 1
+        number = counts[infoset.player]
+        if infoset.player == CHANCE_NODE:
+            starts.append(f'c "" {number} ""')
+        else:
+            label = _quoted(next(labels))
+            starts.append(f'p "" {infoset.player + 1} {number} {label}')
+    outcomes: dict[Payoffs, int] = {}
+    for node, index in enumerate(form.infoset_of):
+        if index < 0:
+            payoffs = form.payoffs[node]
+            number = outcomes.setdefault(payoffs, len(outcomes) + 1)
+            shown = ", ".join(_decimal(float(payoff)) for payoff in payoffs)
+            yield f't "" {number} "" {{ {shown} }}'
+            continue
+        infoset = form.infosets[index]
+        actions = map(_quoted, infoset.actions)
+        if infoset.player == CHANCE_NODE:
+            probs = exact_distribution(infoset.probs).probs
+            pairs = zip(actions, probs, strict=True)
+            actions = (f"{action} {prob}" for action, prob in pairs)
+        yield f"{starts[index]} {_listed(actions)} 0"
 
 
 def _comment(correction: float) -> str:

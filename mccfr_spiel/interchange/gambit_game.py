@@ -1,8 +1,8 @@
 """The OpenSpiel game `python_gambit`, which plays the game of a Gambit file.
 
 The load string contains the path of the file, as in
-`python_gambit(path=/games/poker.efg)`, or the text of a file. Characters that load
-strings cannot contain are percent-encoded.
+`python_gambit(path=/games/poker.efg)`. Characters that load strings cannot contain are
+percent-encoded.
 """
 
 import os
@@ -35,20 +35,7 @@ def game_of_file(path: str | os.PathLike[str]) -> "GambitGame":
         GameFileError: the file breaks its format; the message names line and token.
         ValueError: the file cannot be read.
     """
-    return GambitGame({"path": _encoded(absolute_path(os.fspath(path)))})
-
-
-def game_of_text(text: str) -> "GambitGame":
-    """Creates a game from the text of an .efg or .nfg file.
-
-    Raises:
-        GameFileError: the text breaks the format; the message names line and token.
-    """
-    return GambitGame({"text": _encoded(text)})
-
-
-def _encoded(text: str) -> str:
-    return urllib.parse.quote(text, safe=_PLAIN)
+    return GambitGame({"path": urllib.parse.quote(os.fspath(path))})
 
 
 def read_form(text: str, source: str) -> GameForm:
@@ -73,24 +60,16 @@ def read_form(text: str, source: str) -> GameForm:
     return _READERS[kind.text, version.text](tokens)
 
 
-def _form_of(parameters: dict[str, Any]) -> tuple[GameForm, str]:
-    """The form and the title of the game with these parameters."""
-    path, text = (
-        urllib.parse.unquote(parameters.get(name, "")) for name in ("path", "text")
-    )
-    if bool(path) == bool(text):
-        raise ValueError(f"{NAME} needs either path=... or text=..., not {parameters}.")
-    if text:
-        form = read_form(text, "the game's text")
-        return form, form.title
-    file = pathlib.Path(path)
+def _form_in(file: pathlib.Path) -> GameForm:
+    """Reads a file."""
     try:
-        form = read_form(file.read_text(encoding="utf-8-sig"), str(file))
+        return read_form(file.read_text(encoding="utf-8-sig"), str(file))
     except OSError as error:
-        raise ValueError(f"The game file {file} cannot be read: {error}.") from error
+        raise ValueError(
+            f"The game file {file} cannot be read: {error.strerror}."
+        ) from error
     except UnicodeDecodeError as error:
         raise GameFileError(f"{file}: expected text in UTF-8, {error}.") from error
-    return form, f"{form.title} ({file.name})"
 
 
 def _type_of(form: GameForm) -> pyspiel.GameType:
@@ -119,7 +98,7 @@ def _type_of(form: GameForm) -> pyspiel.GameType:
         provides_information_state_tensor=False,
         provides_observation_string=True,
         provides_observation_tensor=False,
-        parameter_specification={"path": "", "text": ""},
+        parameter_specification={"path": ""},
         default_loadable=False,
     )
 
@@ -162,19 +141,25 @@ class GambitGame(pyspiel.Game):
         """Reads the file; called by `pyspiel.load_game`.
 
         Args:
-            parameters: `path` or `text` of the file, percent-encoded.
+            parameters: `path` of the file, percent-encoded. The load string contains
+                the absolute path.
 
         Raises:
-            ValueError: the file cannot be read.
+            ValueError: there is no path, or the file cannot be read.
             GameFileError: the file breaks the format.
         """
-        given = {name: value for name, value in (parameters or {}).items() if value}
-        form, title = _form_of(given)
+        path = (parameters or {}).get("path")
+        if not path:
+            raise ValueError(f"{NAME} needs the path of a file: {NAME}(path=...).")
+        file = pathlib.Path(absolute_path(urllib.parse.unquote(path)))
+        form = _form_in(file)
         game_type = _type_of(form)
         max_moves, self._max_chance_moves = form.max_moves()
-        super().__init__(game_type, _info_of(form, game_type.utility, max_moves), given)
-        self.form, self.shown_title = form, title
-        self.player_names = form.players
+        info = _info_of(form, game_type.utility, max_moves)
+        encoded = urllib.parse.quote(str(file), safe=_PLAIN)
+        super().__init__(game_type, info, {"path": encoded})
+        self.form, self.player_names = form, form.players
+        self.shown_title = f"{form.title} ({file.name})"
 
     def new_initial_state(self) -> "GambitState":
         """The state at the root."""

@@ -172,12 +172,11 @@ class Tokens:
         return int(value)
 
     def payoffs(self, num_players: int) -> tuple[Fraction, ...]:
-        """Reads one payoff per player. Commas between them are optional."""
+        """Reads one payoff per player. Commas after payoffs are optional."""
         payoffs = []
         for player in range(1, num_players + 1):
             payoffs.append(self.number(f"a payoff of player {player}"))
-            if self.skip(",") and self.current.kind != NUMBER:
-                self.fail("expected a payoff after a comma")
+            self.skip(",")
         return tuple(payoffs)
 
     def title_and_players(self) -> tuple[str, list[str]]:

@@ -31,10 +31,7 @@ def test_suffix_selects_the_format(folder, capsys):
     ("words", "message"),
     [
         ([], "A game and a file are required"),
-        (
-            ["kuhn.efg"],
-            "A game is required. Example: mccfr-spiel export kuhn_poker kuhn.efg",
-        ),
+        (["kuhn_poker"], "A game and a file are required"),
         (["kuhn_poker", "kuhn.txt"], "kuhn.txt must end in .efg"),
         (["missing.efg", "new.efg"], "missing.efg cannot be read"),
     ],
@@ -62,6 +59,10 @@ def test_all_commands_accept_a_game_file(folder, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "You are Ann" in out
     assert "3 information sets (2 + 1)" in out
+    options = "--algorithms=cfr", "--iterations=10", "--workers=1", "--output_dir=all"
+    assert main(["compare", str(folder / "poker.efg"), *options]) == 0
+    table = (folder / "elsewhere" / "all" / "comparison.csv").read_text()
+    assert "\npoker.efg,cfr,0," in table
     page = folder / "page.html"
     assert main(["explore", str(results), f"--export={page}"]) == 0
     assert "One-card poker" in page.read_text()

@@ -1,5 +1,19 @@
 """Texts of small Gambit files with known equilibria."""
 
+import pathlib
+import tempfile
+
+from mccfr_spiel.arenas.infosets.loading import load_game
+
+
+def game_of(text):
+    """The game of a text, which is written into a temporary file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "game.efg")
+        path.write_text(text, encoding="utf-8", newline="")
+        return load_game(str(path))
+
+
 POKER = """\
 EFG 2 R "One-card poker" { "Ann" "Bob" }
 "Payoffs at an inner node, lists left out, a gap in the numbers of infosets."

@@ -4,13 +4,21 @@ import re
 
 import pytest
 
-from mccfr_spiel.interchange.gambit_game import game_of_text
 from mccfr_spiel.interchange.tokens import GameFileError
-from tests.interchange.gambit_texts import O_NEILL, PENNIES, POKER
+from tests.interchange.gambit_texts import O_NEILL, PENNIES, POKER, game_of
 
 HIGH = 'p "" 1 1 "high" { "raise" "fold" } 0'
 DEAL = '{ "High" 1/2 "Low" 0.5 }'
 BOTH = '{ { "heads" "tails" } { "heads" "tails" } }'
+
+DICE = """\
+EFG 2 R "" { "Ann" }
+c "" 1 "" { "a" 1/2 "b" 1/2 } 0
+t "" 0
+c "" 1 "" { "a" 1/2 "b" 1/2 } 1 "" { 1 }
+t "" 0
+t "" 0
+"""
 
 MUTATIONS = [
     # text, old, new, line, token, expected
@@ -58,8 +66,9 @@ MUTATIONS = [
         "'2'",
         "that this outcome had before",
     ),
-    (POKER, 'p "" 2 1 0', 'p "" 2 1 "" { "meet" } 0', 11, "'1'", "which this infor"),
+    (POKER, 'p "" 2 1 0', 'p "" 2 1 "" { "meet" } 0', 11, "'1'", "which this infos"),
     (POKER, 'p "" 2 1 0', 'p "" 2 5 0', 11, "'0'", "a list of actions"),
+    (DICE, '"b" 1/2 } 1', '"c" 1/2 } 1', 4, "'1'", "['a', 'b'] with probabilities 1/2"),
     (POKER, 't "" 0\n', "", 14, "the end of the file", "c, p or t"),
     (POKER, 't "" 0\n', 't "" 0\nt "" 0\n', 15, "'t'", "the end of the file"),
     (POKER, 't "" 0\n', 't "', 14, "'\"'", "closing double quote"),
@@ -86,12 +95,12 @@ MUTATIONS = [
 def test_damaged_file_is_refused_at_line_and_token(
     text, old, new, line, token, expected
 ):
-    game_of_text(text)
+    game_of(text)
     start = text.rindex(old) if text is PENNIES and old[0] == "1" else text.index(old)
     mutated = text[:start] + new + text[start + len(old) :]
     where = re.escape(f", line {line}, at {token}")
     with pytest.raises(GameFileError, match=f"{where}.*{re.escape(expected)}"):
-        game_of_text(mutated)
+        game_of(mutated)
 
 
 def test_at_least_fifty_mutations_are_tested():

@@ -9,10 +9,10 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
-from mccfr_spiel.interchange.gambit_game import game_of_text
 from mccfr_spiel.interchange.probabilities import exact_distribution
 from tests.interchange import gambit_texts as texts
 from tests.small_games import chance, leaf, move, small_game
@@ -91,7 +91,7 @@ def test_writing_and_reading_keeps_the_tree(name, tmp_path):
     if name == "FORGETFUL":
         pytest.skip("imperfect recall: the game has no tree")
     if name in TEXTS:
-        game = game_of_text(TEXTS[name])
+        game = texts.game_of(TEXTS[name])
     else:
         ms.GameTree(turn_based(name)).to_efg(tmp_path / "first.efg")
         game = str(tmp_path / "first.efg")
@@ -139,10 +139,12 @@ def test_profile_has_gambits_order(tmp_path):
     assert [*map(float, row)] == expected
 
 
-def test_wrong_suffix_and_too_large_games_are_refused(tmp_path):
+def test_wrong_arguments_and_too_large_games_are_refused(tmp_path):
     tree = ms.GameTree("kuhn_poker")
     with pytest.raises(ValueError, match=r"kuhn\.nfg' must end in \.efg"):
         tree.to_efg(tmp_path / "kuhn.nfg")
+    with pytest.raises(ValueError, match=r"policy=\{\} must be an OpenSpiel policy"):
+        tree.to_efg(tmp_path / "kuhn.efg", {})
     with pytest.raises(ms.TreeFullError, match="max_nodes=50"):
         ms.GameTree("kuhn_poker", max_nodes=50).to_efg(tmp_path / "kuhn.efg")
     assert not [*tmp_path.iterdir()]
@@ -191,8 +193,9 @@ def test_correction_is_returned_and_reported_in_the_file(tmp_path):
 def test_gambit_computes_the_same_payoffs(tmp_path):
     gambit = pytest.importorskip("pygambit", minversion="17.0.0b2")
     for name in GAMES:
-        path = tmp_path / "game.efg"
-        ms.GameTree(turn_based(name)).to_efg(path)
+        game, path = turn_based(name), tmp_path / "game.efg"
+        ms.GameTree(game).to_efg(path)
         payoffs = gambit.read_efg(str(path)).mixed_behavior_profile().payoffs
-        expected = ms.expected_returns(str(path), uniform(ms.GameTree(str(path)).game))
+        policies = [uniform(game)] * game.num_players()
+        expected = expected_game_score.policy_value(game.new_initial_state(), policies)
         assert [value for _, value in payoffs] == pytest.approx(expected, abs=1e-9)

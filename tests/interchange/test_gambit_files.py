@@ -14,7 +14,6 @@ from open_spiel.python.algorithms import exploitability as openspiel
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common.checkpoint import CheckpointError
-from mccfr_spiel.interchange.gambit_game import game_of_text
 from tests.interchange import gambit_texts as texts
 
 KUHN = pyspiel.load_game("kuhn_poker")
@@ -51,7 +50,7 @@ VALUES = {
 
 @pytest.mark.parametrize(("text", "value"), VALUES.values(), ids=VALUES)
 def test_value_equals_published_value(text, value):
-    game = game_of_text(text)
+    game = texts.game_of(text)
     assert game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
     solution = ms.solve_lp(game)
     assert solution.value == pytest.approx(value, abs=1e-9)
@@ -92,7 +91,7 @@ EQUILIBRIA = {
     ("text", "choices", "payoffs"), EQUILIBRIA.values(), ids=EQUILIBRIA
 )
 def test_published_equilibrium_has_no_gains(text, choices, payoffs):
-    game = game_of_text(text)
+    game = texts.game_of(text)
     policy = profile(game, choices)
     assert ms.expected_returns(game, policy) == pytest.approx(payoffs, abs=1e-12)
     assert ms.nash_conv(game, policy) == pytest.approx(0, abs=1e-12)
@@ -102,7 +101,7 @@ def test_published_equilibrium_has_no_gains(text, choices, payoffs):
 
 
 def test_names_are_distinct_and_shown():
-    game = game_of_text(texts.LABELS)
+    game = texts.game_of(texts.LABELS)
     tree = ms.GameTree(game).expand_all()
     assert game.get_type().long_name == 'A "quoted" title'
     assert game.player_names == ("X", "Player 2", "X (2)")
@@ -122,7 +121,7 @@ def test_names_are_distinct_and_shown():
 
 
 def test_strings_elsewhere_show_the_last_own_action():
-    state = game_of_text(texts.POKER).new_initial_state()
+    state = texts.game_of(texts.POKER).new_initial_state()
     for action in (1, 0):  # low, raise
         state.apply_action(action)
     assert state.information_state_string(0) == "low, then raise"
@@ -135,14 +134,17 @@ def test_strings_elsewhere_show_the_last_own_action():
 
 
 def test_refusal_of_imperfect_recall_names_the_infoset():
-    game = game_of_text(texts.FORGETFUL)
+    game = texts.game_of(texts.FORGETFUL)
     for solve in (
         lambda: ms.GameTree(game).expand_all(),
         lambda: ms.Solver(game, ms.CFR),
         lambda: ms.Solver(game, ms.EXTERNAL_SAMPLING).iterate(10),
         lambda: ms.nash_conv(game, uniform(game)),
     ):
-        with pytest.raises(ValueError, match=r"'at an exit' .*imperfect recall"):
+        with pytest.raises(
+            ValueError,
+            match=r"^Driver reaches .*'at an exit' of Absent-minded driver",
+        ):
             solve()
 
 
@@ -175,7 +177,6 @@ def test_load_string_recreates_the_game(poker, tmp_path):
     assert "%28old%29" in str(game)
     assert str(again) == str(game)
     assert str(pickle.loads(pickle.dumps(game))) == str(game)
-    assert str(load_game(str(game_of_text(texts.POKER)))).startswith("python_gambit(te")
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(100)
     solver.save(tmp_path / "saved")
@@ -197,7 +198,7 @@ def test_missing_file_and_wrong_encoding_are_refused(tmp_path):
     path.write_bytes(texts.PENNIES.replace("Odd", "\xc4rger").encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.nfg: expected text in UTF-8"):
         load_game(str(path))
-    with pytest.raises(ValueError, match=r"needs either path=\.\.\. or text="):
+    with pytest.raises(ValueError, match=r"needs the path of a file"):
         load_game("python_gambit")
 
 

@@ -15,7 +15,6 @@ import pyspiel
 
 from mccfr_spiel.arenas.infosets.action_names import names_at
 from mccfr_spiel.arenas.rules.bound_rules import rules_of
-from mccfr_spiel.common.display import player_name
 
 _RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
 _SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True))
@@ -90,7 +89,8 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
     """
     name, phrase = _name(game), ""
     if _defines_phrases(game):
-        return info_state.removeprefix(player_name(game, player, "") + ": ")
+        names = getattr(game, "player_names", None)
+        return info_state.removeprefix(f"{names[player]}: ") if names else info_state
     if name in ("kuhn_poker", "leduc_poker", "universal_poker"):
         phrase = _said_poker(game, info_state)
     elif name == "liars_dice":

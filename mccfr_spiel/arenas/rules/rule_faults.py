@@ -138,15 +138,15 @@ def sum_up(probs, count, cdf):
     return abs(total - 1.0) <= 1e-6
 
 
-def no_recall(player: int, where: str) -> GameError:
+def no_recall(player: str, where: str) -> GameError:
     """Returns the error for an infoset that a player reaches after different own pasts.
 
     Args:
-        player: the player.
+        player: name of the player, at the beginning of the message.
         where: description of the information state and the game.
     """
     return GameError(
-        f"Player {player} reaches {where} after different own pasts (own moves or what "
+        f"{player} reaches {where} after different own pasts (own moves or what "
         "was seen between them): the game has imperfect recall, for which these "
         f"solvers have no guarantee. {RECALL_WAY_OUT}"
     )
@@ -210,7 +210,8 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     string = rules.info_state(player, key)
     if status == NO_RECALL and rules.spell is not None:  # a twin of OpenSpiel's game
         title = brief(rules.description.long_name)
-        return str(no_recall(player, f"the information state {string!r} of {title}"))
+        where = f"the information state {string!r} of {title}"
+        return str(no_recall(f"Player {player}", where))
     where = f"{where} with the information state {string!r}"
     if status == BAD_KEY:
         return (

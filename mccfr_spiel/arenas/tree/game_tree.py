@@ -57,7 +57,7 @@ from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.budget import MaxMemory, TreeFullError
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.forecasts import Forecast
-from mccfr_spiel.interchange.efg_writer import efg_of, write_efg
+from mccfr_spiel.interchange.efg_writer import write_efg
 from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -385,11 +385,17 @@ class GameTree(TreeTable):
 
         Raises:
             TreeFullError: the whole tree exceeds `max_nodes` or `max_memory`.
-            ValueError: the path does not end in .efg, or the policy lacks a state.
+            ValueError: the path does not end in .efg; `policy` is not an OpenSpiel
+                policy; or it lacks a state.
             OSError: a file cannot be written.
         """
         if not os.fspath(path).lower().endswith(".efg"):
             raise ValueError(f"path={os.fspath(path)!r} must end in .efg.")
+        if policy is not None and not hasattr(policy, "action_probabilities"):
+            raise ValueError(
+                f"policy={policy!r} must be an OpenSpiel policy, such as "
+                "solver.average_policy()."
+            )
         if not self.is_complete:
             # The writer has no limit of its own. A second tree checks the size and
             # leaves this one, which solvers may share, as it is.
@@ -399,9 +405,7 @@ class GameTree(TreeTable):
                 max_memory=self.budget.limit,
                 abstraction=self.abstraction,
             ).expand_all()
-        text = efg_of(self.game, self.string_of, names_at, policy)
-        write_efg(path, text)
-        return text.correction
+        return write_efg(path, self.game, self.string_of, names_at, policy)
 
     # --- dropping nodes, states of nodes -------------------------------------
 

@@ -21,7 +21,7 @@ from mccfr_spiel.arenas.rules.rule_faults import no_recall
 from mccfr_spiel.arenas.tree.met_names import MetNames
 from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.budget import Budget, budget_full
-from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.display import brief, player_name
 
 _pack = struct.Struct("<Qiiii").pack_into
 
@@ -202,7 +202,8 @@ class Infosets:
         if self.parents[infoset] == parent:
             return
         if not self._may_forget:
-            raise no_recall(player, where)
+            who = player_name(self._game, player, "Player {}")
+            raise no_recall(who, where)
         if infoset in above():
             raise GameError(
                 f"One history meets {where} twice (absentmindedness): the "

@@ -72,7 +72,7 @@ def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
     links, width = place_nodes(nodes)
     game = nodes[0].state.get_game()
     names = [display.player_name(game, player, "{}") for player in range(num_players)]
-    noun = "" if hasattr(game, "player_names") else "players "
+    noun = "players " if all(map(str.isdecimal, names)) else ""
     caption = f"At the ends: the returns of {noun}{', '.join(names)}."
     if links:
         caption += " Dots on a dashed line: one information set."
@@ -87,7 +87,8 @@ def picture(nodes: Sequence[DrawnNode], num_players: int, name: str) -> str:
     legend = ElementTree.Element("g")
     bottom = top + max(node.y for node in nodes) + ROW / 2 + MARGIN
     right, rows = _draw_legend(legend, nodes, num_players, bottom)
-    width = f"{max(width, right, CHARACTER * len(caption) + 2 * MARGIN):.0f}"
+    letters = max(len(caption), 1.1 * len(name))  # the title is bold
+    width = f"{max(width, right, CHARACTER * letters + 2 * MARGIN):.0f}"
     height = f"{bottom + _LINE * rows + MARGIN:.0f}"
     view = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
     named = {"xmlns": "http://www.w3.org/2000/svg", "class": "ms-tree"}

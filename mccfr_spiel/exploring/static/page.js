@@ -197,7 +197,10 @@ async function showBelief(answer, still) {
   return true;
 }
 
-const named = (player, prefix) => (about.names ? about.names[player] : prefix + player);
+function named(player, prefix) {
+  const name = about.names ? about.names[player] : String(player);
+  return /^\d+$/.test(name) ? prefix + name : name;
+}
 const who = (player) => (player === -1 ? "Chance" : named(player, "Player "));
 
 function draw(answer, keepFocus) {
