@@ -348,3 +348,13 @@ def test_cfr_plus_loses_chips_off_the_path_of_leduc():
     assert nash_conv < 1e-4
     assert largest == pytest.approx(3.84, abs=0.02)
     assert mean == pytest.approx(0.125, abs=0.002)
+
+
+@pytest.mark.compiled
+def test_trembles_close_the_gaps_of_leduc():
+    rule = ms.CFR_PLUS.minimizer.trembling(0.01)
+    solver = ms.Solver("leduc_poker", ms.CFR_PLUS._replace(minimizer=rule))
+    solver.iterate(3_000)
+    assert ms.metrics.conditional_gap(solver, 0.01) <= 0.02
+    assert ms.metrics.mean_conditional_gap(solver, 0.01) <= 0.0005
+    assert ms.metrics.conditional_gap(solver) < 0.3
