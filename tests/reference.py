@@ -660,14 +660,19 @@ class Textbook:
             if infoset.player != player or infoset.sequences[0] not in gradient:
                 continue
             before = memory[key]
-            policy[key], memory[key], value = rule(
-                policy[key],
+            here = [values[sequence] for sequence in infoset.sequences]
+            floor = min(getattr(self.minimizer, "tremble", 0.0), 0.5 / len(here))
+            rest = 1.0 - len(here) * floor
+            free = [(prob - floor) / rest for prob in policy[key]]
+            free, memory[key], value = rule(
+                free if floor else policy[key],
                 memory[key],
-                [values[sequence] for sequence in infoset.sequences],
+                [floor * sum(here) + rest * g for g in here] if floor else here,
                 self.minimizer,
                 self.beta[key],
                 self.iteration,
             )
+            policy[key] = [floor + rest * c for c in free] if floor else free
             if not self.has_baselines:  # estimates with baselines include it
                 values[infoset.parent] += value
             if getattr(self.sampling, "prune_below", None) is not None:

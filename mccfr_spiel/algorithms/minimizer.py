@@ -61,10 +61,7 @@ class Minimizer(Part):
             if value is not None or getattr(type(self), name, 0) is not None:
                 self.fill(**{name: refusals.number(value, name, low, high)})
 
-        tremble = refusals.number(self.tremble, "tremble", 0, 0.5)
-        if tremble == 0.5:
-            raise ValueError(f"tremble={self.tremble!r} must be less than 0.5.")
-        self.fill(tremble=tremble)
+        self.fill(tremble=refusals.tremble(self.tremble))
 
     def __repr__(self) -> str:
         return self.spelled(self.rule)

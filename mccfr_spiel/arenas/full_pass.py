@@ -26,6 +26,7 @@ from mccfr_spiel.common.arrays import INFOSET
 from mccfr_spiel.kernels import passes, plans, teams
 from mccfr_spiel.kernels.evaluation import Evaluation, pass_up, respond
 from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.gap_pass import fill_gaps
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -39,6 +40,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
+from mccfr_spiel.policies.trembled_vectors import within_trembles
 from mccfr_spiel.policies.vectors import uniform_vector
 
 NO_CHOICE = np.zeros(0, np.int32)
@@ -258,6 +260,25 @@ class FullPass:
     def nash_conv(self, policy: np.ndarray) -> float:
         """NashConv: the sum of all players' gains from a best response."""
         return float(self.gains(policy).sum())
+
+    def gains_within(self, policy: np.ndarray, tremble: float) -> np.ndarray:
+        """`[P]` gain of each player from a best response with trembles.
+
+        Args:
+            policy: `[S]` policy vector. Where it violates the trembles, it is replaced,
+                see `within_trembles`.
+            tremble: smallest probability of an action, also of a best response.
+        """
+        infosets, players = self.table.infosets, range(self.table.num_players)
+        policy = np.ascontiguousarray(policy, np.float64)
+        policy = within_trembles(infosets, policy, tremble)
+        values = self.gradients(self.plan(policy), players)
+        best, count = values.copy(), len(infosets)
+        gap, choice = np.empty(count), np.empty(count, np.int32)
+        no_reach = np.zeros(count)
+        fill_gaps(infosets, policy, tremble, no_reach, values, best, gap, choice)
+        gains = best[: len(players)] - values[: len(players)]
+        return np.maximum(gains, 0.0)
 
     def gains(self, policy: np.ndarray) -> np.ndarray:
         """`[P]` gain of each player from a best response.

@@ -117,6 +117,18 @@ def names(value: Any, name: str) -> tuple[str, ...]:
     return items
 
 
+def tremble(value: Any, name: str = "tremble") -> float:
+    """Returns the least probability of an action as a float.
+
+    Raises:
+        ValueError: the value is not a number in [0, 0.5).
+    """
+    result = number(value, name, 0, 0.5)
+    if result == 0.5:
+        raise ValueError(f"{name}={value!r} must be less than 0.5.")
+    return result
+
+
 def numbers(value: Any, name: str) -> np.ndarray:
     """Returns a copy of the value as an array of float64.
 

@@ -104,6 +104,7 @@ def nash_conv(
     threads: int | None = 1,
     twin: bool | None = None,
     store: str = "auto",
+    tremble: float = 0.0,
 ) -> float: ...
 @overload
 def nash_conv(
@@ -116,6 +117,7 @@ def nash_conv(
     threads: int | None = 1,
     twin: bool | None = None,
     store: str = "auto",
+    tremble: float = 0.0,
 ) -> NashConvReturn: ...
 def nash_conv(
     game: Game,
@@ -127,6 +129,7 @@ def nash_conv(
     threads: int | None = 1,
     twin: bool | None = None,
     store: str = "auto",
+    tremble: float = 0.0,
 ) -> float | NashConvReturn:
     """NashConv: the sum over all players of the gain from a best response.
 
@@ -147,11 +150,16 @@ def nash_conv(
             gain of each player.
         use_cpp_br: ignored, because best responses are always computed by compiled
             code. OpenSpiel's function has this argument.
+        tremble: if positive, NashConv of the game in which every action has at least
+            this probability, see `Minimizer.trembling`. Best responses tremble, too. A
+            policy that violates the trembles is replaced by one that does not.
     """
     only_sum = refusals.flag(return_only_nash_conv, "return_only_nash_conv")
     refusals.flag(use_cpp_br, "use_cpp_br")
     tree, vector = _read(game, policy, max_memory, twin, store)
-    gains = full_pass(tree, threads).gains(vector)
+    passes = full_pass(tree, threads)
+    tremble = refusals.tremble(tremble)
+    gains = passes.gains_within(vector, tremble) if tremble else passes.gains(vector)
     return float(gains.sum()) if only_sum else NashConvReturn(float(gains.sum()), gains)
 
 

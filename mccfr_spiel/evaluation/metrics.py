@@ -52,6 +52,17 @@ def last_iterate(solver: Any) -> float:
     return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 
 
+def trembling_nash_conv(solver: Any) -> float:
+    """NashConv of the average policy within the trembles of the solver's algorithm.
+
+    Without trembles it is NashConv.
+    """
+    algorithm = getattr(solver, "algorithm", None)
+    tremble = 0.0 if algorithm is None else algorithm.minimizer.tremble
+    vector, threads = solver.average_vector(), _threads(solver)
+    return exact.nash_conv(solver.tree, vector, threads=threads, tremble=tremble)
+
+
 def conditional_gap(solver: Any, tremble: float = 0.0) -> float:
     """The largest conditional gap of the average policy, see `conditional_gaps`.
 
@@ -136,6 +147,7 @@ class HeadToHead:
 METRICS: dict[str, Metric] = {
     "nash_conv": nash_conv,
     "last_iterate": last_iterate,
+    "trembling_nash_conv": trembling_nash_conv,
     "conditional_gap": conditional_gap,
     "mean_conditional_gap": mean_conditional_gap,
     "head_to_head": head_to_head(),

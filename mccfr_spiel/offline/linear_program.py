@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.evaluating import full_pass
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import MaxMemory
@@ -32,6 +33,7 @@ from mccfr_spiel.offline.sequence_forms import (
     saddle_point_gap,
     sequence_form,
 )
+from mccfr_spiel.offline.trembling_program import trembling_program_of
 from mccfr_spiel.policies.policy import SequencePolicy
 
 METHODS = {"simplex": "highs-ds", "interior_point": "highs-ipm"}
@@ -219,6 +221,7 @@ def solve_lp(
     factorization: str = "differences",
     time_limit: float | None = None,
     max_memory: MaxMemory = None,
+    tremble: float = 0.0,
 ) -> LPSolution:
     """Computes a Nash equilibrium of a two-player zero-sum game, exact up to rounding.
 
@@ -240,6 +243,9 @@ def solve_lp(
             counted, more than the simplex method needed in any measured game. The
             memory for the matrix factorizations of the interior-point method cannot be
             predicted and is not counted.
+        tremble: if positive, solve the game in which every action has at least this
+            probability, see `Minimizer.trembling`. The `nash_conv` of the solution is
+            measured within the trembles.
 
     Raises:
         NotZeroSumError, TooLargeError, TreeFullError: see `sequence_form`.
@@ -249,32 +255,48 @@ def solve_lp(
         ValueError: an argument is invalid.
     """
     check_options(method, time_limit, factorization)
+    tremble = refusals.tremble(tremble)
+    if tremble and sparsify:
+        raise ValueError(
+            f"sparsify=True does not support tremble={tremble:g}. Drop one of the two."
+        )
     form = sequence_form(game, max_memory=max_memory)
     import scipy.optimize  # noqa: F401  before the clock starts: the import is slow
 
     begin = working_clock()
     factors = _factors(form, sparsify, factorization)
-    program = program_of(form, factors)
+    unit = _unit_of(form)
+    if tremble:
+        scaled = form._replace(payoffs=form.payoffs * unit)
+        program = trembling_program_of(scaled, tremble)
+    else:
+        program = program_of(form, factors)
     form.tree.budget.require(
         _BYTES_OF_NONZERO * program.num_nonzeros,
         f"Solving the linear program of {program.num_nonzeros:,} nonzeros takes about",
     )
     built = working_clock()
-    unit = _unit_of(form)
-    result = _run(form, program, unit, method, time_limit)
+    result = _run(form, program, 1.0 if tremble else unit, method, time_limit)
     num_plan, num_values = program.num_plan, program.num_values
     num_own = form.treeplexes[0].num_infosets + 1
     x = _clean(form, 0, result.x[:num_plan])
-    y = _clean(form, 1, -result.ineqlin.marginals)
+    other_plan = -result.ineqlin.marginals
+    if tremble:
+        other_plan = result.eqlin.marginals[num_own:]
+    y = _clean(form, 1, other_plan)
     own_values = -result.eqlin.marginals[:num_own] / unit
     other_values = -result.x[num_plan : num_plan + num_values] / unit
     solved = working_clock()
     other_values[0] += form.constant
+    vector = joint_vector(form, (x, y))
+    gap = saddle_point_gap(form, x, y)
+    if tremble:
+        gap = full_pass(form.tree).gains_within(vector, tremble).sum()
     return LPSolution(
-        policy=SequencePolicy(form.tree, joint_vector(form, (x, y))),
+        policy=SequencePolicy(form.tree, vector),
         value=float(x @ (form.payoffs @ y)),
         duals=(own_values, other_values),
-        nash_conv=saddle_point_gap(form, x, y),
+        nash_conv=float(gap),
         program=program,
         payoff_nonzeros=form.payoffs.nnz,
         factor_nonzeros=factors.num_nonzeros,

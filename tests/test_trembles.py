@@ -1,0 +1,300 @@
+"""Trembles: least probabilities of actions. Oracles: the textbook, linear programs."""
+
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+import scipy.optimize
+
+import mccfr_spiel as ms
+from mccfr_spiel import Solver, algorithms
+from mccfr_spiel.algorithms import external, full
+from tests.reference import read_game, turn_based
+from tests.test_solver import COMBINATIONS, ESTIMATORS, RULES
+from tests.vectors import KUHN_3, bits, follow_textbook
+
+LEDUC = "leduc_poker"
+
+
+def trembling(algorithm: ms.Algorithm, tremble: float) -> ms.Algorithm:
+    return algorithm._replace(minimizer=algorithm.minimizer.trembling(tremble))
+
+
+FOLLOWED = [pair for pair in COMBINATIONS if not pair[0].startswith("optimistic")]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("rule", "estimator"), FOLLOWED)
+def test_trembling_solver_equals_textbook(rule, estimator):
+    """Leduc's infosets have two and three actions; 0.3 is clamped at both."""
+    parts = ESTIMATORS[estimator], RULES[rule]
+    for game, tremble in (("kuhn_poker", 0.05), (KUHN_3, 0.3)):
+        algorithm = trembling(ms.Algorithm(*parts, ms.LINEAR), tremble)
+        follow_textbook(game, algorithm, 1, 2, 10, seed=3)
+
+
+def value_within(game: str, tremble: float) -> float:
+    """Player 0's value of the game with trembles, by a linear program of its own.
+
+    Variables: player 0's plan x over sequences, and for each infoset of player 1 the
+    value of its best trembling response. An infoset with values q of its actions is
+    worth f sum(q) + (1 - n f) min(q) to player 0.
+    """
+    loaded = turn_based(game)
+    _, infosets = read_game(loaded)
+    columns: dict[tuple[str, object], int] = {}
+
+    def column(kind: str, key: object) -> int:
+        return columns.setdefault((kind, key), len(columns))
+
+    payoffs: dict[object, list[tuple[float, int]]] = {}
+
+    def walk(state: pyspiel.State, chance: float, last: tuple[object, object]) -> None:
+        if state.is_terminal():
+            entry = chance * state.returns()[0], column("x", last[0])
+            payoffs.setdefault(last[1], []).append(entry)
+            return
+        player = state.current_player()
+        if player < 0:
+            for action, prob in state.chance_outcomes():
+                walk(state.child(action), chance * prob, last)
+            return
+        key = player, state.information_state_string(player)
+        parents[key] = last[player]
+        for action in state.legal_actions():
+            after = [*last]
+            after[player] = (key, action)
+            walk(state.child(action), chance, (after[0], after[1]))
+
+    parents: dict[Any, Any] = {}
+    walk(loaded.new_initial_state(), 1.0, ("", ""))
+    equal, upper = [], []
+    for key, infoset in infosets.items():
+        count = len(infoset.actions)
+        floor = min(tremble, 0.5 / count)
+        own = [(key, action) for action in infoset.actions]
+        parent = parents[key]
+        if key[0] == 0:
+            row = {column("x", sequence): 1.0 for sequence in own}
+            row[column("x", parent)] = -1.0
+            equal.append((row, 0.0))
+            for sequence in own:
+                row = {column("x", sequence): -1.0, column("x", parent): floor}
+                upper.append(row)
+            continue
+        # worst[I] <= value(a) for each action a; value[I] = f sum + (1 - n f) worst.
+        total = {column("value", key): -1.0, column("worst", key): 1.0 - count * floor}
+        for sequence in own:
+            bound = {column("worst", key): 1.0}
+            for number, variable in payoffs.get(sequence, []):
+                bound[variable] = bound.get(variable, 0.0) - number
+                total[variable] = total.get(variable, 0.0) + floor * number
+            for child in (name for name, last in parents.items() if last == sequence):
+                bound[column("value", child)] = -1.0
+                total[column("value", child)] = floor
+            upper.append(bound)
+        equal.append((total, 0.0))
+    equal.append(({column("x", ""): 1.0}, 1.0))
+    cost = dict.fromkeys(range(len(columns)), 0.0)
+    for number, variable in payoffs.get("", []):
+        cost[variable] -= number
+    for child, last in parents.items():
+        if last == "" and child[0] == 1:
+            cost[column("value", child)] = -1.0
+
+    def matrix(rows: list[dict[int, float]]) -> np.ndarray:
+        result = np.zeros((len(rows), len(columns)))
+        for line, row in zip(result, rows, strict=True):
+            line[list(row)] = list(row.values())
+        return result
+
+    bounds = [(0, None) if kind == "x" else (None, None) for kind, _ in columns]
+    solved = scipy.optimize.linprog(
+        [cost[k] for k in range(len(columns))],
+        A_ub=matrix(upper),
+        b_ub=np.zeros(len(upper)),
+        A_eq=matrix([row for row, _ in equal]),
+        b_eq=[right for _, right in equal],
+        bounds=bounds,
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    assert solved.status == 0
+    return -solved.fun
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("game", "tremble", "published"),
+    [
+        ("kuhn_poker", 0.01, -0.052767),
+        ("kuhn_poker", 0.2, None),
+        ("leduc_poker", 0.001, -0.0857549246),
+    ],
+)
+def test_linear_program_has_the_value_of_the_game_with_trembles(
+    game, tremble, published
+):
+    solution = ms.solve_lp(game, tremble=tremble)
+    assert solution.value == pytest.approx(value_within(game, tremble), abs=1e-8)
+    if published is not None:
+        assert solution.value == pytest.approx(published, abs=1e-9)
+    assert solution.nash_conv < 1e-9
+    starts = solution.policy.tree.infosets["first_sequence"]
+    assert solution.policy.vector[starts[0] :].min() >= min(tremble, 1 / 6) - 1e-9
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("game", "tremble", "iterations", "value", "error", "gap"),
+    [
+        ("kuhn_poker", 0.01, 20_000, -0.052767, 1e-6, 1e-4),
+        ("leduc_poker", 0.001, 1_500, -0.0857549246, 1e-4, 3e-4),
+    ],
+)
+def test_cfr_plus_converges_within_trembles(
+    game, tremble, iterations, value, error, gap
+):
+    solver = Solver(game, trembling(ms.CFR_PLUS, tremble))
+    solver.iterate(iterations)
+    policy = solver.average_policy()
+    assert ms.expected_returns(game, policy)[0] == pytest.approx(value, abs=error)
+    within = ms.nash_conv(game, policy, tremble=tremble)
+    assert 0 < within < gap
+    assert within == pytest.approx(ms.metrics.trembling_nash_conv(solver))
+    assert ms.nash_conv(game, policy) > 10 * within
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["optimistic_ftrl", "optimistic_omd"])
+def test_optimistic_rules_converge_within_trembles(name):
+    kind: Any = algorithms.RULES[name]
+    rule = kind(0.3).trembling(0.05)
+    solver = Solver("kuhn_poker", ms.Algorithm(ms.FULL, rule, alternating=False))
+    gaps = []
+    for iterations in (100, 1_900):
+        solver.iterate(iterations)
+        gaps.append(ms.metrics.trembling_nash_conv(solver))
+    assert gaps[1] < gaps[0] / 8
+    assert solver.current_vector().min() >= 0.05 - 1e-12
+
+
+def run(algorithm, *pieces, game: Any = LEDUC, **arguments: Any):
+    solver = Solver(game, algorithm, seed=4, **arguments)
+    for more in pieces:
+        solver.iterate(more)
+    return solver
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.CHANCE])
+def test_walks_with_trembles_have_the_same_bits_everywhere(sampling, tmp_path):
+    rule = ms.regret_matching().trembling(0.03)
+    algorithm = ms.Algorithm(sampling, rule, batch=8)
+    tree = ms.GameTree(LEDUC).expand_all()
+    alone = bits(run(algorithm, 60, game=tree))
+    assert bits(run(algorithm, 1, 19, 40, game=tree)) == alone
+    for threads in (2, 3):
+        assert bits(run(algorithm, 60, game=tree, threads=threads)) == alone
+    solver = run(algorithm, 25, game=tree)
+    solver.save(tmp_path / "checkpoint")
+    resumed = Solver.load(tmp_path / "checkpoint")
+    assert resumed.algorithm == algorithm
+    resumed.iterate(35)
+    table = resumed.average_policy().to_dict()
+    assert table == run(algorithm, 60, game=tree).average_policy().to_dict()
+    for arguments in ({"max_nodes": 400}, {"store": "none"}):
+        visited = run(algorithm, 60, **arguments).average_policy().to_dict()
+        assert visited == {name: table[name] for name in visited}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("game", "store"),
+    [
+        (LEDUC, "tree"),
+        (LEDUC, "worlds"),
+        ("leduc_poker", "none"),
+        ("liars_dice(dice_sides=3)", "worlds"),
+    ],
+)
+def test_passes_with_trembles_agree_in_all_arenas(game, store):
+    algorithm = trembling(ms.CFR_PLUS, 0.02)
+    solver = run(algorithm, 12, game=game, store=store)
+    assert bits(run(algorithm, 5, 7, game=game, store=store)) == bits(solver)
+    assert bits(run(algorithm, 12, game=game, store=store, threads=2)) == bits(solver)
+    table, whole = solver.average_policy().to_dict(), run(algorithm, 12, game=game)
+    for name, row in whole.average_policy().to_dict().items():
+        assert table[name] == pytest.approx(row, abs=1e-9)
+    assert solver.average_vector().min() >= 0.02 - 1e-12
+
+
+@pytest.mark.interpreted
+def test_locked_infosets_stay_as_given():
+    locked = {"0": [1.0, 0.0]}
+    algorithm = trembling(ms.CFR_PLUS, 0.1)
+    solver = Solver("kuhn_poker", algorithm, locked=locked)
+    solver.iterate(10)
+    table = solver.average_policy().to_dict()
+    assert table["0"] == {0: 1.0, 1: 0.0}
+    assert min(min(row.values()) for key, row in table.items() if key != "0") > 0.0999
+
+
+@pytest.mark.interpreted
+def test_own_rules_receive_the_free_policy_and_the_scaled_gradient():
+    seen = []
+
+    def record(policy, memory, gradient, parameters, t):
+        seen.append((policy.copy(), gradient.copy(), len(parameters)))
+        policy[:] = [1.0] + [0.0] * (len(policy) - 1)
+        return float(gradient[0])
+
+    rule = ms.own_rule(record, compiled=False).trembling(0.1)
+    solver = Solver("kuhn_poker", ms.Algorithm(ms.FULL, rule))
+    del seen[:]
+    solver.iterate(2)
+    policies = {tuple(policy) for policy, _, _ in seen}
+    assert policies == {(0.5, 0.5), (1.0, 0.0)}
+    assert {number for *_, number in seen} == {0}
+    vector = solver.current_vector()
+    assert {*vector[2:].round(12).tolist()} == {0.9, 0.1}
+
+
+@pytest.mark.parametrize("tremble", [-0.1, 0.5, float("nan"), "x", None])
+def test_invalid_trembles_are_refused(tremble):
+    uniform = Solver("kuhn_poker", ms.CFR).average_policy()
+    for call in (
+        lambda: ms.regret_matching().trembling(tremble),
+        lambda: ms.regret_matching(tremble=tremble),
+        lambda: ms.solve_lp("kuhn_poker", tremble=tremble),
+        lambda: ms.nash_conv("kuhn_poker", uniform, tremble=tremble),
+    ):
+        with pytest.raises(ValueError, match="tremble="):
+            call()
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        ms.Algorithm(full(prune="regret"), ms.regret_matching(tremble=0.1)),
+        ms.Algorithm(
+            external()._replace(prune_below=-5.0), ms.regret_matching(tremble=0.1)
+        ),
+    ],
+)
+def test_pruning_by_regrets_is_refused(algorithm):
+    with pytest.raises(ValueError, match="every action is played"):
+        Solver("kuhn_poker", algorithm)
+
+
+def test_abstractions_sparsification_and_bounds_are_refused():
+    def same(state, player):
+        return state.information_state_string(player)
+
+    algorithm = trembling(ms.EXTERNAL_SAMPLING, 0.1)
+    with pytest.raises(ValueError, match=r"tremble=0\.1 requires perfect recall"):
+        Solver("kuhn_poker", algorithm, abstraction=same)
+    with pytest.raises(ValueError, match="does not support tremble"):
+        ms.solve_lp("kuhn_poker", sparsify=True, tremble=0.1)
+    with pytest.raises(ValueError, match="No theorem bounds NashConv"):
+        ms.theory.nash_conv_bound("kuhn_poker", algorithm, 100)
