@@ -314,7 +314,7 @@ def test_policy_table_shows_the_gaps():
 
 @pytest.mark.parametrize("tremble", [-0.1, 0.5, 1, float("nan"), "much", None])
 def test_wrong_trembles_are_refused(tremble):
-    with pytest.raises(ValueError, match=r"tremble=.* must be a number in \[0, 0\.5"):
+    with pytest.raises(ValueError, match=r"tremble=.* must be (a number|less)"):
         ms.evaluation.conditional_gaps("kuhn_poker", {}, tremble)
 
 

@@ -22,11 +22,7 @@ class DerivedLists:
 
     `leaves`, `blocks`, `chance` and `ceilings` raise MemoryBudgetError if a list does
     not fit `max_memory`, and ValueError if the tree is not complete. Callers hold the
-    <<<<<<< /tmp/tmp31f9n4gv.py
-    tree's lock.
-    =======
     lock of the tree.
-    >>>>>>> /tmp/tmp7n3yxsjt.py
 
     The tree is an argument of these methods. If it were an attribute, tree and lists
     would refer to each other, and their memory would only be freed by the garbage
