@@ -280,8 +280,6 @@ def conditional_gaps(
             the worlds or histories of the game are recomputed in each pass; or see
             `expected_returns`.
     """
-    tremble = refusals.number(tremble, "tremble", 0.0, 0.5)
-    if tremble == 0.5:
-        raise ValueError("tremble=0.5 must be a number in [0, 0.5).")
+    tremble = refusals.tremble(tremble)
     tree, vector = read_policy(game, policy, max_memory, twin, store)
     return ConditionalGaps(full_pass(tree, threads), vector, tremble)

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.tree import cutting, whole_lists
-from mccfr_spiel.common.budget import (
-    Budget,
-)
+from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -24,7 +22,7 @@ class DerivedLists:
 
     `leaves`, `blocks`, `chance` and `ceilings` raise MemoryBudgetError if a list does
     not fit `max_memory`, and ValueError if the tree is not complete. Callers hold the
-    tree's lock.
+    lock of the tree.
 
     The tree is an argument of these methods. If it were an attribute, tree and lists
     would refer to each other, and their memory would only be freed by the garbage
