@@ -3,6 +3,7 @@
 import csv
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from mccfr_spiel.exploring.spots import grid_of_hands, report_of_runouts, title_
 from mccfr_spiel.poker.cards import HAND_NAMES, cards_of
 from mccfr_spiel.poker.made_hands import draws, made_hands
 
-TURN = {
+TURN: dict[str, Any] = {
     "board": "9s8h3s2d",
     "pot": 20,
     "stacks": 40,
