@@ -1,13 +1,13 @@
-"""Conditional gaps: what a policy loses at each infoset once play is there.
+"""Conditional gaps: gains of best responses, given that play reaches an infoset.
 
-A policy of a small NashConv can lose much at infosets that only mistakes lead to,
-because NashConv weighs each infoset by the probability of reaching it. The conditional
-gap has no such weight:
+NashConv weighs an infoset by the probability of reaching it, so it hides losses at
+infosets that only mistakes reach. The conditional gap omits this weight:
 
     gap(I) = max over policies from I on of u(given I) - u(given I) under the policy
 
-"Given I" weighs the histories of I by the probability that chance and the other players
-play to them. If they never do, the player has no beliefs at I and there is no gap.
+"Given I" weighs the histories of I by their counterfactual reach, the probability of
+chance and of the opponents. If the sum of these weights is 0, the player lacks beliefs
+at I, and the gap is undefined.
 """
 
 import importlib
@@ -50,8 +50,8 @@ class GapRow(NamedTuple):
     Attributes:
         info_state: information-state string.
         player: acting player.
-        others_reach: probability that chance and the other players play to the infoset.
-        own_reach: probability that the player's own actions lead there.
+        others_reach: counterfactual reach, the probability of chance and the opponents.
+        own_reach: probability of the player's actions before the infoset.
         gap: conditional gap; NaN without beliefs.
         best_action: OpenSpiel's number of the best action; -1 without beliefs.
     """
@@ -65,18 +65,18 @@ class GapRow(NamedTuple):
 
 
 class ConditionalGaps:
-    """The conditional gaps of a policy at all infosets of a game.
+    """Conditional gaps of a policy.
 
-    Printing it shows a summary and the infosets with the largest gaps. All arrays are
-    in the order of the infosets of `tree`.
+    Printing shows a summary and the infosets with the largest gaps. The arrays follow
+    the order of the infosets in `tree`.
 
     Attributes:
         tree: information sets of the game.
-        tremble: smallest probability of each action, see `conditional_gaps`.
+        tremble: smallest probability of an action, see `conditional_gaps`.
         player: `[I]` acting player.
-        others_reach: `[I]` probability that chance and the other players play to the
-            infoset.
-        own_reach: `[I]` probability that the player's own actions lead there.
+        others_reach: `[I]` counterfactual reach, the probability of chance and the
+            opponents.
+        own_reach: `[I]` probability of the player's actions before the infoset.
         gap: `[I]` conditional gap; NaN without beliefs.
         best_action: `[I]` OpenSpiel's number of the best action; -1 without beliefs.
     """
@@ -89,7 +89,7 @@ class ConditionalGaps:
         Args:
             passes: passes over the whole game.
             vector: `[S]` policies of all players.
-            tremble: smallest probability of each action.
+            tremble: smallest probability of an action.
         """
         tree = passes.table
         self.tree: InfosetTable = tree
@@ -122,12 +122,12 @@ class ConditionalGaps:
 
     @property
     def known(self) -> np.ndarray:
-        """The gaps of all infosets with beliefs."""
+        """The defined gaps: those of infosets with beliefs."""
         return self.gap[~np.isnan(self.gap)]
 
     @property
     def num_without_beliefs(self) -> int:
-        """Number of infosets that chance and the other players never reach."""
+        """Number of infosets whose counterfactual reach is 0."""
         return len(self) - len(self.known)
 
     @property
@@ -137,16 +137,15 @@ class ConditionalGaps:
 
     @property
     def mean(self) -> float:
-        """The mean of the gaps over all players' infosets with beliefs; 0 in a game
-        without infosets."""
+        """Mean over the infosets with beliefs; 0 in a game without infosets."""
         return float(self.known.mean()) if len(self.known) else 0.0
 
     def quantile(self, share: float) -> float:
-        """The gap that a share of the infosets with beliefs does not exceed.
+        """A quantile of the gaps over the infosets with beliefs.
 
         Args:
-            share: number from 0 to 1, such as 0.99. Between two gaps, the result is
-                interpolated.
+            share: number from 0 to 1, such as 0.99. The result is interpolated between
+                two gaps.
 
         Raises:
             ValueError: `share` is not a number from 0 to 1.
@@ -165,7 +164,7 @@ class ConditionalGaps:
         return [self.row(infoset) for infoset in order.tolist()]
 
     def row(self, infoset: int) -> GapRow:
-        """The gap of an infoset with its name.
+        """Name, reach and gap of an infoset.
 
         Args:
             infoset: index of the infoset in the arrays.
@@ -253,32 +252,30 @@ def conditional_gaps(
     twin: bool | None = None,
     store: str = "auto",
 ) -> ConditionalGaps:
-    """What each player could gain from each infoset on, once play has reached it.
+    """Gains of best responses, given that play reaches an infoset.
 
         gaps = ms.evaluation.conditional_gaps("leduc_poker", policy)
         print(gaps)  # a summary and the five infosets with the largest gaps
         gaps.max, gaps.mean, gaps.quantile(0.99), gaps.to_pandas()
 
-    The gap of an infoset is the return of a best response from there on, minus the
-    player's return under the policy. Both returns assume that the other players follow
-    the policy, and that play has reached the infoset. Any number of players and
-    general-sum games are supported. The arguments that are not listed here, and the
-    other errors, are those of `expected_returns`.
+    The gap of an infoset is the return of a best response from this infoset on, minus
+    the return of the policy. Both returns assume that the opponents follow the policy.
+    Games may be general-sum games of any number of players. Arguments and errors that
+    are not listed here are those of `expected_returns`.
 
-    With `tremble`, every action of the responder has a probability of at least
-    `tremble`, and at least half of an even share if there are so many actions that this
-    is less. At infosets where the policy violates these bounds, it is mixed with the
-    uniform policy first. The gaps of policies learned with trembles tend to 0.
+    If `tremble` is positive, the responder plays an action at an infoset with n actions
+    with a probability of at least min(tremble, 1 / (2 n)). Where the policy violates
+    this bound, it is first mixed with the uniform policy. The gaps of policies learned
+    with trembles approach 0.
 
     Args:
         game: a game, its load string, or its tree.
         policy: one policy for all players, or a list `[P]` with one policy per player.
-        tremble: smallest probability of each action, from 0 to less than 0.5.
+        tremble: smallest probability of an action, a number in [0, 0.5).
 
     Raises:
-        ValueError: `tremble` is out of range, the policy has no row for an infoset, or
-            the worlds or histories of the game are recomputed in each pass; or see
-            `expected_returns`.
+        ValueError: `tremble` is out of range; the policy lacks an infoset; or passes
+            recompute the worlds or histories of the game, see `store`.
     """
     tremble = refusals.tremble(tremble)
     tree, vector = read_policy(game, policy, max_memory, twin, store)

@@ -64,7 +64,7 @@ def trembling_nash_conv(solver: Any) -> float:
 
 
 def conditional_gap(solver: Any, tremble: float = 0.0) -> float:
-    """The largest conditional gap of the average policy, see `conditional_gaps`.
+    """Largest conditional gap of the average policy, see `conditional_gaps`.
 
         solver.run(1_000, metrics={
             "gap": ms.metrics.conditional_gap,
@@ -73,17 +73,17 @@ def conditional_gap(solver: Any, tremble: float = 0.0) -> float:
 
     Args:
         solver: the solver.
-        tremble: smallest probability of each action.
+        tremble: smallest probability of an action.
     """
     return _gaps(solver, tremble).max
 
 
 def mean_conditional_gap(solver: Any, tremble: float = 0.0) -> float:
-    """The mean of the average policy's conditional gaps over all infosets with beliefs.
+    """Mean conditional gap of the average policy over the infosets with beliefs.
 
     Args:
         solver: the solver.
-        tremble: smallest probability of each action.
+        tremble: smallest probability of an action.
     """
     return _gaps(solver, tremble).mean
 

@@ -1,7 +1,7 @@
-"""Conditional gaps: the gain of a best response from each infoset on.
+"""Conditional gaps: gains of a best response, given that play reaches an infoset.
 
-The pass goes up from the leaves, as in kernels/evaluation.py, and divides the gain at
-each infoset by the infoset's counterfactual reach.
+The pass runs bottom-up, as in kernels/evaluation.py. It divides the gain at an infoset
+by the counterfactual reach of the infoset.
 """
 
 import numpy as np
@@ -24,23 +24,22 @@ def fill_gaps(
     gap: np.ndarray,
     choice: np.ndarray,
 ) -> None:
-    """Computes the conditional gap of each infoset, children before parents.
+    """Computes the conditional gaps of infosets, children before parents.
 
-    The responder gives each of the n actions at an infoset at least the probability
-    min(tremble, 1 / (2 n)).
+    The responder plays an action at an infoset with n actions with a probability of at
+    least min(tremble, 1 / (2 n)).
 
     Args:
         infosets: `[I]` all infosets of the game.
         policy: `[S]` policies of all players.
         tremble: smallest probability of an action of the responder.
-        reach: `[I]` probability that chance and the other players reach each infoset.
+        reach: `[I]` counterfactual reach of the infosets.
         values: `[S]` the caller passes the weighted payoffs of leaves right after each
             sequence. The values of infosets under the policy are added.
         best: `[S]` the same payoffs. The values of infosets under a best response are
             added.
         gap: `[I]` output; NaN where `reach` is below LEAST_REACH.
-        choice: `[I]` output: the best action at each infoset, as a sequence. Among
-            equal actions it is the first.
+        choice: `[I]` output: the best action as a sequence; the first of equal actions.
     """
     for infoset in range(len(infosets) - 1, -1, -1):
         start, count = (

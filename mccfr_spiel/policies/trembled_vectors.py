@@ -1,4 +1,4 @@
-"""Policy vectors in which every action has a smallest probability.
+"""Policy vectors with a smallest probability of actions.
 
 With n actions and a tremble eps, the smallest probability is f = min(eps, 1 / (2 n)).
 """
