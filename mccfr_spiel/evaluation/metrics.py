@@ -24,6 +24,7 @@ from mccfr_spiel.arenas.request import Game
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
+from mccfr_spiel.evaluation.gap_metrics import cce_gap, external_regret
 from mccfr_spiel.policies.vectors import uniform_vector
 from mccfr_spiel.solving.history import Given, Metric, labelled
 from mccfr_spiel.solving.reading import load_policy
@@ -106,6 +107,8 @@ METRICS: dict[str, Metric] = {
     "nash_conv": nash_conv,
     "last_iterate": last_iterate,
     "head_to_head": head_to_head(),
+    "cce_gap": cce_gap,
+    "external_regret": external_regret,
 }
 """Name -> metric. The opponent of `head_to_head` is the uniform policy."""
 
