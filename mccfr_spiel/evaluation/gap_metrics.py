@@ -23,8 +23,8 @@ class GapMetric:
         """
         if not hasattr(solver, "track_cce"):
             raise ValueError(
-                f"{type(solver).__name__} has no {self.__name__}, because its iterations "
-                "minimize no regrets: use nash_conv instead."
+                f"{type(solver).__name__} has no {self.__name__}, because its "
+                "iterations minimize no regrets: use nash_conv instead."
             )
         solver.track_cce(external_regret=self.with_regret)
 

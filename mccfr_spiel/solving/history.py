@@ -151,8 +151,9 @@ def prepare(solver: Any, metrics: Mapping[str, Metric]) -> None:
         ValueError: the solver cannot collect the data, or has already begun.
     """
     for metric in metrics.values():
-        if hasattr(metric, "prepare"):
-            metric.prepare(solver)
+        prepare_solver = getattr(metric, "prepare", None)
+        if prepare_solver is not None:
+            prepare_solver(solver)
 
 
 def row_of(solver: Any, metrics: Mapping[str, Metric]) -> dict[str, Any]:
