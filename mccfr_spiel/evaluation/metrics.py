@@ -25,6 +25,7 @@ from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
 from mccfr_spiel.evaluation.conditional_gaps import ConditionalGaps, conditional_gaps
+from mccfr_spiel.evaluation.gap_metrics import cce_gap, external_regret
 from mccfr_spiel.policies.vectors import uniform_vector
 from mccfr_spiel.solving.history import Given, Metric, labelled
 from mccfr_spiel.solving.reading import load_policy
@@ -151,6 +152,8 @@ METRICS: dict[str, Metric] = {
     "conditional_gap": conditional_gap,
     "mean_conditional_gap": mean_conditional_gap,
     "head_to_head": head_to_head(),
+    "cce_gap": cce_gap,
+    "external_regret": external_regret,
 }
 """Name -> metric. The opponent of `head_to_head` is the uniform policy."""
 

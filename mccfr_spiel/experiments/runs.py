@@ -25,7 +25,7 @@ from mccfr_spiel.experiments.run_solvers import make_solver
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline import GameSolver
 from mccfr_spiel.solving.due_rows import COUNTERS, log_spaced, reached
-from mccfr_spiel.solving.history import Metric, row_of
+from mccfr_spiel.solving.history import Metric, prepare, row_of
 from mccfr_spiel.solving.solver import Solver
 
 COLUMNS: tuple[str, ...] = (
@@ -124,6 +124,7 @@ def rows(
         metrics: additional columns: label -> function of the solver.
     """
     measures = {**_measures(solver, settings), **metrics}
+    prepare(solver, measures)
     has_exploitability = measures.get("nash_conv") is nash_conv
     has_exploitability &= is_two_player_constant_sum(solver.tree.game)
     has_exploitability &= "exploitability" not in metrics

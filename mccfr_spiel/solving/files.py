@@ -64,6 +64,8 @@ def contents_of(state: SolverState, seconds: float) -> checkpoint.Contents:
         "max_nodes": tree.max_nodes,
         "abstracted": saved_abstraction(tree.abstraction),
     }
+    if state.gradients is not None:
+        arrays = arrays | state.gradients.saved()
     return checkpoint.Contents(header | entries, state.saved() | arrays)
 
 

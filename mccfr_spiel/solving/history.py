@@ -142,6 +142,20 @@ def _name_of(metric: str | Metric) -> str:
     return getattr(metric, "__name__", type(metric).__name__)
 
 
+def prepare(solver: Any, metrics: Mapping[str, Metric]) -> None:
+    """Prepares a solver for metrics that need data of all iterations.
+
+    Such a metric has a method `prepare(solver)`.
+
+    Raises:
+        ValueError: the solver cannot collect the data, or has already begun.
+    """
+    for metric in metrics.values():
+        prepare_solver = getattr(metric, "prepare", None)
+        if prepare_solver is not None:
+            prepare_solver(solver)
+
+
 def row_of(solver: Any, metrics: Mapping[str, Metric]) -> dict[str, Any]:
     """Returns a row: the counters of a solver, and label -> value of the metrics."""
     return {

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 from mccfr_spiel.common import display, refusals
 from mccfr_spiel.solving.due_rows import COUNTERS, log_spaced, reached
-from mccfr_spiel.solving.history import Given, History, labelled, pot_percent, row_of
+from mccfr_spiel.solving.history import (
+    Given,
+    History,
+    labelled,
+    pot_percent,
+    prepare,
+    row_of,
+)
 
 
 class Goal(NamedTuple):
@@ -76,6 +83,7 @@ def run_and_measure(
     measured = labelled(metrics, {})
     if goal.pot_percent is not None:
         measured = {"pot_percent": pot_percent(solver.tree.game), **measured}
+    prepare(solver, measured)
     start = getattr(solver, COUNTERS[goal.column])
     dues = log_spaced(start + 1, goal.last, rows_per_decade)
     with display.Bar(

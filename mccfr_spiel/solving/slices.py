@@ -102,6 +102,9 @@ class SliceRunner:
         self.check_iterations(done + 1)
         last = min(done + most_iterations, self.most_iterations)
         job[layout.LAST_ITERATION] = state.weigh_ahead(done, last)
+        gradients = state.gradients
+        if gradients is not None:
+            job[layout.LAST_ITERATION] = gradients.begin(job[layout.LAST_ITERATION])
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self.size, most_nodes)
         job[layout.PAUSE_LIMIT] = touched + state.marks[layout.TOUCHED] + 2 * self.size
@@ -138,7 +141,9 @@ class SliceRunner:
         state.arena.update()
         seconds = working_clock() - began
         self.seconds += seconds
-        self.size = due_rows.next_slice(self.size, seconds)
+        # Slices that end early because a gradient is due say nothing about the size.
+        if gradients is None or counts[layout.NODES_TOUCHED] - touched >= self.size:
+            self.size = due_rows.next_slice(self.size, seconds)
         return state.num_iterations - done
 
     run = runs(_run)

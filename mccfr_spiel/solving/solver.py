@@ -32,6 +32,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, summary
+from mccfr_spiel.solving.gap_tracking import GapTracking
 from mccfr_spiel.solving.history import Given, History
 from mccfr_spiel.solving.load_options import LoadOptions
 from mccfr_spiel.solving.locking import Locks
@@ -43,7 +44,7 @@ if TYPE_CHECKING:  # a module that only solvers with a cluster import
     from mccfr_spiel.solving.crews import Cluster
 
 
-class Solver:
+class Solver(GapTracking):
     """Runs an algorithm on a game: call `iterate`, then ask for a policy.
 
         solver = Solver("leduc_poker", EXTERNAL_SAMPLING, seed=0)
@@ -322,8 +323,7 @@ class Solver:
 
     @property
     def keeps_regrets(self) -> bool:
-        """Whether the update rule stores cumulative regrets, so that `regret_vector`
-        works."""
+        """Whether the update rule stores cumulative regrets for `regret_vector`."""
         return self.algorithm.minimizer.keeps_regrets
 
     @reads
@@ -491,7 +491,7 @@ class Solver:
                 cluster=cluster,
             )
             files.check_rules(contents, solver.state, game)
-            solver.state.restore(arrays)
+            solver.restore(arrays)
             solver.slices.seconds = float(header["seconds"])
             return solver
 

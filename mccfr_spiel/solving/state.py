@@ -122,8 +122,8 @@ class SolverState:
         tables, walk: see `layout.Tables` and `layout.Walk`. Other code may write to
             these arrays, but only this object replaces them, by larger ones.
         engine: runs the iterations.
-        full_pass: computes gradients by passes over the whole game; None for algorithms
-            that walk.
+        full_pass: computes gradients of the whole game; None for algorithms that walk.
+        gradients: PlayedGradients of `Solver.track_cce`, or None.
         batch: walks per player and iteration; `GROWING` for a number that grows with
             the iterations.
         walks: whether the algorithm walks through the tree; otherwise it passes over
@@ -164,6 +164,7 @@ class SolverState:
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self._optional_tables = optional_tables(algorithm, walks=self.walks)
         self.full_pass: FullPass | None = None
+        self.gradients: Any = None
         self.engine = self._new_engine(threads, splits=splits)
         needed = ("note",) if sampling.baseline else ()
         if self._forgets:
@@ -395,9 +396,8 @@ class SolverState:
         self._note_room()
 
     def _note_room(self) -> None:
-        tables = self.tables
-        num_infosets = min(len(tables.paid), len(self.walk.met))
-        self._room = num_infosets, len(tables.policy)
+        num_infosets = min(len(self.tables.paid), len(self.walk.met))
+        self._room = num_infosets, len(self.tables.policy)
 
     @steps
     def raise_stack(self) -> None:
