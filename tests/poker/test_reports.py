@@ -25,9 +25,13 @@ TURN: dict[str, Any] = {
 }
 
 
+def spot(**changes: Any):
+    return ms.poker.subgame(**(TURN | changes))
+
+
 @functools.cache
 def studied():
-    game = ms.poker.subgame(**TURN)
+    game = spot()
     solver = ms.Solver(game, ms.CFR_PLUS)
     solver.iterate(3)
     return ms.poker.Study(game, solver.average_policy())
@@ -149,7 +153,7 @@ def test_spots_are_saved_and_opened(tmp_path):
 
 @pytest.mark.compiled
 def test_report_solves_the_spot_on_each_board():
-    game = ms.poker.subgame(**(TURN | {"board": "9s8h3s2d7c", "rake": None}))
+    game = spot(board="9s8h3s2d7c", rake=None)
     table = ms.poker.report(["9s8h3s2d7c", "Ks8h3s2d7c"], game, until_pot_percent=0.2)
     assert [*table.index] == ["9s8h3s2d7c", "Ks8h3s2d7c"]
     assert (table["ev0"] + table["ev1"]).tolist() == pytest.approx([20, 20])
@@ -167,7 +171,7 @@ def test_report_solves_the_spot_on_each_board():
 
 @pytest.mark.interpreted
 def test_pot_is_a_size():
-    assert ms.poker.subgame(**(TURN | {"bets": "pot"})).subgame.nodes[0].words == (
+    assert spot(bets="pot").subgame.nodes[0].words == (
         "Check",
         "Bet 20",
     )
