@@ -47,6 +47,8 @@ LABELS = {
     "iteration": "iterations",
     "nodes_touched": "nodes touched",
     "nash_conv": "NashConv",
+    "conditional_gap": "largest conditional gap",
+    "mean_conditional_gap": "mean conditional gap",
 }
 """Column -> label of the axis; other columns are labelled by name."""
 
