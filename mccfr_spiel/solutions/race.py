@@ -324,11 +324,12 @@ class Search:
         racer = min(self.racers, key=lambda racer: racer.nash_conv)
         if self.program is not None and self.program[1].nash_conv <= racer.nash_conv:
             solved, last = self.program
-            policy, found = solved.policy, (None, 0, None)
+            policy, found, cce_gap = solved.policy, (None, 0, None), None
         else:
             last, solver = racer.last, racer.solver
             policy = SequencePolicy(solver.tree, solver.average_vector())
             found = racer.algorithm, solver.num_iterations, solver
+            cce_gap = racer.cce_gap()
         assert last is not None
         algorithm, iterations, solver = found
         is_reached = last.nash_conv <= self.target
@@ -336,6 +337,7 @@ class Search:
             policy=policy,
             nash_conv=last.nash_conv,
             gains=tuple(float(gain) for gain in last.gains),
+            cce_gap=cce_gap,
             value_bounds=last.value,
             target=self.target,
             reached=is_reached,

@@ -1,5 +1,6 @@
 """One algorithm on a game: its progress, and a forecast of the remaining work."""
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -98,6 +99,9 @@ class Racer:
         """
         self.algorithm = algorithm
         self.solver = Solver(table, algorithm, seed=seed, threads=threads)
+        if not has_value:
+            with contextlib.suppress(ValueError):  # arenas without these gradients
+                self.solver.track_cce()
         self.points: list[tuple[int, float]] = []
         self.last: Evaluated | None = None
         self.trial = trial
@@ -142,6 +146,16 @@ class Racer:
         done = self.points[-1][0]
         more = self.iterations_to(target) / done - 1.0
         return more * self.solver.nodes_touched
+
+    def cce_gap(self) -> float | None:
+        """Largest gap of a player to a coarse correlated equilibrium; None in games
+        with a value, and if the solver cannot measure it."""
+        if self._has_value:
+            return None
+        try:
+            return float(self.solver.cce_gaps().max())
+        except ValueError:
+            return None
 
     def advance(self, target: float, deadline: Deadline) -> None:
         """Iterates up to the next evaluation, or to the deadline, and evaluates."""

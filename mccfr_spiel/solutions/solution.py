@@ -66,6 +66,9 @@ class Solution(NamedTuple):
         solver: the solver of `policy`, which can continue; None for the linear program.
         trace: evaluations of all algorithms in the order in which they happened.
         seconds: time of the search, with reading the game and without compilation.
+        cce_gap: what a player can have gained in the run by one fixed policy instead
+            of the sequence of policies, at most; see `Solver.cce_gaps`. None in games
+            with a value.
         responses: learned response of each player if NashConv cannot be computed.
         reason: why the target was not reached, as a clause; empty if it was reached.
     """
@@ -81,6 +84,7 @@ class Solution(NamedTuple):
     solver: Solver | None
     trace: tuple[Step, ...]
     seconds: float
+    cce_gap: float | None = None
     responses: tuple[LearnedResponse, ...] = ()
     reason: str = ""
 
@@ -100,6 +104,9 @@ class Solution(NamedTuple):
         if self.value_bounds is None and self.gains is not None:
             gains = ", ".join(display.short(gain) for gain in self.gains)
             sentences.append(f"gains of the players from best responses: {gains}")
+        if self.cce_gap is not None:
+            gap = display.short(self.cce_gap)
+            sentences.append(f"gap to a coarse correlated equilibrium {gap}")
         if self.responses:
             bound = display.short(lower_bound(self.responses))
             sentences.append(

@@ -87,6 +87,9 @@ def test_three_players_report_gains_and_no_value():
     assert solution.gains is not None
     assert sum(solution.gains) == pytest.approx(solution.nash_conv)
     assert "gains of the players" in str(solution)
+    assert solution.solver is not None
+    assert solution.cce_gap == solution.solver.cce_gaps().max()
+    assert "coarse correlated equilibrium" in str(solution)
 
 
 def test_a_stalled_search_ends(monkeypatch):
