@@ -8,6 +8,7 @@ nodes touched and NashConv decide, never a clock, so searches without `seconds` 
 reproducible.
 """
 
+import contextlib
 import math
 from typing import Any
 
@@ -16,7 +17,7 @@ from mccfr_spiel.arenas.choosing import (
 )
 from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.hand_arena import HandArena
-from mccfr_spiel.arenas.infosets.loading import load_game
+from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.request import (
@@ -59,6 +60,10 @@ needs 0.5 to 40 us a leaf on the games of the league, a pass 2 ns a node."""
 MOST_LEAVES_OF_A_PROGRAM = 400_000
 """Linear programs of larger trees take minutes and gigabytes."""
 
+WORLDS_MEMORY = "1GiB"
+"""Memory after which a search for worlds gives up. Searching this far takes half a
+minute."""
+
 MOST_HISTORY_NODES = 2_000_000_000
 """Games with more nodes are sampled rather than passed over history by history."""
 
@@ -92,8 +97,9 @@ def solve(
         exploitability: target NashConv divided by the number of players.
         relative: target NashConv divided by the range of payoffs. Without any target,
             0.001.
-        seconds: limit on wall-clock time. The best policy so far is returned if the
-            limit ends the search. With a limit, results may differ between runs.
+        seconds: limit on the time of the search, without compilation. The best policy
+            so far is returned if the limit ends the search. With a limit, results may
+            differ between runs.
         max_memory: limit on memory, in bytes or as a string such as "4GiB"; see
             `Solver`.
         threads: number of threads; None for one per core.
@@ -156,15 +162,21 @@ def searched(
 
 
 def _arena(game: Game, max_memory: MaxMemory) -> Any:
-    """An arena that knows all information sets of a game; None if none fits."""
-    try:
-        return complete_table(game, max_memory, store="auto")
-    except TreeFullError:
-        pass
+    """An arena that knows all information sets of a game; None if none fits.
+
+    A search for worlds ends without worlds when it has taken `WORLDS_MEMORY`, because
+    nothing can forecast how long it takes. A larger `max_memory` replaces this limit.
+    """
+    source = game.source if isinstance(game, InfosetTable) else load_game(game)
+    with contextlib.suppress(TreeFullError, ValueError):
+        return complete_table(game, max_memory, store="tree")
     if isinstance(game, InfosetTable):
-        return None
-    tree = GameTree(game, max_memory=max_memory)
-    if is_surely_larger(tree, MOST_HISTORY_NODES):
+        game = source
+    has_hands = hasattr(turn_based(source), "public_tree")
+    limit = max_memory if has_hands else max_memory or WORLDS_MEMORY
+    with contextlib.suppress(TreeFullError, ValueError):
+        return complete_table(game, limit, store="worlds")
+    if is_surely_larger(GameTree(game, max_memory=max_memory), MOST_HISTORY_NODES):
         return None
     try:
         limits = Limits(max_memory=max_memory)

@@ -7,7 +7,6 @@ response is a lower bound on the gain of a best response. No upper bound is know
 """
 
 import math
-import time
 
 import pyspiel
 
@@ -125,8 +124,8 @@ class SampledSearch:
         if self.deadline.end == math.inf:
             solver.iterate_until(nodes)
             return
-        end = time.monotonic() + SAMPLING_SHARE * max(self.deadline.left, 0.0)
-        while solver.nodes_touched < nodes and time.monotonic() < end:
+        end = working_clock() + SAMPLING_SHARE * max(self.deadline.left, 0.0)
+        while solver.nodes_touched < nodes and working_clock() < end:
             if self.deadline.is_over:
                 return
             solver.iterate(max(solver.num_iterations // 16, 1))

@@ -1,7 +1,6 @@
 """Targets and limits of `ms.solve`."""
 
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import pyspiel
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.kernels.compile_time import working_clock
 
 DEFAULT_RELATIVE = 1e-3
 """Target without arguments: this share of the range of payoffs."""
@@ -63,10 +63,10 @@ def target_nash_conv(
 
 
 class Deadline(NamedTuple):
-    """A limit on wall-clock time, and a way to stop earlier.
+    """A limit on time without compilation, and a way to stop earlier.
 
     Attributes:
-        end: time of `time.monotonic` at which the search stops; inf without a limit.
+        end: time of `working_clock` at which the search stops; inf without a limit.
         is_stopped: function that returns whether to stop now.
     """
 
@@ -81,7 +81,7 @@ class Deadline(NamedTuple):
         if seconds is None:
             return cls(math.inf, is_stopped)
         limit = refusals.number(seconds, "seconds", 0, math.inf, open_low=True)
-        return cls(time.monotonic() + limit, is_stopped)
+        return cls(working_clock() + limit, is_stopped)
 
     @property
     def reason(self) -> str:
@@ -93,7 +93,7 @@ class Deadline(NamedTuple):
     @property
     def left(self) -> float:
         """Remaining seconds, possibly negative."""
-        return self.end - time.monotonic()
+        return self.end - working_clock()
 
     @property
     def is_over(self) -> bool:
