@@ -10,6 +10,7 @@ import scipy.optimize
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import external, full
+from tests.arenas.rules.twins.broken import take_places_from_keys
 from tests.reference import read_game, turn_based
 from tests.test_solver import COMBINATIONS, ESTIMATORS, RULES
 from tests.vectors import KUHN_3, bits, follow_textbook
@@ -203,9 +204,23 @@ def test_walks_with_trembles_have_the_same_bits_everywhere(sampling, tmp_path):
     resumed.iterate(35)
     table = resumed.average_policy().to_dict()
     assert table == run(algorithm, 60, game=tree).average_policy().to_dict()
-    for arguments in ({"max_nodes": 400}, {"store": "none"}):
-        visited = run(algorithm, 60, **arguments).average_policy().to_dict()
-        assert visited == {name: table[name] for name in visited}
+    grown = run(algorithm, 60, max_nodes=400).average_policy().to_dict()
+    assert grown == {name: table[name] for name in grown}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME])
+def test_walks_over_rules_with_trembles_equal_walks_over_trees(sampling, monkeypatch):
+    take_places_from_keys(monkeypatch)
+    algorithm = ms.Algorithm(sampling, ms.regret_matching().trembling(0.03), batch=3)
+    walking = run(algorithm, 1, 9, store="none")
+    tree = ms.GameTree(LEDUC, twin=False).expand_all()
+    whole = run(algorithm, 10, game=tree)
+    assert (walking.store, walking.nodes_touched) == ("none", whole.nodes_touched)
+    table = whole.average_policy().to_dict()
+    visited = walking.average_policy().to_dict()
+    assert len(visited) > 100
+    assert visited == {name: table[name] for name in visited}
 
 
 @pytest.mark.compiled
