@@ -22,6 +22,11 @@ def trembling(algorithm: ms.Algorithm, tremble: float) -> ms.Algorithm:
     return algorithm._replace(minimizer=algorithm.minimizer.trembling(tremble))
 
 
+def stay(policy, memory, gradient, parameters, t):
+    """A rule that never changes the policy."""
+    return float((policy * gradient).sum())
+
+
 FOLLOWED = [pair for pair in COMBINATIONS if not pair[0].startswith("optimistic")]
 
 
@@ -280,11 +285,12 @@ def test_invalid_trembles_are_refused(tremble):
     uniform = Solver("kuhn_poker", ms.CFR).average_policy()
     for call in (
         lambda: ms.regret_matching().trembling(tremble),
+        lambda: ms.own_rule(stay, compiled=False).trembling(tremble),
         lambda: ms.regret_matching(tremble=tremble),
         lambda: ms.solve_lp("kuhn_poker", tremble=tremble),
         lambda: ms.nash_conv("kuhn_poker", uniform, tremble=tremble),
     ):
-        with pytest.raises(ValueError, match="tremble="):
+        with pytest.raises(ValueError, match=r"tremble=.*must be a number in \[0, 0.5"):
             call()
 
 
@@ -311,5 +317,14 @@ def test_abstractions_sparsification_and_bounds_are_refused():
         Solver("kuhn_poker", algorithm, abstraction=same)
     with pytest.raises(ValueError, match="does not support tremble"):
         ms.solve_lp("kuhn_poker", sparsify=True, tremble=0.1)
-    with pytest.raises(ValueError, match="No theorem bounds NashConv"):
+    with pytest.raises(ValueError, match=r"NashConv with tremble=0\.1"):
         ms.theory.nash_conv_bound("kuhn_poker", algorithm, 100)
+
+
+def test_tremble_is_part_of_names_and_texts():
+    assert repr(ms.ftrl(0.1).trembling(0.01)) == "ftrl(tremble=0.01, step_size=0.1)"
+    assert "tremble 0.01" in str(trembling(ms.CFR_PLUS, 0.01))
+    rule = ms.own_rule(stay, compiled=False).trembling(0.01)
+    assert str(rule) == "stay (tremble 0.01)"
+    assert "tremble=0.01" in repr(rule)
+    assert ms.regret_matching().trembling(0.0) == ms.regret_matching()
