@@ -192,25 +192,24 @@ def run(algorithm, *pieces, game: Any = LEDUC, **arguments: Any):
     return solver
 
 
-@pytest.mark.compiled
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.CHANCE])
-def test_walks_with_trembles_have_the_same_bits_everywhere(sampling, tmp_path):
+def test_pieces_files_and_growing_trees_change_no_bit(sampling, tmp_path):
+    """Threads: see the trembling rows in the tests of shared walks and groups."""
     rule = ms.regret_matching().trembling(0.03)
-    algorithm = ms.Algorithm(sampling, rule, batch=8)
-    tree = ms.GameTree(LEDUC).expand_all()
-    alone = bits(run(algorithm, 60, game=tree))
-    assert bits(run(algorithm, 1, 19, 40, game=tree)) == alone
-    for threads in (2, 3):
-        assert bits(run(algorithm, 60, game=tree, threads=threads)) == alone
-    solver = run(algorithm, 25, game=tree)
+    algorithm = ms.Algorithm(sampling, rule, batch=3)
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    alone = run(algorithm, 30, game=tree)
+    assert bits(run(algorithm, 1, 9, 20, game=tree)) == bits(alone)
+    solver = run(algorithm, 12, game=tree)
     solver.save(tmp_path / "checkpoint")
     resumed = Solver.load(tmp_path / "checkpoint")
     assert resumed.algorithm == algorithm
-    resumed.iterate(35)
-    table = resumed.average_policy().to_dict()
-    assert table == run(algorithm, 60, game=tree).average_policy().to_dict()
-    grown = run(algorithm, 60, max_nodes=400).average_policy().to_dict()
-    assert grown == {name: table[name] for name in grown}
+    resumed.iterate(18)
+    grown = run(algorithm, 30, game="kuhn_poker", twin=False)
+    table = alone.average_policy().to_dict()
+    assert table == resumed.average_policy().to_dict()
+    assert table == grown.average_policy().to_dict()
 
 
 @pytest.mark.interpreted
@@ -228,25 +227,34 @@ def test_walks_over_rules_with_trembles_equal_walks_over_trees(sampling, monkeyp
     assert visited == {name: table[name] for name in visited}
 
 
-@pytest.mark.compiled
+DICE = "liars_dice(dice_sides=2)"
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
-    ("game", "store"),
+    ("game", "store", "arena"),
     [
-        (LEDUC, "tree"),
-        (LEDUC, "worlds"),
-        ("leduc_poker", "none"),
-        ("liars_dice(dice_sides=3)", "worlds"),
+        ("kuhn_poker", "worlds", "HandArena"),
+        ("kuhn_poker", "none", "HistoryArena"),
+        (DICE, "worlds", "WorldArena"),
+        (DICE, "none", "HistoryArena"),
     ],
 )
-def test_passes_with_trembles_agree_in_all_arenas(game, store):
+def test_passes_with_trembles_agree_in_all_arenas(game, store, arena):
     algorithm = trembling(ms.CFR_PLUS, 0.02)
     solver = run(algorithm, 12, game=game, store=store)
+    assert type(solver.tree).__name__ == arena
     assert bits(run(algorithm, 5, 7, game=game, store=store)) == bits(solver)
-    assert bits(run(algorithm, 12, game=game, store=store, threads=2)) == bits(solver)
-    table, whole = solver.average_policy().to_dict(), run(algorithm, 12, game=game)
+    whole = run(algorithm, 12, game=ms.GameTree(game).expand_all())
+    table = solver.average_policy().to_dict()
     for name, row in whole.average_policy().to_dict().items():
         assert table[name] == pytest.approx(row, abs=1e-9)
     assert solver.average_vector().min() >= 0.02 - 1e-12
+    policy = whole.average_policy()
+    within = ms.nash_conv(game, policy, tremble=0.02)
+    assert ms.nash_conv(solver.tree, solver.average_policy(), tremble=0.02) == (
+        pytest.approx(within, abs=1e-9)
+    )
 
 
 @pytest.mark.interpreted
