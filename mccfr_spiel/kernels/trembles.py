@@ -56,8 +56,7 @@ def trembling(rule: Any) -> Any:
         floor, total = floor_of(parameters, stop - start), 0.0
         for s in range(start, stop):
             total += gradient[s]
-        # The loop of `scale_gradient`, which also computes c: separate loops and a
-        # division per action would take a third of the time of an update.
+        # The loop of `scale_gradient`, which also computes c.
         shift, rest = floor * total, 1.0 - (stop - start) * floor
         inverse = 1.0 / rest
         for s in range(start, stop):
